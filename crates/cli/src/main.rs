@@ -85,6 +85,9 @@ enum Task {
     /// Read to the end and say how much came; called by a gateway.
     #[command(hide = true)]
     Sink,
+    /// Let sites that each run their own MPI find each other, on this host alone; for tests.
+    #[command(hide = true)]
+    Rendezvous(run::own::rendezvous::command::Args),
     /// Run one command for an agent; called by start-node.
     #[command(hide = true)]
     NodeExec(remote::node_exec::Args),
@@ -114,6 +117,7 @@ fn main() -> ExitCode {
         Task::Agent(args) => remote::agent::main(args),
         Task::StartNode(args) => remote::start_node::main(args),
         Task::Sink => sink::main(),
+        Task::Rendezvous(args) => run::own::rendezvous::command::main(&args),
         Task::NodeExec(args) => remote::node_exec::main(args),
     }
 }

@@ -17,8 +17,16 @@ pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
 /// The same as [`OPEN_MPI`] for MPICH and those of its interface.
 pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
+/// The world libraries (mpi/src/world), likewise: for processes of sites that each run their own MPI.
+pub const WORLD: &[&str] = &[
+    "libcauseway_world_openmpi.so",
+    "libcauseway_world_openmpi5.so",
+    "libcauseway_world_abi.so",
+    "libcauseway_world_mpich.so",
+];
+
 /// Names all of them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let collectives = [OPEN_MPI, OPEN_MPI_5, MPICH].into_iter().flatten();
+    let collectives = [OPEN_MPI, OPEN_MPI_5, MPICH, WORLD].into_iter().flatten();
     [SHIM, UCX].into_iter().chain(collectives.copied())
 }

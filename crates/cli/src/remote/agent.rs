@@ -3,15 +3,16 @@
 //! Asks the gateway of this site for the node, wherever that is, and passes standard input, output, error and
 //! the exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
 
-use super::frame::{Frame, FrameError, MAX_DATA, Request, STDIN_WINDOW};
+use super::frame::{Frame, FrameError, MAX_DATA, Request};
+use super::stdin::{self, Window};
 use super::{AGENT_NAME, ending, parts};
 use crate::say;
 use causeway_control::{self as control, ControlError};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 /// Directories of the launcher, for the daemons of an MPI that is not in the login's `PATH`.
 pub const PATH_ENV: &str = "CAUSEWAY_LAUNCHER_PATH";
@@ -163,7 +164,7 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     ending::pass_hurry_on(&writer)?;
     let window = Arc::new(Window::default());
     let filled = Arc::clone(&window);
-    std::thread::spawn(move || send_stdin(&writer, &filled));
+    std::thread::spawn(move || stdin::send(&writer, &filled));
     let status = relay(reader, &window).inspect_err(|_| end_launcher())?;
     parts::tell(&node, false);
     Ok(status)
@@ -190,54 +191,6 @@ fn relay(reader: UnixStream, window: &Window) -> Result<u8, AgentError> {
             Frame::Exit(status) => return Ok(status),
             Frame::Error(reason) => return Err(AgentError::Node(reason)),
             _ => return Err(AgentError::Cut),
-        }
-    }
-}
-
-/// Bytes of standard input under way, see [`STDIN_WINDOW`].
-#[derive(Default)]
-struct Window {
-    used: Mutex<usize>,
-    changed: Condvar,
-}
-
-impl Window {
-    /// Waits for room and returns how much there is.
-    fn room(&self) -> usize {
-        let used = self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let used = self.changed.wait_while(used, |used| *used >= STDIN_WINDOW);
-        STDIN_WINDOW - *used.unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn take(&self, bytes: usize) {
-        *self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += bytes;
-    }
-
-    fn give_back(&self, bytes: usize) {
-        let mut used = self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        *used = used.saturating_sub(bytes);
-        self.changed.notify_all();
-    }
-}
-
-fn send_stdin(writer: &Mutex<UnixStream>, window: &Window) {
-    let mut buffer = vec![0; MAX_DATA];
-    loop {
-        let room = window.room().min(MAX_DATA);
-        let read = match io::stdin().read(&mut buffer[..room]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read.unwrap_or(0),
-        };
-        window.take(read);
-        let frame = if read == 0 {
-            Frame::StdinEnd
-        } else {
-            Frame::Stdin(buffer[..read].to_vec())
-        };
-        let mut writer = writer.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // The reading side reports a broken stream.
-        if frame.write(&mut *writer).is_err() || read == 0 {
-            return;
         }
     }
 }
@@ -333,15 +286,5 @@ mod tests {
         ] {
             assert!(!is_sent(name), "{name}");
         }
-    }
-
-    #[test]
-    fn standard_input_waits_for_credit() {
-        let window = Window::default();
-        window.take(STDIN_WINDOW - 1);
-        assert_eq!(window.room(), 1);
-        window.take(1);
-        window.give_back(5);
-        assert_eq!(window.room(), 5);
     }
 }

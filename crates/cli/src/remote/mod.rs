@@ -16,6 +16,7 @@ pub mod node_exec;
 pub mod parent;
 pub mod parts;
 pub mod start_node;
+pub mod stdin;
 pub mod tree;
 
 /// The name under which the agent is called when the launcher takes a path without arguments.

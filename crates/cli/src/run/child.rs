@@ -121,7 +121,7 @@ fn asked_to_end(signals: &SignalFd) -> Option<Signal> {
 }
 
 /// Says what the gateway tells of the job, a line each; false once it is gone.
-fn hear(mut job: &UnixStream, told: &mut Vec<u8>) -> bool {
+pub(super) fn hear(mut job: &UnixStream, told: &mut Vec<u8>) -> bool {
     let mut bytes = [0; 4096];
     // Readable, and nobody else reads: this does not wait.
     match job.read(&mut bytes) {

@@ -15,6 +15,21 @@ pub enum RunError {
     /// Rules for collectives.
     #[error("--collectives: {0}")]
     Rules(#[from] super::rules::RulesError),
+    /// `--at` without a site and a command.
+    #[error("--at takes a site and a command: --at rennes 'mpirun -n 4 ./app'")]
+    NoAt,
+    /// A site without a command.
+    #[error("--at {0}: the command is empty")]
+    NoCommandAt(String),
+    /// A site with two commands.
+    #[error("--at names site {0} twice; give each site one command")]
+    TwiceAt(String),
+    /// Ranks could not meet.
+    #[error("let the ranks of the sites meet: {0}")]
+    Rendezvous(String),
+    /// This host's system.
+    #[error("start a thread: {0}")]
+    Threads(io::Error),
     /// Nothing to run.
     #[error("nothing to run: say 'causeway run -- mpirun -n 4 ./app'")]
     NoCommand,
@@ -52,7 +67,7 @@ pub enum RunError {
     #[error("--sites {0:?}: {1}; say rennes=2,nancy=2 or rennes,nancy")]
     Sites(String, &'static str),
     /// No such site.
-    #[error("--sites: there is no site {0:?}; the grid has {1}")]
+    #[error("there is no site {0:?}; the grid has {1}")]
     UnknownSite(String, String),
     /// A site without a gateway that can be reached.
     #[error("site {0} cannot be used: {1}{2}")]

@@ -14,6 +14,7 @@ mod environment;
 mod error;
 mod groups;
 pub mod launcher;
+pub mod own;
 mod patience;
 pub mod rules;
 mod sites;
@@ -39,6 +40,9 @@ use std::process::{Command, ExitCode};
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
+
+/// Characters of a job's name.
+const MAX_NAME: usize = 200;
 
 /// See the module.
 #[derive(Debug, clap::Args)]
@@ -79,6 +83,13 @@ pub struct Args {
     /// Print which MPI was found, where its ranks go and what its environment gets.
     #[arg(long, short)]
     pub verbose: bool,
+    /// Start COMMAND at SITE, where it starts that site's own MPI; given once for each site, in the order of
+    /// ranks (docs/own-mpi.md).
+    #[arg(long, num_args = 2, value_names = ["SITE", "COMMAND"], conflicts_with_all = [
+        "sites", "direct", "transparent", "no_collectives", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
+        "command",
+    ])]
+    pub at: Vec<String>,
     /// The launcher and its arguments, as you would type them without causeway.
     #[arg(
         trailing_var_arg = true,
@@ -90,7 +101,12 @@ pub struct Args {
 
 /// Runs the launcher; the status is the launcher's, 2 when the command line or the grid does not allow it.
 pub fn main(args: Args) -> ExitCode {
-    match run(&args) {
+    let ran = if args.at.is_empty() {
+        run(&args)
+    } else {
+        own::run(&args)
+    };
+    match ran {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             say::error(format_args!("causeway: {error}"));
@@ -308,19 +324,23 @@ fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunEr
 
 fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
-    let name: String = words.join(" ").chars().take(200).collect();
+    let name: String = words.join(" ").chars().take(MAX_NAME).collect();
     let (weight, plan) = (args.weight, Some(plan));
     let request = match args.transparent {
         true => Request::Transparent { name, weight, plan },
         false => Request::Job { name, weight, plan },
     };
-    match control::ask(&control::socket(), &request)? {
-        (Reply::Job(job), connection) => {
-            if !args.direct && !args.transparent {
-                job.grid.parse::<Grid>()?;
-            }
-            Ok((job, connection))
-        }
+    let (job, connection) = ask_for_job(&request)?;
+    if !args.direct && !args.transparent {
+        job.grid.parse::<Grid>()?;
+    }
+    Ok((job, connection))
+}
+
+/// Starts a job, which lasts as long as the connection.
+fn ask_for_job(request: &Request) -> Result<(JobReply, UnixStream), RunError> {
+    match control::ask(&control::socket(), request)? {
+        (Reply::Job(job), connection) => Ok((job, connection)),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }
 }

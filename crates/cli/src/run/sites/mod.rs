@@ -254,17 +254,23 @@ fn wish(wanted: Option<&[(&str, Option<u32>)]>, line: &CommandLine) -> Result<Wi
 }
 
 fn named_sites<'a>(job: &'a JobReply, wanted: &[(&str, Option<u32>)]) -> Result<Vec<&'a SiteInfo>, RunError> {
-    for (name, _) in wanted {
-        if !job.sites.iter().any(|site| site.name == *name) {
+    let names = wanted.iter().map(|(name, _)| *name);
+    // In the user's order: the first site named gets the first ranks.
+    names.map(|name| named(job, name)).collect()
+}
+
+/// A site that the user has named, which must be there and reachable.
+///
+/// # Errors
+/// It is not.
+pub fn named<'a>(job: &'a JobReply, name: &str) -> Result<&'a SiteInfo, RunError> {
+    match job.sites.iter().find(|site| site.name == name) {
+        Some(site) => usable(site, ""),
+        None => {
             let known: Vec<&str> = job.sites.iter().map(|site| site.name.as_str()).collect();
-            return Err(RunError::UnknownSite((*name).to_owned(), known.join(", ")));
+            Err(RunError::UnknownSite(name.to_owned(), known.join(", ")))
         }
     }
-    // In the user's order: the first site named gets the first ranks.
-    let named = wanted
-        .iter()
-        .filter_map(|(name, _)| job.sites.iter().find(|site| site.name == *name));
-    named.map(|site| usable(site, "")).collect()
 }
 
 fn all_sites(job: &JobReply) -> Result<Vec<&SiteInfo>, RunError> {

@@ -102,7 +102,7 @@ fn each_mistake_is_one_clear_line() {
     let cases = [
         (
             Some("lyon"),
-            "--sites: there is no site \"lyon\"; the grid has rennes, nancy, orsay",
+            "there is no site \"lyon\"; the grid has rennes, nancy, orsay",
         ),
         (Some("orsay=4"), "site orsay cannot be used: no route to host"),
         (

@@ -1,0 +1,223 @@
+//! The commands of a run, as the user gives them, and what each is told in its environment. Pure.
+
+use crate::run::error::RunError;
+use causeway_wire::env;
+use std::ffi::OsStr;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Where a process of such a run finds the others: version, site, rendezvous (mpi/src/world/join/settings.h).
+const WORLD: &str = "CAUSEWAY_WORLD";
+
+/// Open MPI's daemons forward to ranks on other nodes what this names, and OMPI_* besides.
+const FORWARDED: &str = "OMPI_MCA_mca_base_env_list";
+
+/// One site's command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Command<'a> {
+    /// Where.
+    pub site: &'a str,
+    /// What `sh -c` is given.
+    pub text: &'a str,
+}
+
+/// The commands in the order of the command line, which is that of the ranks.
+///
+/// # Errors
+/// A site twice or without a name, a command without a word.
+pub fn commands(at: &[String]) -> Result<Vec<Command<'_>>, RunError> {
+    let mut commands: Vec<Command> = Vec::new();
+    for pair in at.chunks(2) {
+        let [site, text] = pair else {
+            return Err(RunError::NoAt);
+        };
+        if text.trim().is_empty() {
+            return Err(RunError::NoCommandAt(site.clone()));
+        }
+        if commands.iter().any(|other| other.site == site) {
+            return Err(RunError::TwiceAt(site.clone()));
+        }
+        commands.push(Command { site, text });
+    }
+    if commands.is_empty() {
+        Err(RunError::NoAt)
+    } else {
+        Ok(commands)
+    }
+}
+
+/// Facts that are the same for all processes of a run.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    /// The job's.
+    pub token: &'a str,
+    /// The map.
+    pub grid: &'a str,
+    /// The rendezvous, by the address that the grid knows.
+    pub rendezvous: SocketAddr,
+    /// The shim and the world libraries.
+    pub preloads: &'a [PathBuf],
+}
+
+/// The variables of a site's command. `present` is what that command has by itself of a variable: only at the
+/// own site is it known.
+pub fn environment(
+    command: &Command,
+    facts: &Facts,
+    present: impl Fn(&str) -> Option<String>,
+) -> Vec<(String, String)> {
+    let own = present("LD_PRELOAD");
+    let preload = crate::run::environment::preload(facts.preloads, own.as_deref().map(OsStr::new), &[]);
+    let mut set = vec![
+        (env::TOKEN, facts.token.to_owned()),
+        (env::GRID, facts.grid.to_owned()),
+        (WORLD, format!("1,{},{}", command.site, facts.rendezvous)),
+        ("LD_PRELOAD", preload.to_string_lossy().into_owned()),
+    ];
+    // mpirun refuses it beside -x, which does the same.
+    if !exports_by_itself(command.text) {
+        let ours = ["LD_PRELOAD", WORLD, env::TOKEN, env::GRID, env::SITE].join(";");
+        let theirs = present(FORWARDED).filter(|list| !list.is_empty());
+        set.push((
+            FORWARDED,
+            theirs.map_or(ours.clone(), |theirs| format!("{theirs};{ours}")),
+        ));
+    }
+    set.extend(std::env::var(env::DEBUG).ok().map(|value| (env::DEBUG, value)));
+    set.into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// Whether a command has mpirun's own option for variables.
+fn exports_by_itself(text: &str) -> bool {
+    text.split_whitespace().any(|word| word == "-x")
+}
+
+/// What the login's shell is given: it goes to this directory if there is such a one, and runs the user's
+/// words as they are.
+pub fn line(text: &str, directory: &Path) -> String {
+    let directory = directory.to_string_lossy();
+    let script = "cd \"$1\" 2>/dev/null; exec sh -c \"$2\"";
+    format!(
+        "exec sh -c {} sh {} {}",
+        quoted(script),
+        quoted(&directory),
+        quoted(text)
+    )
+}
+
+/// A word for any shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn sites_keep_their_order_and_stand_there_once() {
+        let at = given(&["rennes", "srun ./a", "nancy", "mpirun ./a"]);
+        let sites: Vec<&str> = commands(&at)
+            .unwrap()
+            .iter()
+            .map(|command| command.site)
+            .collect();
+        assert_eq!(sites, ["rennes", "nancy"]);
+        let twice = given(&["rennes", "a", "rennes", "b"]);
+        assert_eq!(
+            commands(&twice).unwrap_err().to_string(),
+            "--at names site rennes twice; give each site one command"
+        );
+        assert!(
+            commands(&given(&["rennes", " "]))
+                .unwrap_err()
+                .to_string()
+                .contains("rennes")
+        );
+        assert!(commands(&[]).is_err());
+    }
+
+    fn facts() -> Facts<'static> {
+        Facts {
+            token: "00",
+            grid: "1|a",
+            rendezvous: "10.1.0.253:4000".parse().unwrap(),
+            preloads: &[],
+        }
+    }
+
+    #[test]
+    fn each_site_is_told_its_name_and_the_rendezvous() {
+        let command = Command {
+            site: "nancy",
+            text: "./a",
+        };
+        let set = environment(&command, &facts(), |_| None);
+        let value = |name: &str| {
+            set.iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str())
+        };
+        assert_eq!(value("CAUSEWAY_WORLD"), Some("1,nancy,10.1.0.253:4000"));
+        assert_eq!(
+            value(FORWARDED),
+            Some("LD_PRELOAD;CAUSEWAY_WORLD;CAUSEWAY_TOKEN;CAUSEWAY_GRID;CAUSEWAY_SITE")
+        );
+    }
+
+    #[test]
+    fn the_users_own_preloads_and_lists_stay() {
+        let command = Command {
+            site: "nancy",
+            text: "mpirun ./a",
+        };
+        let preloads = [PathBuf::from("/c/shim.so")];
+        let facts = Facts {
+            preloads: &preloads,
+            ..facts()
+        };
+        let present = |name: &str| match name {
+            "LD_PRELOAD" => Some("/t/trace.so".to_owned()),
+            FORWARDED => Some("A;B".to_owned()),
+            _ => None,
+        };
+        let set = environment(&command, &facts, present);
+        assert!(set.contains(&("LD_PRELOAD".to_owned(), "/c/shim.so:/t/trace.so".to_owned())));
+        assert!(
+            set.iter()
+                .any(|(name, value)| name == FORWARDED && value.starts_with("A;B;LD_PRELOAD;"))
+        );
+        let by_itself = Command {
+            site: "nancy",
+            text: "mpirun -x A ./a",
+        };
+        let set = environment(&by_itself, &facts, present);
+        assert!(set.iter().all(|(name, _)| name != FORWARDED));
+    }
+
+    #[test]
+    fn a_command_keeps_its_quotes_and_begins_where_the_user_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let odd = directory.path().join("o'neil & co");
+        std::fs::create_dir(&odd).unwrap();
+        for (from, wanted) in [
+            (odd.as_path(), odd.as_path()),
+            (Path::new("/no/such"), directory.path()),
+        ] {
+            let line = line(r#"printf '%s|' "it's" "$(pwd)""#, from);
+            let output = std::process::Command::new("sh")
+                .arg("-c")
+                .arg(&line)
+                .current_dir(&directory)
+                .output();
+            let said = String::from_utf8(output.unwrap().stdout).unwrap();
+            assert_eq!(said, format!("it's|{}|", wanted.display()));
+        }
+    }
+}

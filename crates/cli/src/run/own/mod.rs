@@ -1,0 +1,207 @@
+//! `causeway run --at SITE COMMAND ...`: one program over sites that each run their own MPI.
+//!
+//! ```text
+//!   run -- rendezvous <----------------- native rank 0 of each site (mpi/src/world/join)
+//!    |--- node-exec -- sh -c COMMAND     at the own site
+//!    `=== gateways === start-node -- node-exec -- sh -c COMMAND     at each other one
+//! ```
+//! Read `course` first: what an event means for the others. `command` has what a site's command is told,
+//! `site` its stream, `rendezvous` how the ranks learn of each other.
+
+mod command;
+mod course;
+mod events;
+mod lines;
+pub mod rendezvous;
+mod site;
+
+use super::error::RunError;
+use super::sites::{self, own_address};
+use super::{Args, MAX_NAME, ask_for_job};
+use crate::preload::{SHIM, WORLD};
+use crate::remote::frame::Request as Spawned;
+use crate::say;
+use causeway_control::{JobReply, Plan, Request};
+use causeway_wire::{Grid, Site as GridSite, Token};
+use command::{Command, Facts};
+use course::{Course, Ended, Order};
+use events::{Event, Events};
+use rendezvous::{Meeting, Server};
+use site::Site;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+/// Runs the commands to their end; the status is the first failing site's.
+///
+/// # Errors
+/// What keeps the run from beginning.
+pub fn run(args: &Args) -> Result<u8, RunError> {
+    let commands = command::commands(&args.at)?;
+    let own = std::env::current_exe().map_err(RunError::Own)?;
+    let preloads = preloads(&own)?;
+    // Before the first thread, which inherits the mask.
+    let signals = events::hold_signals().map_err(RunError::Signals)?;
+    let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
+    let name: String = args.at.join(" ").chars().take(MAX_NAME).collect();
+    let plan = Some(Plan {
+        sites: names.clone(),
+        ranks: 0,
+    });
+    let weight = args.weight;
+    let (job, connection) = ask_for_job(&Request::Job { name, weight, plan })?;
+    let grid: Grid = job.grid.parse()?;
+    let nodes = nodes(&job, &commands)?;
+    let own_site = grid.sites.into_iter().find(|site| site.name == job.site);
+    let (server, rendezvous) = open(&job, own_site, &names).map_err(RunError::Rendezvous)?;
+    let events = Events::new();
+    let world = events
+        .hear(signals, &connection, server)
+        .map_err(RunError::Threads)?;
+    let facts = Facts {
+        token: &job.token,
+        grid: &job.grid,
+        rendezvous,
+        preloads: &preloads,
+    };
+    let mut course = Course::new(&names, args.verbose);
+    if args.verbose {
+        tell(&commands, &nodes, &facts);
+    }
+    let mut started = Vec::new();
+    for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
+        let site = start(command, *node, &own, &facts, number, commands.len() == 1, &events);
+        match site {
+            Ok(site) => started.push(Some(site)),
+            Err(reason) => {
+                started.push(None);
+                course.on_ended(number, Ended::Failed(reason), std::time::Instant::now());
+            }
+        }
+    }
+    let status = follow(&mut course, &events, &mut started, &world);
+    // The job lasts until here.
+    drop(connection);
+    Ok(status)
+}
+
+/// Takes events until the run is over.
+fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>], world: &events::World) -> u8 {
+    loop {
+        while let Some(order) = course.poll_order() {
+            match order {
+                Order::Say(line) => say::error(format_args!("causeway: {line}")),
+                Order::End(site) => drop(started[site].as_ref().map(Site::end)),
+                Order::EndWorld(code, text) => world.end(code, text),
+            }
+        }
+        if let Some(status) = course.status() {
+            return status;
+        }
+        let event = events.next(course.deadline());
+        let now = std::time::Instant::now();
+        match event {
+            None => {}
+            Some(Event::Rendezvous(event)) => course.on_rendezvous(event, now),
+            Some(Event::RendezvousFailed(error)) => course.on_rendezvous_failed(&error, now),
+            Some(Event::Ended(site, how)) => {
+                if let Some(site) = started[site].as_mut() {
+                    site.collect();
+                }
+                course.on_ended(site, how, now);
+            }
+            Some(Event::Signal(signal)) => course.on_signal(signal, now),
+            Some(Event::GatewayGone) => course.on_gateway_gone(now),
+        }
+        course.on_time(now);
+    }
+}
+
+/// The shim and the world libraries that were built, which each process passes through that does not fit.
+fn preloads(own: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let shim = own.with_file_name(SHIM);
+    let world = WORLD.iter().map(|name| own.with_file_name(name));
+    let world: Vec<PathBuf> = world.filter(|path| path.is_file()).collect();
+    let missing = [&shim].into_iter().find(|path| !path.is_file()).cloned();
+    let none = world.is_empty().then(|| own.with_file_name(WORLD[0]));
+    match missing.or(none) {
+        Some(missing) => Err(RunError::NoLibrary(missing)),
+        None => Ok([shim].into_iter().chain(world).collect()),
+    }
+}
+
+/// The node at which each command starts; `None` for the own site's, which starts here.
+fn nodes<'a>(job: &'a JobReply, commands: &[Command]) -> Result<Vec<Option<&'a str>>, RunError> {
+    let node = |command: &Command| {
+        let site = sites::named(job, command.site)?;
+        if site.name == job.site {
+            return Ok(None);
+        }
+        let first = site.nodes.first().map(|node| Some(node.name.as_str()));
+        first.ok_or_else(|| RunError::NoNodes(site.name.clone()))
+    };
+    commands.iter().map(node).collect()
+}
+
+/// Listens where ranks of all sites can connect to, and says by which address they know that.
+fn open(
+    job: &JobReply,
+    own_site: Option<GridSite>,
+    names: &[String],
+) -> Result<(Server, SocketAddr), String> {
+    let addresses = own_address(job, false).zip(own_address(job, true));
+    let ((_, real), (_, in_grid)) = addresses.ok_or_else(|| {
+        let site = &job.site;
+        format!("no address of this host is in a subnet of site {site}; name one in the configuration of its gateway, or run this on another host")
+    })?;
+    let listen = || {
+        let listener = TcpListener::bind((real, 0))?;
+        let port = listener.local_addr()?.port();
+        let mut number = [0; 8];
+        getrandom::fill(&mut number).map_err(std::io::Error::other)?;
+        Ok::<_, std::io::Error>((listener, port, u64::from_le_bytes(number)))
+    };
+    let (listener, port, number) = listen().map_err(|error| format!("listen on {real}: {error}"))?;
+    let token: Token = job
+        .token
+        .parse()
+        .map_err(|error| format!("the gateway's token: {error}"))?;
+    let meeting = Meeting::new(names, number);
+    let server = Server::new(listener, meeting, token, own_site);
+    let server = server.map_err(|error| format!("listen on {real}: {error}"))?;
+    Ok((server, SocketAddr::new(in_grid, port)))
+}
+
+/// Starts one command, whose end comes as an event.
+fn start(
+    command: &Command,
+    node: Option<&str>,
+    own: &Path,
+    facts: &Facts,
+    number: usize,
+    is_alone: bool,
+    events: &Events,
+) -> Result<Site, String> {
+    let present = |name: &str| node.is_none().then(|| std::env::var(name).ok()).flatten();
+    let directory = std::env::current_dir().unwrap_or_default();
+    let request = Spawned {
+        command: command::line(command.text, &directory),
+        environment: command::environment(command, facts, present),
+        path: Vec::new(),
+    };
+    let site = match node {
+        Some(node) => Site::far(facts.token, node),
+        None => Site::here(own, command.site),
+    };
+    let site = site.map_err(|error| error.to_string())?;
+    let begun = site.begin(request, number == 0, is_alone, events.on_ended(number));
+    begun.map_err(|error| format!("start its command: {error}"))?;
+    Ok(site)
+}
+
+fn tell(commands: &[Command], nodes: &[Option<&str>], facts: &Facts) {
+    say::error(format_args!("causeway: the ranks meet at {}", facts.rendezvous));
+    for (Command { site, text }, node) in commands.iter().zip(nodes) {
+        let place = node.map_or("this host".to_owned(), |node| format!("node {node}"));
+        say::error(format_args!("causeway: site {site}: on {place}: {text}"));
+    }
+}

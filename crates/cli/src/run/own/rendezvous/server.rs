@@ -1,0 +1,424 @@
+//! The rendezvous's sockets: one listener, connections of native ranks 0, poll.
+//!
+//! A site may queue for hours before it joins, so nothing that is complete has a deadline; what is half sent
+//! has. A connection is a stranger's until it has shown the job's token, which is the first it sends:
+//! strangers have few places and little memory, and a flood of them ends its own connections first.
+
+use super::meeting::{Action, Event, Key, Meeting};
+use super::message::{self, MessageError};
+use causeway_admission::{Admission, network_of};
+use causeway_wire::preface::Decoded;
+use causeway_wire::{Preface, Site, Token};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// Strangers at a time. Each has [`READ_BYTES`] at most.
+const MOST_STRANGERS: usize = 256;
+
+/// Processes of this job beside one for each site: those that say that they abort, and those that are
+/// refused.
+const MOST_OTHERS: usize = 64;
+
+/// How long a stranger may take for its first bytes, as at a gateway.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// How long a frame may take from its first byte to its last, either way: 2.5 MB, the most there is, takes
+/// 20 s at 1 Mbit/s.
+const FRAME: Duration = Duration::from_secs(60);
+
+/// How long those that are told of the end may take to hear it.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+const READ_BYTES: usize = 64 * 1024;
+
+/// See the module.
+pub struct Server {
+    listener: TcpListener,
+    meeting: Meeting,
+    token: Token,
+    /// The own site, whose gateway begins what it delivers with a preface.
+    own_site: Option<Site>,
+    connections: BTreeMap<Key, Connection>,
+    strangers: Admission<IpAddr, Key>,
+    next: Key,
+}
+
+struct Connection {
+    stream: TcpStream,
+    origin: IpAddr,
+    is_stranger: bool,
+    expects_preface: bool,
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+    /// Nothing is heard from it any more: it is closed once all is sent and it has closed its own end. If we
+    /// closed first, what it has sent and we have not read would take our last word away.
+    is_last: bool,
+    deadline: Option<Instant>,
+}
+
+/// What came of waiting.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// What happened.
+    pub events: Vec<Event>,
+    /// The other descriptor has something.
+    pub other_is_ready: bool,
+}
+
+impl Server {
+    /// Serves one meeting.
+    ///
+    /// # Errors
+    /// Those of fcntl.
+    pub fn new(
+        listener: TcpListener,
+        meeting: Meeting,
+        token: Token,
+        own_site: Option<Site>,
+    ) -> io::Result<Server> {
+        listener.set_nonblocking(true)?;
+        Ok(Server {
+            listener,
+            meeting,
+            token,
+            own_site,
+            connections: BTreeMap::new(),
+            strangers: Admission::new(MOST_STRANGERS, MOST_STRANGERS),
+            next: 0,
+        })
+    }
+
+    /// Whether every site has said DONE.
+    pub fn is_over(&self) -> bool {
+        self.meeting.is_over()
+    }
+
+    /// Ends the world, see [`Meeting::end`], and sees to it that all hear of it, if they do so soon.
+    ///
+    /// # Errors
+    /// As of [`Server::turn`].
+    pub fn end(&mut self, code: u32, text: &str) -> io::Result<()> {
+        self.meeting.end(code, text);
+        self.act();
+        let until = Instant::now() + FAREWELL;
+        while Instant::now() < until && self.connections.values().any(|connection| connection.is_last) {
+            self.turn(None, Some(until))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for connections, or for `other`, but not for longer than `until`, and serves them.
+    ///
+    /// # Errors
+    /// Those of poll and accept, but for what is one caller's own.
+    pub fn turn(&mut self, other: Option<BorrowedFd>, until: Option<Instant>) -> io::Result<Turn> {
+        let mut turn = Turn::default();
+        let (ready, accepts) = self.wait(other, until, &mut turn)?;
+        for key in ready {
+            self.serve(key);
+        }
+        if accepts {
+            self.accept()?;
+        }
+        self.end_late(Instant::now());
+        turn.events.extend(self.act());
+        Ok(turn)
+    }
+
+    fn wait(
+        &mut self,
+        other: Option<BorrowedFd>,
+        until: Option<Instant>,
+        turn: &mut Turn,
+    ) -> io::Result<(Vec<Key>, bool)> {
+        let deadlines = self
+            .connections
+            .values()
+            .filter_map(|connection| connection.deadline);
+        let timeout = deadlines
+            .chain(until)
+            .min()
+            .map_or(PollTimeout::NONE, |deadline| {
+                let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+                PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+            });
+        let mut wait = vec![PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+        wait.extend(self.connections.values().map(|connection| {
+            let writes = !connection.outgoing.is_empty();
+            let flags = PollFlags::POLLIN;
+            let flags = if writes { flags | PollFlags::POLLOUT } else { flags };
+            PollFd::new(connection.stream.as_fd(), flags)
+        }));
+        wait.extend(other.map(|other| PollFd::new(other, PollFlags::POLLIN)));
+        match poll(&mut wait, timeout) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |fd: &PollFd| fd.any().unwrap_or(false);
+        let (listener, rest) = wait.split_at(1);
+        let keys = self.connections.keys().copied().zip(rest);
+        turn.other_is_ready = other.is_some() && rest.last().is_some_and(is_ready);
+        let ready = keys.filter(|(_, fd)| is_ready(fd)).map(|(key, _)| key).collect();
+        Ok((ready, listener.iter().any(is_ready)))
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, peer)) => self.admit(stream, peer),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if is_callers(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn admit(&mut self, stream: TcpStream, peer: SocketAddr) {
+        // A rank's host that dies while its site waits for others is noticed by this alone.
+        let options = stream
+            .set_nonblocking(true)
+            .and_then(|()| stream.set_nodelay(true))
+            .and_then(|()| socket2::SockRef::from(&stream).set_keepalive(true));
+        if options.is_err() {
+            return;
+        }
+        let origin = network_of(peer.ip());
+        if let Some((_, key)) = self.strangers.one_too_many(&origin) {
+            self.close(key);
+        }
+        self.next += 1;
+        self.strangers.enter(origin, self.next, self.next);
+        let connection = Connection {
+            stream,
+            origin,
+            is_stranger: true,
+            expects_preface: self
+                .own_site
+                .as_ref()
+                .is_some_and(|site| site.delivers_from(peer)),
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            is_last: false,
+            deadline: Some(Instant::now() + GREETING),
+        };
+        self.connections.insert(self.next, connection);
+        // What it has sent already need not wait for another turn.
+        self.serve(self.next);
+    }
+
+    /// Reads and writes what can be, once each: poll tells of the rest.
+    fn serve(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(&key) else {
+            return;
+        };
+        if !connection.write() {
+            return self.close(key);
+        }
+        match connection.read() {
+            Ok(0) => self.close(key),
+            Ok(_) => self.look(key),
+            Err(error) if is_for_later(&error) => {}
+            Err(_) => self.close(key),
+        }
+    }
+
+    /// Takes what is complete of what has come.
+    fn look(&mut self, key: Key) {
+        loop {
+            let token = self.token;
+            let Some(connection) = self.connections.get_mut(&key) else {
+                return;
+            };
+            // One that was told to go says nothing more.
+            if connection.is_last {
+                return connection.incoming.clear();
+            }
+            match connection.next_frame(&token) {
+                Ok(Step::Waits) => return,
+                Ok(Step::Known) => self.on_known(key),
+                Ok(Step::Frame(frame)) => match message::decode(&frame[message::HEAD_BYTES..]) {
+                    Ok(message) => self.meeting.on_message(key, message),
+                    Err(error) => return self.on_broken(key, &error),
+                },
+                Err(error) => return self.on_broken(key, &error),
+            }
+        }
+    }
+
+    /// A connection has shown the token.
+    fn on_known(&mut self, key: Key) {
+        let known = self
+            .connections
+            .values()
+            .filter(|connection| !connection.is_stranger);
+        let is_room = known.count() < self.meeting.sites() + MOST_OTHERS;
+        let Some(connection) = self.connections.get_mut(&key).filter(|_| is_room) else {
+            return self.close(key);
+        };
+        connection.is_stranger = false;
+        connection.deadline = Some(Instant::now() + FRAME);
+        self.strangers.leave(&connection.origin, key);
+    }
+
+    /// A stranger is told, and no more becomes of it. One with the right token may end the run.
+    fn on_broken(&mut self, key: Key, error: &MessageError) {
+        let Some(connection) = self.connections.get_mut(&key) else {
+            return;
+        };
+        let is_of_job = !connection.is_stranger || matches!(error, MessageError::Version(_));
+        if is_of_job {
+            return self.meeting.on_broken(key, &error.to_string());
+        }
+        connection.incoming.clear();
+        self.say(key, &message::no(&error.to_string()), true);
+    }
+
+    fn end_late(&mut self, now: Instant) {
+        let is_late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| now >= deadline);
+        let connections = self.connections.iter();
+        let late = connections.filter(|(_, connection)| is_late(connection.deadline));
+        for key in late.map(|(key, _)| *key).collect::<Vec<_>>() {
+            self.close(key);
+        }
+    }
+
+    /// Carries out what the meeting decides; returns what the caller is to know.
+    fn act(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(action) = self.meeting.poll_action() {
+            match action {
+                Action::Tell(event) => events.push(event),
+                Action::Close(key) => self.close(key),
+                Action::Send(key, bytes) => self.say(key, &bytes, false),
+                Action::Last(key, bytes) => self.say(key, &bytes, true),
+            }
+        }
+        events
+    }
+
+    fn say(&mut self, key: Key, bytes: &[u8], is_last: bool) {
+        let Some(connection) = self.connections.get_mut(&key) else {
+            return;
+        };
+        connection.say(bytes);
+        connection.is_last |= is_last;
+        if !connection.write() {
+            self.close(key);
+        }
+    }
+
+    fn close(&mut self, key: Key) {
+        let Some(connection) = self.connections.remove(&key) else {
+            return;
+        };
+        if connection.is_stranger {
+            self.strangers.leave(&connection.origin, key);
+        }
+        self.meeting.on_closed(key);
+    }
+}
+
+/// What the bytes of a connection have come to.
+enum Step {
+    /// More is to come.
+    Waits,
+    /// It has shown the token.
+    Known,
+    /// A whole frame, with its length.
+    Frame(Vec<u8>),
+}
+
+impl Connection {
+    fn read(&mut self) -> io::Result<usize> {
+        let mut bytes = [0; READ_BYTES];
+        let read = self.stream.read(&mut bytes)?;
+        self.incoming.extend_from_slice(&bytes[..read]);
+        Ok(read)
+    }
+
+    fn next_frame(&mut self, token: &Token) -> Result<Step, MessageError> {
+        if self.expects_preface && !self.take_preface(token)? {
+            return Ok(Step::Waits);
+        }
+        let length = message::length(&self.incoming)?;
+        if self.is_stranger {
+            let is_known = message::greets(&self.incoming, token)?;
+            return Ok(if is_known { Step::Known } else { Step::Waits });
+        }
+        match length.filter(|length| self.incoming.len() >= *length) {
+            Some(length) => {
+                self.deadline = None;
+                Ok(Step::Frame(self.incoming.drain(..length).collect()))
+            }
+            None => {
+                if !self.incoming.is_empty() && self.deadline.is_none() {
+                    self.deadline = Some(Instant::now() + FRAME);
+                }
+                Ok(Step::Waits)
+            }
+        }
+    }
+
+    /// Takes off what the own gateway has put before; true when that is done. A connection of another
+    /// process of the gateway's host has nothing of the kind.
+    fn take_preface(&mut self, token: &Token) -> Result<bool, MessageError> {
+        match Preface::decode(&self.incoming) {
+            Ok(Decoded::Incomplete { .. }) => return Ok(false),
+            Ok(Decoded::Complete { preface, length }) => {
+                if !preface.token.matches(token) {
+                    return Err(MessageError::Token);
+                }
+                self.incoming.drain(..length);
+            }
+            Ok(Decoded::Question { .. }) => return Err(MessageError::Token),
+            Err(_) => {}
+        }
+        self.expects_preface = false;
+        Ok(true)
+    }
+
+    fn say(&mut self, bytes: &[u8]) {
+        self.outgoing.extend_from_slice(bytes);
+        self.deadline = Some(Instant::now() + FRAME);
+    }
+
+    /// Writes what the kernel takes; false when the connection is to be closed.
+    fn write(&mut self) -> bool {
+        while !self.outgoing.is_empty() {
+            match self.stream.write(&self.outgoing) {
+                Ok(0) => return false,
+                Ok(written) => drop(self.outgoing.drain(..written)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                Err(_) => return false,
+            }
+            if self.outgoing.is_empty() {
+                self.deadline = self.is_last.then(|| Instant::now() + FAREWELL);
+            }
+        }
+        // The end of what we say; a connection that is gone shows when it is read.
+        if self.is_last {
+            let _ = self.stream.shutdown(Shutdown::Write);
+        }
+        true
+    }
+}
+
+/// Whether a failed accept concerns one connection alone (accept(2)).
+fn is_callers(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+    ) || matches!(
+        error.raw_os_error(),
+        Some(libc::EPROTO | libc::ENETDOWN | libc::EHOSTUNREACH)
+    )
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

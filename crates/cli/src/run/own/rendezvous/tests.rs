@@ -1,0 +1,171 @@
+//! The server on loopback, with clients that speak byte for byte.
+
+use super::message::tests::{TOKEN, a_join, done_bytes, join_bytes, process_bytes};
+use super::message::{self, VERSION};
+use super::{Event, Meeting, Server};
+use causeway_wire::{Preface, Site, Token};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Serves on loopback and returns the address.
+fn server(own_site: Option<Site>) -> (Server, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let meeting = Meeting::new(&["rennes".to_owned(), "nancy".to_owned()], 5);
+    (Server::new(listener, meeting, TOKEN, own_site).unwrap(), address)
+}
+
+fn connect(address: SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(bytes).unwrap();
+    stream
+}
+
+/// Serves until so many events have come.
+fn events(server: &mut Server, count: usize) -> Vec<Event> {
+    let until = Instant::now() + PATIENCE;
+    let mut events = Vec::new();
+    while events.len() < count {
+        assert!(
+            Instant::now() < until,
+            "{events:?} and no more within {PATIENCE:?}"
+        );
+        events.extend(server.turn(None, Some(until)).unwrap().events);
+    }
+    events
+}
+
+/// Serves until a client has got a frame; returns it without its length.
+fn frame(server: &mut Server, client: &mut TcpStream) -> Vec<u8> {
+    let until = Instant::now() + PATIENCE;
+    client.set_nonblocking(true).unwrap();
+    let mut bytes = Vec::new();
+    loop {
+        assert!(Instant::now() < until, "no frame within {PATIENCE:?}");
+        let mut more = [0; 4096];
+        match client.read(&mut more) {
+            Ok(0) => panic!("the connection ended after {bytes:?}"),
+            Ok(read) => bytes.extend(&more[..read]),
+            Err(_) => drop(
+                server
+                    .turn(None, Some(Instant::now() + Duration::from_millis(5)))
+                    .unwrap(),
+            ),
+        }
+        if let Some(length) = message::length(&bytes).unwrap()
+            && bytes.len() >= length
+        {
+            return bytes[4..length].to_vec();
+        }
+    }
+}
+
+fn text(frame: &[u8]) -> String {
+    String::from_utf8_lossy(&frame[3..]).into_owned()
+}
+
+#[test]
+fn two_sites_get_one_world_and_are_done() {
+    let (mut server, address) = server(None);
+    let mut rennes = connect(address, &join_bytes(&a_join("rennes", 2), &TOKEN));
+    assert_eq!(events(&mut server, 1).len(), 1);
+    let bytes = join_bytes(&a_join("nancy", 1), &TOKEN);
+    let mut nancy = connect(address, &bytes[..30]);
+    nancy.write_all(&bytes[30..]).unwrap();
+    assert!(events(&mut server, 2).contains(&Event::Made { processes: 3 }));
+    let world = frame(&mut server, &mut rennes);
+    assert_eq!(world, frame(&mut server, &mut nancy));
+    assert_eq!(world[0], 2);
+    for mut client in [nancy, rennes] {
+        client.set_nonblocking(false).unwrap();
+        client.write_all(&done_bytes()).unwrap();
+    }
+    events(&mut server, 2);
+    assert!(server.is_over());
+}
+
+#[test]
+fn strangers_are_told_no_and_crowd_nobody_out() {
+    let (mut server, address) = server(None);
+    let mut stranger = connect(address, &join_bytes(&a_join("rennes", 1), &Token([1; 16])));
+    let told = frame(&mut server, &mut stranger);
+    assert!(told[0] == 3 && text(&told).contains("token"), "{told:?}");
+    let mut silent = Vec::new();
+    for _ in 0..300 {
+        silent.push(connect(address, &[]));
+        // The kernel keeps no more than some that nobody has accepted.
+        server.turn(None, Some(Instant::now())).unwrap();
+    }
+    let mut later = connect(address, &join_bytes(&a_join("rennes", 1), &TOKEN));
+    events(&mut server, 1);
+    // The flood has ended its own oldest.
+    assert_eq!(silent[0].read(&mut [0]).unwrap_or(0), 0);
+    drop(silent);
+    let _later = connect(address, &join_bytes(&a_join("nancy", 1), &TOKEN));
+    events(&mut server, 2);
+    assert_eq!(frame(&mut server, &mut later)[0], 2);
+}
+
+#[test]
+fn another_version_is_told_to_both() {
+    let (mut server, address) = server(None);
+    let mut bytes = join_bytes(&a_join("rennes", 1), &TOKEN);
+    bytes[5] = VERSION + 1;
+    let mut client = connect(address, &bytes);
+    let events = events(&mut server, 1);
+    let Event::Refused { reason, .. } = &events[0] else {
+        panic!("{events:?}")
+    };
+    assert!(reason.contains("version 2"), "{reason}");
+    assert!(text(&frame(&mut server, &mut client)).contains("version 2"));
+}
+
+#[test]
+fn the_end_reaches_a_site_that_waits() {
+    let (mut server, address) = server(None);
+    let mut client = connect(address, &join_bytes(&a_join("rennes", 1), &TOKEN));
+    events(&mut server, 1);
+    let hears = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    server.end(1, "nancy failed").unwrap();
+    assert_eq!(hears.join().unwrap(), message::no("nancy failed"));
+}
+
+#[test]
+fn a_process_that_has_not_joined_says_that_it_aborts() {
+    let (mut server, address) = server(None);
+    let bytes = [process_bytes("nancy", &TOKEN), message::abort(3, "rank 5")].concat();
+    let _client = connect(address, &bytes);
+    let (site, code, text) = (1, 3, "rank 5".to_owned());
+    assert_eq!(events(&mut server, 1), [Event::Aborted { site, code, text }]);
+}
+
+#[test]
+fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
+    let grid: causeway_wire::Grid = "1|rennes;127.0.0.0/8;127.0.0.1:7000;1024-65535".parse().unwrap();
+    let (mut server, address) = server(grid.sites.into_iter().next());
+    let preface = |token| Preface {
+        source: "10.2.0.1:40000".parse().unwrap(),
+        destination: address,
+        token,
+        wants_verdict: false,
+    };
+    let join = join_bytes(&a_join("nancy", 1), &TOKEN);
+    let bytes = [preface(TOKEN).encode().unwrap(), join.clone()].concat();
+    let mut delivered = connect(address, &bytes[..20]);
+    delivered.write_all(&bytes[20..]).unwrap();
+    assert_eq!(events(&mut server, 1).len(), 1);
+    let bytes = [preface(Token([1; 16])).encode().unwrap(), join].concat();
+    let mut foreign = connect(address, &bytes);
+    assert_eq!(frame(&mut server, &mut foreign)[0], 3);
+    // Another process of the gateway's host sends none.
+    let _native = connect(address, &join_bytes(&a_join("rennes", 1), &TOKEN));
+    assert_eq!(events(&mut server, 2).len(), 2);
+}

@@ -1,0 +1,36 @@
+/* Credit: how much a peer may send that nobody has asked for. A message for which no receive is posted costs
+ * memory here, so it is counted; a window bounds it. */
+#include "world/engine/state.h"
+
+/* A sender that fills its window and is freed of it again is one whose messages are wanted: it gets twice as
+ * much, so that its messages need not wait for a round trip each window. */
+static void grow(struct engine *engine, struct peer *peer)
+{
+    uint64_t more = peer->window;
+    if (peer->freed < peer->window || peer->window + more > MOST_WINDOW ||
+        engine->windows + more > MOST_WINDOWS)
+        return;
+    peer->freed = 0;
+    peer->window += more;
+    peer->owed += more;
+    engine->windows += more;
+}
+
+void credit_free(struct engine *engine, struct peer *peer, uint64_t bytes)
+{
+    peer->owed += bytes;
+    peer->freed += bytes;
+    grow(engine, peer);
+}
+
+/* A quarter of a window is worth a frame. The sender cannot be stuck for less: while it has no credit at all,
+ * three quarters are held here, for messages that nobody has asked for. */
+uint64_t credit_due(struct peer *peer)
+{
+    if (peer->owed < peer->window / 4)
+        return 0;
+    uint64_t due = peer->owed;
+    peer->owed = 0;
+    peer->may_come += due;
+    return due;
+}

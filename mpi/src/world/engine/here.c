@@ -1,0 +1,99 @@
+/* Receives that either world may match, and the messages that the site's own MPI has for them. Its MPI must
+ * not see these receives, so it is asked for messages instead, in a way that keeps MPI's order: of two
+ * messages from one sender that a receive matches it gets the earlier, and of two receives that match a
+ * message the earlier gets it. */
+#include "world/engine/matching.h"
+#include "world/engine/state.h"
+
+/* Whether `wide` matches whatever `narrow` matches. */
+static int contains(const struct operation *wide, const struct operation *narrow)
+{
+    return (wide->source == ANY || wide->source == narrow->source) &&
+           (wide->tag == ANY || wide->tag == narrow->tag);
+}
+
+/* What an earlier receive contains need not be asked for: the earlier one would get it. Partial overlap must
+ * be: (any, 9) behind (any, 5) has messages of its own. */
+static int is_contained(const struct channel *channel, const struct operation *receive)
+{
+    for (const struct operation *p = channel->posted; p != receive; p = p->next)
+        if (p->may_be_here && contains(p, receive))
+            return 1;
+    return 0;
+}
+
+static struct operation *first_matching(const struct channel *channel, int32_t source, int32_t tag)
+{
+    struct operation *p = channel->posted;
+    while (p && !operation_matches(p, source, tag))
+        p = p->next;
+    return p;
+}
+
+static void unlist(struct channel *channel, struct operation *receive)
+{
+    struct operation **at = &channel->posted;
+    while (*at != receive)
+        at = &(*at)->next;
+    *at = receive->next;
+    if (!*at)
+        channel->posted_end = at;
+    channel->may_be_here -= receive->may_be_here;
+}
+
+/* A message of (source, tag) was found. It belongs to the first receive that matches it, but that one is owed
+ * the earliest message of this source that it matches, which may be another, and that may belong to an
+ * earlier receive in turn. Nobody found is further back, so this ends. */
+static int settle(struct channel *channel, const struct here *here, int32_t source, int32_t tag)
+{
+    struct operation *receive = first_matching(channel, source, tag);
+    while (receive) {
+        int32_t again;
+        if (!here->probe(channel, source, receive->tag, &again, &tag))
+            return 0;
+        struct operation *other = first_matching(channel, source, tag);
+        if (other == receive)
+            break;
+        receive = other;
+    }
+    if (!receive)
+        return 0;
+    unlist(channel, receive);
+    receive->state = OPERATION_MATCHED;
+    here->take(channel, source, tag, receive);
+    return 1;
+}
+
+static int look(struct channel *channel, const struct here *here)
+{
+    int matched = 0;
+    for (struct operation *p = channel->posted; p;) {
+        int32_t source, tag;
+        if (p->may_be_here && !is_contained(channel, p) &&
+            here->probe(channel, p->source, p->tag, &source, &tag) && settle(channel, here, source, tag)) {
+            matched++;
+            p = channel->posted;
+        } else {
+            p = p->next;
+        }
+    }
+    return matched;
+}
+
+int engine_look_here(struct engine *engine, const struct here *here)
+{
+    int matched = 0;
+    for (struct channel **at = &engine->listed; *at;) {
+        struct channel *channel = *at;
+        matched += look(channel, here);
+        if (channel->may_be_here) {
+            at = &channel->next_listed;
+        } else {
+            *at = channel->next_listed;
+            channel->is_listed = 0;
+        }
+    }
+    return matched;
+}
+
+void engine_here_done(struct engine *engine, struct operation *receive) { operation_finish(engine, receive); }

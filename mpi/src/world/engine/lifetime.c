@@ -1,0 +1,124 @@
+/* The beginning and the end of an engine and of its peers. */
+#include "world/engine/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct engine *engine_new(uint32_t peers)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return NULL;
+    engine->peers = calloc(peers, sizeof *engine->peers);
+    if (!engine->peers) {
+        free(engine);
+        return NULL;
+    }
+    engine->peer_count = peers;
+    engine->orphans_end = &engine->orphans;
+    engine->done_end = &engine->done;
+    for (uint32_t i = 0; i < peers; i++) {
+        struct peer *peer = &engine->peers[i];
+        peer->window = peer->may_come = peer->credit = FIRST_WINDOW;
+        peer->heads_end = &peer->heads;
+        peer->data_end = &peer->data;
+    }
+    return engine;
+}
+
+static void free_arriving(struct message *message)
+{
+    if (!message)
+        return;
+    if (message->receive && message->receive->is_nobodys)
+        free(message->receive);
+    message_free(message);
+}
+
+/* Messages that nobody received are freed with their channel, before. Those that are arriving for a receive
+ * are found here. */
+void engine_free(struct engine *engine)
+{
+    if (!engine)
+        return;
+    while (engine->orphans) {
+        struct message *message = engine->orphans;
+        engine->orphans = message->next;
+        if (!message->is_whole)
+            numbers_remove(&engine->messages, number_of(message->peer, message->id));
+        else if (engine->peers[message->peer].into == message)
+            engine->peers[message->peer].into = NULL;
+        message_free(message);
+    }
+    for (size_t i = 0; i < engine->messages.room; i++)
+        free_arriving(engine->messages.slots[i].named);
+    for (uint32_t i = 0; i < engine->peer_count; i++) {
+        if (engine->peers[i].into && engine->peers[i].into->is_whole)
+            free_arriving(engine->peers[i].into);
+        sends_free(&engine->peers[i]);
+        free(engine->peers[i].answers.all);
+        free(engine->peers[i].why_lost);
+    }
+    for (size_t i = 0; i < engine->sends.room; i++) {
+        struct outgoing *out = engine->sends.slots[i].named;
+        if (out && out->has_copy)
+            free((void *)out->data);
+        free(out);
+    }
+    numbers_free(&engine->channels);
+    numbers_free(&engine->messages);
+    numbers_free(&engine->sends);
+    free(engine->peers);
+    free(engine);
+}
+
+void engine_peer_up(struct engine *engine, uint32_t peer)
+{
+    if (peer < engine->peer_count)
+        engine->peers[peer].is_up = 1;
+}
+
+void engine_peer_lost(struct engine *engine, uint32_t number, const char *reason)
+{
+    if (number >= engine->peer_count)
+        return;
+    struct peer *peer = &engine->peers[number];
+    if (peer->is_lost || peer->has_said_bye)
+        return;
+    peer->is_lost = 1;
+    peer->why_lost = strdup(reason);
+    if (!engine->has_lost)
+        engine->lost_peer = number;
+    engine->has_lost = 1;
+}
+
+const char *engine_lost(const struct engine *engine, uint32_t *peer)
+{
+    if (!engine->has_lost)
+        return NULL;
+    *peer = engine->lost_peer;
+    const char *why = engine->peers[engine->lost_peer].why_lost;
+    return why ? why : "out of memory";
+}
+
+void engine_say_bye(struct engine *engine) { engine->is_ending = 1; }
+
+int engine_bye_came(const struct engine *engine, uint32_t peer) { return engine->peers[peer].has_said_bye; }
+
+int engine_bye_sent(const struct engine *engine, uint32_t peer) { return engine->peers[peer].bye_is_written; }
+
+static void tell(struct engine *engine, struct operation *operation)
+{
+    operation->next = NULL;
+    *engine->done_end = operation;
+    engine->done_end = &operation->next;
+}
+
+void operation_finish(struct engine *engine, struct operation *operation)
+{
+    operation->state = OPERATION_DONE;
+    if (operation->is_nobodys)
+        free(operation);
+    else if (operation->is_told)
+        tell(engine, operation);
+}

@@ -1,0 +1,72 @@
+/* The frames of a stream between two processes, as bytes: little-endian whatever the CPU. A frame is a head
+ * of fixed size, which its first byte tells, and data behind it in two kinds. HELLO, which comes before all
+ * others, is the streams' own. */
+#ifndef CAUSEWAY_WORLD_FRAMES_H
+#define CAUSEWAY_WORLD_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum frame_kind {
+    /* A message begins: all that matching needs, and all of its data or none. It is never held back. */
+    FRAME_HEAD = 2,
+    /* Data of a message whose HEAD has gone. */
+    FRAME_DATA = 3,
+    /* The receiver holds so many counted bytes less. */
+    FRAME_CREDIT = 4,
+    /* A receive has the message: the rest may come, outside the credit. */
+    FRAME_GRANT = 5,
+    /* The same for the sender of a synchronous message. */
+    FRAME_MATCHED = 6,
+    /* Nothing comes any more. */
+    FRAME_BYE = 7,
+};
+
+enum { FRAME_SYNC = 1 };
+
+/* Tests of credit and turns use sizes that are 1024 times smaller, so that a case takes microseconds. */
+#ifdef CAUSEWAY_SMALL_SIZES
+enum { FRAME_KIB = 1 };
+#else
+enum { FRAME_KIB = 1 << 10 };
+#endif
+
+enum {
+    /* The longest head. */
+    FRAME_MOST_HEAD = 34,
+    /* A message is in its HEAD up to here: one write, and one that others do not wait for long. */
+    FRAME_MOST_INLINE = 64 * FRAME_KIB,
+    /* DATA of several messages take turns, so that none waits for all of another. */
+    FRAME_MOST_DATA = 256 * FRAME_KIB,
+};
+
+/* No message is longer: sums of lengths stay far from overflow. */
+#define FRAME_MOST_BYTES (UINT64_C(1) << 60)
+
+struct frame {
+    uint8_t kind;
+    /* FRAME_SYNC, of a HEAD. */
+    uint8_t flags;
+    /* Whether the DATA is paid for with credit. What is in a HEAD always is. */
+    uint8_t counted;
+    /* The number that its sender gave the message. */
+    uint32_t id;
+    uint64_t context;
+    uint32_t source;
+    int32_t tag;
+    /* A message's length, or a credit. */
+    uint64_t bytes;
+    /* How many bytes of data follow this head. */
+    uint32_t data;
+};
+
+/* Returns the size of a head by its first byte, 0 where there is no such frame. */
+size_t frame_head_bytes(uint8_t kind);
+
+/* Writes a head to `to`, which has room for FRAME_MOST_HEAD; returns its size. */
+size_t frame_encode(const struct frame *frame, unsigned char *to);
+
+/* Reads a whole head. Returns NULL, or what is wrong with it. */
+const char *frame_decode(struct frame *frame, const unsigned char *from);
+
+#endif

@@ -1,0 +1,247 @@
+#define _GNU_SOURCE
+#include "world/streams/streams.h"
+#include "world/streams/connection.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_EVENTS = 64, MOST_ACCEPTED = 64 };
+
+static const char ENDED[] = "its connection has ended";
+
+static int watch(struct connection *entry, enum kind kind, int fd)
+{
+    *entry = (struct connection){.kind = kind, .fd = fd, .peer = NO_PEER};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = entry};
+    return epoll_ctl(streams.epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+int streams_start(const struct world *world, int listener, struct engine *engine)
+{
+    streams = (struct streams){.world = world, .engine = engine};
+    streams.listener.fd = -1;
+    streams.peers = calloc(world->size, sizeof *streams.peers);
+    streams.epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (streams.peers && streams.epoll >= 0 && watch(&streams.listener, LISTENER, listener) == 0)
+        return 0;
+    int error = streams.peers ? errno : ENOMEM;
+    free(streams.peers);
+    if (streams.epoll >= 0)
+        close(streams.epoll);
+    streams = (struct streams){0};
+    errno = error;
+    return -1;
+}
+
+int streams_watch(int descriptor, void (*ready)(void))
+{
+    streams.on_watched = ready;
+    return watch(&streams.watched, WATCHED, descriptor);
+}
+
+static socklen_t length_of(const struct sockaddr_storage *address)
+{
+    return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+/* The peer compares where a stream comes from with the table, so it must come from this address. */
+static int bind_own(int fd)
+{
+    struct sockaddr_storage own = streams.world->processes[streams.world->me].address;
+    if (own.ss_family == AF_INET6)
+        ((struct sockaddr_in6 *)&own)->sin6_port = 0;
+    else
+        ((struct sockaddr_in *)&own)->sin_port = 0;
+    return bind(fd, (struct sockaddr *)&own, length_of(&own));
+}
+
+/* A connection to a peer, open or about to be; NULL with errno. */
+static struct connection *reach(uint32_t peer)
+{
+    const struct sockaddr_storage *address = &streams.world->processes[peer].address;
+    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return NULL;
+    int connected =
+        bind_own(fd) == 0 ? connect(fd, (const struct sockaddr *)address, length_of(address)) : -1;
+    if (connected != 0 && errno != EINPROGRESS) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return NULL;
+    }
+    struct connection *connection = connection_new(fd, peer);
+    if (connection)
+        connection->connecting = connected != 0;
+    return connection;
+}
+
+void streams_want(uint32_t number)
+{
+    struct peer_streams *peer = &streams.peers[number];
+    const struct world *world = streams.world;
+    if (peer->sending || number == world->me)
+        return;
+    /* The stream that there was has ended: a second one would not go on where that one was cut. */
+    if (peer->up)
+        return connection_judge(number, ENDED);
+    struct connection *connection = reach(number);
+    if (!connection)
+        return engine_peer_lost(streams.engine, number, strerror(errno));
+    hello_encode(&(struct hello){HELLO_VERSION, world->number, world->me, number}, connection->hello_out);
+    connection->hello_to_send = HELLO_BYTES;
+    peer->sending = connection;
+    peer->up = 1;
+    engine_peer_up(streams.engine, number);
+    if (connection->connecting)
+        connection_wait(connection);
+    else
+        connection_write(connection);
+}
+
+void streams_write(uint32_t peer)
+{
+    struct connection *connection = streams.peers[peer].sending;
+    if (!connection)
+        connection_judge(peer, ENDED);
+    else if (!connection->full)
+        connection_write(connection);
+}
+
+static void close_oldest_stranger(void)
+{
+    struct connection *oldest = NULL;
+    for (struct connection *each = streams.first; each; each = each->after)
+        if (each->peer == NO_PEER)
+            oldest = each;
+    if (oldest)
+        connection_close(oldest);
+}
+
+static void accept_some(void)
+{
+    for (int i = 0; i < MOST_ACCEPTED; i++) {
+        int fd = accept4(streams.listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0)
+            return;
+        if (streams.strangers >= MOST_STRANGERS)
+            close_oldest_stranger();
+        struct connection *connection = connection_new(fd, NO_PEER);
+        if (connection)
+            connection_read(connection);
+    }
+}
+
+/* connect() has ended, either way. */
+static void on_connected(struct connection *connection)
+{
+    int error = 0;
+    socklen_t n = sizeof error;
+    if (getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0)
+        error = errno;
+    if (error != 0)
+        return connection_ended(connection, strerror(error));
+    connection->connecting = 0;
+    connection_wait(connection);
+    if (connection->fd >= 0)
+        connection_write(connection);
+}
+
+static void on_event(const struct epoll_event *event)
+{
+    struct connection *connection = event->data.ptr;
+    if (connection->fd < 0)
+        return;
+    if (connection->kind == LISTENER)
+        return accept_some();
+    if (connection->kind == WATCHED) {
+        streams.on_watched();
+        return;
+    }
+    if (connection->connecting)
+        return on_connected(connection);
+    if (event->events & EPOLLOUT)
+        connection_write(connection);
+    if (connection->fd >= 0 && event->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        connection_read(connection);
+}
+
+/* What came may have made the engine want to answer, this peer or another. */
+static void write_all(void)
+{
+    for (struct connection *each = streams.first, *next; each; each = next) {
+        next = each->after;
+        if (each->peer != NO_PEER && engine_has_to_send(streams.engine, each->peer))
+            streams_write(each->peer);
+    }
+}
+
+static void free_closed(void)
+{
+    while (streams.closed) {
+        struct connection *connection = streams.closed;
+        streams.closed = connection->after;
+        free(connection);
+    }
+}
+
+int streams_look(int wait_ms)
+{
+    struct epoll_event events[MOST_EVENTS];
+    write_all();
+    int count = epoll_wait(streams.epoll, events, MOST_EVENTS, wait_ms);
+    if (count < 0 && errno != EINTR)
+        return -1;
+    for (int i = 0; i < count; i++)
+        on_event(&events[i]);
+    if (count > 0)
+        write_all();
+    free_closed();
+    return count < 0 ? 0 : count;
+}
+
+int streams_said_bye(void)
+{
+    for (uint32_t i = 0; i < streams.world->size; i++) {
+        const struct peer_streams *peer = &streams.peers[i];
+        if ((peer->sending && !engine_bye_sent(streams.engine, i)) ||
+            ((peer->sending || peer->other) && !engine_bye_came(streams.engine, i)))
+            return 0;
+    }
+    /* The kernel throws away what is unsent when a socket is closed that has something unread. */
+    for (const struct connection *each = streams.first; each; each = each->after)
+        if (each->peer != NO_PEER && each->hello_received < HELLO_BYTES)
+            return 0;
+    return 1;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void streams_stop(int most_ms)
+{
+    if (!streams.peers)
+        return;
+    int64_t until = now_ms() + most_ms;
+    while (!streams_said_bye()) {
+        int64_t left = until - now_ms();
+        if (left <= 0 || streams_look((int)left) < 0)
+            break;
+    }
+    while (streams.first)
+        connection_close(streams.first);
+    free_closed();
+    close(streams.listener.fd);
+    close(streams.epoll);
+    free(streams.peers);
+    streams = (struct streams){0};
+}
