@@ -61,6 +61,9 @@ const GRACE: Duration = Duration::from_secs(3);
 /// DONE and the end of a command come by different ways.
 const CROSSING: Duration = Duration::from_secs(5);
 
+/// The same for ABORT and a command's failure, which must not keep the other sites' ranks for long.
+const ABORT_CROSSING: Duration = Duration::from_millis(300);
+
 /// node-exec kills after two seconds what SIGTERM does not end; the rest is for a long way.
 const FAREWELL: Duration = Duration::from_secs(8);
 
@@ -131,8 +134,9 @@ impl Course {
             }
             Event::Refused { site, reason } => self.fail(site, Some(reason), WRONG_USE, now),
             Event::Aborted { site, code, text } => {
-                let status = match code {
-                    1..=255 => code as u8,
+                let status = match (self.sites[site].ended, code) {
+                    (Some(status @ 1..), _) => status,
+                    (_, 1..=255) => code as u8,
                     _ => FAILURE as u8,
                 };
                 let line = format!("site {}: {text}; all sites are ended", self.sites[site].name);
@@ -156,6 +160,7 @@ impl Course {
             Ended::Failed(_) => FAILURE as u8,
         };
         one.ended = Some(status);
+        // What is known now is more than what was suspected.
         one.suspect = None;
         if self.failure.is_some() {
             // The launcher's own status says more than what stands for it.
@@ -164,7 +169,7 @@ impl Course {
             }
             return;
         }
-        let name = &one.name;
+        let name = one.name.as_str();
         match how {
             Ended::Failed(reason) => {
                 let line = format!("site {name}: {reason}");
@@ -179,14 +184,13 @@ impl Course {
                     self.sites[site].name
                 ));
             }
-            Ended::Status(0) if one.joined => {
-                let line = format!(
-                    "site {name}: its command ended before all its ranks had called MPI_Finalize; the other sites are ended"
-                );
-                self.suspect(site, now + CROSSING, line);
+            Ended::Status(status) if one.joined => {
+                // What the ranks have said comes by another way: DONE, or ABORT.
+                let line = why_ended(name, status, true);
+                one.suspect = Some((now + if status == 0 { CROSSING } else { ABORT_CROSSING }, line));
             }
             Ended::Status(_) => {
-                let line = why_ended(name, status, one.joined);
+                let line = why_ended(name, status, false);
                 self.fail(Some(site), Some(line), status.max(1), now);
             }
         }
