@@ -21,6 +21,15 @@ build() { # name, header that shows the interface is there, flags
     mv "$library.part" "$library"
 }
 
+world() { # name, header that shows the interface is there, flags: libcauseway_world_NAME.so, from binding and world
+    local library=$out/libcauseway_world_$1.so
+    [ -e "$2" ] || return 0
+    # shellcheck disable=SC2086 # CFLAGS are several words.
+    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$(dirname "$2")" \
+        "$here"/src/binding/mpi_calls.c "$here"/src/world/*/*.c -o "$library.part" -ldl
+    mv "$library.part" "$library"
+}
+
 mkdir -p "$out"
 "${CC:-cc}" "${warnings[@]}" -I "$here/src" "$here"/explain.c "$here"/src/select/*.c -o "$out/causeway-collectives.part"
 mv "$out/causeway-collectives.part" "$out/causeway-collectives"
@@ -29,3 +38,6 @@ build openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
 build openmpi5 "/usr/lib/$machine/openmpi/include/mpi.h" -DCAUSEWAY_OPEN_MPI_5
 build mpich "/usr/include/$machine/mpich/mpi.h"
 build abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI
+world openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
+world mpich "/usr/include/$machine/mpich/mpi.h"
+world abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI

@@ -72,6 +72,11 @@ static void load(void)
     OBJECT(op_null, "ompi_mpi_op_null");
     OBJECT(bitwise_or, "ompi_mpi_op_bor");
     OBJECT(info_null, "ompi_mpi_info_null");
+    OBJECT(group_null, "ompi_mpi_group_null");
+    OBJECT(group_empty, "ompi_mpi_group_empty");
+#define TYPE(name, symbol) OBJECT(types[TYPE_##name], "ompi_mpi_" #symbol);
+    MPI_TYPES(TYPE)
+#undef TYPE
 #undef OBJECT
 #else
     handle = (struct mpi_handles){.comm_world = MPI_COMM_WORLD,
@@ -84,7 +89,12 @@ static void load(void)
                                   .errors_are_fatal = MPI_ERRORS_ARE_FATAL,
                                   .op_null = MPI_OP_NULL,
                                   .bitwise_or = MPI_BOR,
-                                  .info_null = MPI_INFO_NULL};
+                                  .info_null = MPI_INFO_NULL,
+                                  .group_null = MPI_GROUP_NULL,
+                                  .group_empty = MPI_GROUP_EMPTY,
+#define TYPE(name, symbol) MPI_##name,
+                                  .types = {MPI_TYPES(TYPE)}};
+#undef TYPE
 #endif
     fits &= all;
 }

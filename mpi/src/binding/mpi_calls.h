@@ -21,22 +21,30 @@
 /* clang-format off */
 #define MPI_CALLS(CALL) \
     CALL_INFO(CALL) \
-    CALL(Allgather) CALL(Allgatherv) CALL(Allreduce) CALL(Alltoall) CALL(Alltoallv) CALL(Alltoallw) \
-    CALL(Barrier) CALL(Bcast) CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) \
+    CALL(Abort) CALL(Add_error_class) CALL(Add_error_code) CALL(Add_error_string) CALL(Allgather) \
+    CALL(Allgatherv) CALL(Allreduce) CALL(Alltoall) CALL(Alltoallv) CALL(Alltoallw) CALL(Barrier) \
+    CALL(Bcast) CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_compare) CALL(Comm_create) \
     CALL(Comm_create_errhandler) CALL(Comm_create_group) CALL(Comm_create_keyval) CALL(Comm_delete_attr) \
-    CALL(Comm_disconnect) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr) \
+    CALL(Comm_disconnect) CALL(Comm_dup) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr) \
     CALL(Comm_get_errhandler) CALL(Comm_get_info) CALL(Comm_group) CALL(Comm_rank) CALL(Comm_set_attr) \
     CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split) CALL(Comm_split_type) CALL(Comm_test_inter) \
-    CALL(Errhandler_free) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Get_library_version) \
-    CALL(Group_free) CALL(Group_incl) CALL(Group_translate_ranks) CALL(Iallgather) CALL(Iallgatherv) \
-    CALL(Iallreduce) CALL(Ialltoall) CALL(Ialltoallv) CALL(Ialltoallw) CALL(Ibarrier) CALL(Ibcast) \
-    CALL(Iexscan) CALL(Igather) CALL(Igatherv) CALL(Info_set) CALL(Init) CALL(Init_thread) CALL(Iprobe) \
-    CALL(Irecv) CALL(Ireduce) CALL(Ireduce_scatter) CALL(Ireduce_scatter_block) CALL(Iscan) CALL(Iscatter) \
-    CALL(Iscatterv) CALL(Isend) CALL(Op_commutative) CALL(Op_free) CALL(Pack) CALL(Recv_init) CALL(Reduce) \
-    CALL(Reduce_local) CALL(Reduce_scatter) CALL(Reduce_scatter_block) CALL(Request_free) CALL(Scan) \
-    CALL(Scatter) CALL(Scatterv) CALL(Start) CALL(Startall) CALL(Test) CALL(Type_free) \
-    CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size_x) CALL(Unpack) \
-    CALL(Wait) CALL(Win_allocate) CALL(Win_create) CALL(Win_create_dynamic)
+    CALL(Errhandler_free) CALL(Error_class) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) \
+    CALL(Get_count) CALL(Get_elements_x) CALL(Get_library_version) CALL(Grequest_complete) \
+    CALL(Grequest_start) CALL(Group_compare) CALL(Group_difference) CALL(Group_excl) CALL(Group_free) \
+    CALL(Group_incl) CALL(Group_intersection) CALL(Group_range_excl) CALL(Group_range_incl) \
+    CALL(Group_rank) CALL(Group_size) CALL(Group_translate_ranks) CALL(Group_union) CALL(Iallgather) \
+    CALL(Iallgatherv) CALL(Iallreduce) CALL(Ialltoall) CALL(Ialltoallv) CALL(Ialltoallw) CALL(Ibarrier) \
+    CALL(Ibcast) CALL(Iexscan) CALL(Igather) CALL(Igatherv) CALL(Improbe) CALL(Imrecv) CALL(Info_set) \
+    CALL(Init) CALL(Init_thread) CALL(Iprobe) CALL(Irecv) CALL(Ireduce) CALL(Ireduce_scatter) \
+    CALL(Ireduce_scatter_block) CALL(Irsend) CALL(Iscan) CALL(Iscatter) CALL(Iscatterv) CALL(Isend) \
+    CALL(Issend) CALL(Op_commutative) CALL(Op_free) CALL(Pack) CALL(Probe) CALL(Query_thread) CALL(Recv) \
+    CALL(Recv_init) CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) CALL(Reduce_scatter_block) \
+    CALL(Request_free) CALL(Request_get_status) CALL(Rsend) CALL(Scan) CALL(Scatter) CALL(Scatterv) \
+    CALL(Send) CALL(Sendrecv) CALL(Ssend) CALL(Start) CALL(Startall) CALL(Status_set_cancelled) \
+    CALL(Status_set_elements_x) CALL(Test) CALL(Test_cancelled) CALL(Testall) CALL(Testany) CALL(Testsome) \
+    CALL(Type_dup) CALL(Type_free) CALL(Type_get_envelope) CALL(Type_get_extent) \
+    CALL(Type_get_true_extent) CALL(Type_size_x) CALL(Unpack) CALL(Wait) CALL(Waitall) CALL(Waitany) \
+    CALL(Waitsome) CALL(Win_allocate) CALL(Win_create) CALL(Win_create_dynamic)
 /* clang-format on */
 
 struct mpi_calls {
@@ -44,6 +52,22 @@ struct mpi_calls {
     MPI_CALLS(CALL)
 #undef CALL
 };
+
+/* Named types of C that every MPI has, with Open MPI's symbols. */
+/* clang-format off */
+#define MPI_TYPES(TYPE) \
+    TYPE(CHAR, char) TYPE(SHORT, short) TYPE(INT, int) TYPE(LONG, long) TYPE(LONG_LONG_INT, long_long_int) \
+    TYPE(FLOAT, float) TYPE(DOUBLE, double) TYPE(LONG_DOUBLE, long_double) TYPE(WCHAR, wchar) \
+    TYPE(FLOAT_INT, float_int) TYPE(DOUBLE_INT, double_int) TYPE(LONG_INT, long_int) TYPE(SHORT_INT, short_int) \
+    TYPE(2INT, 2int) TYPE(LONG_DOUBLE_INT, longdbl_int)
+
+enum {
+#define TYPE(name, symbol) TYPE_##name,
+    MPI_TYPES(TYPE)
+#undef TYPE
+    TYPE_COUNT
+};
+/* clang-format on */
 
 /* Handles that Open MPI knows by the addresses of objects, which are symbols too. */
 struct mpi_handles {
@@ -53,6 +77,8 @@ struct mpi_handles {
     MPI_Errhandler errors_return, errors_are_fatal;
     MPI_Op op_null, bitwise_or;
     MPI_Info info_null;
+    MPI_Group group_null, group_empty;
+    MPI_Datatype types[TYPE_COUNT];
 };
 
 extern struct mpi_calls real;

@@ -1,0 +1,11 @@
+#include "world/below/far_wait.h"
+
+#include "world/below/look.h"
+
+int far_wait(struct far *far)
+{
+    struct pace pace = {0};
+    while (!far_is_done(far))
+        look_pause(&pace);
+    return far_finish(far);
+}

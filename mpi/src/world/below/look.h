@@ -1,0 +1,33 @@
+/* Looks: what moves messages between sites along while the program waits in an MPI call, or asks. Nothing
+ * runs beside the program. */
+#ifndef CAUSEWAY_WORLD_LOOK_H
+#define CAUSEWAY_WORLD_LOOK_H
+
+#include "world/handles/ours.h"
+
+/* Finds the MPI's own progress hook, and takes part in it. */
+void look_begin(void);
+void look_end(void);
+
+/* Looks once: sockets, the engine, messages of the site, completions. Does nothing inside itself. */
+void look(void);
+
+/* Whether far receives or sends are not done: whoever waits then looks. */
+int look_is_needed(void);
+
+/* Whether the MPI looks for us while it waits. It depends on the MPI alone: all ranks of a site agree. */
+extern int look_has_hook;
+/* Whether a native call may wait by itself now. */
+static inline int look_may_block(void) { return !ours.is_on || look_has_hook || !look_is_needed(); }
+
+/* A loop that waits. Zeroed at first; look_pause looks, lets the MPI go on, and gives way to others when
+ * nothing has come for long. */
+struct pace {
+    unsigned fruitless;
+};
+void look_pause(struct pace *pace);
+
+/* Waits for a native request; others go on meanwhile. */
+int look_wait(MPI_Request *request, MPI_Status *status);
+
+#endif

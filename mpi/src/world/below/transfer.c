@@ -1,0 +1,121 @@
+#include "world/below/transfer.h"
+
+#include "world/below/far_wait.h"
+#include "world/below/look.h"
+#include "world/engine/matching.h"
+
+int transfer_is_native(const struct comm *comm, int from, int tag)
+{
+    return from == MPI_PROC_NULL ||
+           (from != MPI_ANY_SOURCE && comm->native[from] != FAR &&
+            !engine_must_queue(&comm->channel, from, tag == MPI_ANY_TAG ? ANY : tag));
+}
+
+static int native_rank(const struct comm *comm, int rank)
+{
+    return rank == MPI_PROC_NULL ? MPI_PROC_NULL : comm->native[rank];
+}
+
+void transfer_name_source(const struct comm *comm, MPI_Status *status)
+{
+    if (status != MPI_STATUS_IGNORE && status->MPI_SOURCE >= 0 && status->MPI_SOURCE < comm->here)
+        status->MPI_SOURCE = comm->rank_of[status->MPI_SOURCE];
+}
+
+/* Errors of a native call have been given to its communicator's handler; those of far ones have not. In a
+ * hidden communicator they are the collective operation's. */
+static int raise(const struct comm *comm, int status)
+{
+    return comm->hidden ? comm_error(comm, status) : status;
+}
+
+/* What has not begun is not waited for. */
+static int begun(struct transfer *transfer, int status)
+{
+    if (status != MPI_SUCCESS)
+        transfer->kind = NOTHING;
+    return status;
+}
+
+int transfer_send(struct transfer *transfer, struct comm *comm, const void *buffer, int count,
+                  MPI_Datatype type, int to, int tag)
+{
+    transfer->comm = comm;
+    if (to != MPI_PROC_NULL && comm->native[to] == FAR) {
+        transfer->kind = FAR_AWAY;
+        int status = far_send(&transfer->far, comm, buffer, count, type, to, tag, STANDARD);
+        return begun(transfer, raise(comm, status));
+    }
+    transfer->kind = NATIVE;
+    return begun(transfer, real.Isend(buffer, count, type, native_rank(comm, to), tag, comm->handle,
+                                      &transfer->request));
+}
+
+int transfer_receive(struct transfer *transfer, struct comm *comm, void *buffer, int count, MPI_Datatype type,
+                     int from, int tag)
+{
+    transfer->comm = comm;
+    if (!transfer_is_native(comm, from, tag)) {
+        transfer->kind = FAR_AWAY;
+        return begun(transfer,
+                     raise(comm, far_receive(&transfer->far, comm, buffer, count, type, from, tag)));
+    }
+    transfer->kind = NATIVE_RECEIVE;
+    return begun(transfer, real.Irecv(buffer, count, type, native_rank(comm, from), tag, comm->handle,
+                                      &transfer->request));
+}
+
+int transfer_wait(struct transfer *transfer, MPI_Status *status)
+{
+    int error = MPI_SUCCESS;
+    switch (transfer->kind) {
+    case NOTHING:
+        break;
+    case NATIVE:
+    case NATIVE_RECEIVE:
+        error =
+            look_may_block() ? real.Wait(&transfer->request, status) : look_wait(&transfer->request, status);
+        if (error == MPI_SUCCESS && transfer->kind == NATIVE_RECEIVE)
+            transfer_name_source(transfer->comm, status);
+        break;
+    case FAR_AWAY:
+        error = far_wait(&transfer->far);
+        if (transfer->comm->hidden)
+            far_raise(&transfer->far);
+        far_status(&transfer->far, status);
+    }
+    transfer->kind = NOTHING;
+    return error;
+}
+
+int transfer_wait_all(struct transfer *transfers, int count)
+{
+    int first = MPI_SUCCESS;
+    for (int i = 0; i < count; i++) {
+        int status = transfer_wait(&transfers[i], MPI_STATUS_IGNORE);
+        first = first != MPI_SUCCESS ? first : status;
+    }
+    return first;
+}
+
+int transfer_send_now(struct comm *comm, const void *buffer, int count, MPI_Datatype type, int to, int tag)
+{
+    if ((to == MPI_PROC_NULL || comm->native[to] != FAR) && look_may_block())
+        return real.Send(buffer, count, type, native_rank(comm, to), tag, comm->handle);
+    struct transfer transfer;
+    int status = transfer_send(&transfer, comm, buffer, count, type, to, tag);
+    return status == MPI_SUCCESS ? transfer_wait(&transfer, MPI_STATUS_IGNORE) : status;
+}
+
+int transfer_receive_now(struct comm *comm, void *buffer, int count, MPI_Datatype type, int from, int tag,
+                         MPI_Status *status)
+{
+    if (look_may_block() && transfer_is_native(comm, from, tag)) {
+        int error = real.Recv(buffer, count, type, native_rank(comm, from), tag, comm->handle, status);
+        transfer_name_source(comm, status);
+        return error;
+    }
+    struct transfer transfer;
+    int error = transfer_receive(&transfer, comm, buffer, count, type, from, tag);
+    return error == MPI_SUCCESS ? transfer_wait(&transfer, status) : error;
+}

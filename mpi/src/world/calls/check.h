@@ -1,0 +1,14 @@
+/* Whether the arguments of a message on a communicator that spans sites are right: the MPI below sees only
+ * what stays here. */
+#ifndef CAUSEWAY_WORLD_CHECK_H
+#define CAUSEWAY_WORLD_CHECK_H
+
+#include "binding/export.h"
+#include "world/handles/comms.h"
+
+/* Return MPI_SUCCESS, or what the communicator's error handler has been called with. */
+int check_send(const struct comm *comm, int count, MPI_Datatype type, int to, int tag);
+int check_receive(const struct comm *comm, int count, MPI_Datatype type, int from, int tag);
+int check_root(const struct comm *comm, int root);
+
+#endif

@@ -1,0 +1,233 @@
+/* Communicators: what they are, and new ones. */
+#define _GNU_SOURCE
+#include "world/below/local.h"
+#include "world/calls/check.h"
+#include "world/calls/making.h"
+#include "world/calls/refuse.h"
+#include "world/handles/groups.h"
+
+#include <stdlib.h>
+
+EXPORT int MPI_Comm_size(MPI_Comm comm, int *size)
+{
+    const struct comm *on = comm_find(comm);
+    if (!on)
+        return PASS(Comm_size, comm, size);
+    *size = on->size;
+    return MPI_SUCCESS;
+}
+BOTH(Comm_size);
+
+EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+    const struct comm *on = comm_find(comm);
+    if (!on)
+        return PASS(Comm_rank, comm, rank);
+    *rank = on->rank;
+    return MPI_SUCCESS;
+}
+BOTH(Comm_rank);
+
+static int contains_all(const struct comm *a, const struct comm *b)
+{
+    for (int i = 0; i < a->size; i++) {
+        int k = 0;
+        while (k < b->size && b->numbers[k] != a->numbers[i])
+            k++;
+        if (k == b->size)
+            return 0;
+    }
+    return 1;
+}
+
+EXPORT int MPI_Comm_compare(MPI_Comm left, MPI_Comm right, int *result)
+{
+    const struct comm *a = comm_find(left), *b = comm_find(right);
+    if (!a && !b)
+        return PASS(Comm_compare, left, right, result);
+    *result = MPI_UNEQUAL;
+    if (!a || !b || a->size != b->size)
+        return MPI_SUCCESS;
+    int is_same = 1;
+    for (int i = 0; i < a->size; i++)
+        is_same = is_same && a->numbers[i] == b->numbers[i];
+    if (a == b)
+        *result = MPI_IDENT;
+    else if (is_same)
+        *result = MPI_CONGRUENT;
+    else if (contains_all(a, b))
+        *result = MPI_SIMILAR;
+    return MPI_SUCCESS;
+}
+BOTH(Comm_compare);
+
+EXPORT int MPI_Comm_free(MPI_Comm *comm)
+{
+    struct comm *on = comm_find(*comm);
+    if (!on || *comm == handle.comm_world)
+        return PASS(Comm_free, comm);
+    *comm = handle.comm_null;
+    return comm_free(on);
+}
+BOTH(Comm_free);
+
+/* The numbers of the duplicates are what rank 0 said. */
+static int record_duplicate(struct comm *on, MPI_Comm *made)
+{
+    struct says *all = malloc((size_t)on->size * sizeof *all);
+    int status = all ? making_exchange(on, 0, 0, all) : MPI_ERR_NO_MEM;
+    TRY(status, making_record(*made, all[0].number, on->size, on->numbers));
+    free(all);
+    return comm_error(on, status);
+}
+
+EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
+{
+    struct comm *on = comm_find(comm);
+    int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+    TRY(status, PASS(Comm_dup, comm, made));
+    return on && status == MPI_SUCCESS ? record_duplicate(on, made) : status;
+}
+BOTH(Comm_dup);
+
+EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
+{
+    struct comm *on = comm_find(comm);
+    static int (*own)(MPI_Comm, MPI_Info, MPI_Comm *);
+    if (!own)
+        own = (int (*)(MPI_Comm, MPI_Info, MPI_Comm *))mpi_calls_find("Comm_dup_with_info");
+    int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+    TRY(status, own ? own(comm, info, made) : NO_MPI);
+    return on && status == MPI_SUCCESS ? record_duplicate(on, made) : status;
+}
+BOTH(Comm_dup_with_info);
+
+/* Lists the ranks of one color, in the order of keys, then of ranks. */
+static int members(const struct comm *on, const struct says *all, int color, int *ranks)
+{
+    int count = 0;
+    for (int rank = 0; rank < on->size; rank++) {
+        if (all[rank].color != color)
+            continue;
+        int at = count++;
+        for (; at > 0 && all[ranks[at - 1]].key > all[rank].key; at--)
+            ranks[at] = ranks[at - 1];
+        ranks[at] = rank;
+    }
+    return count;
+}
+
+static int split(struct comm *on, const struct says *all, int color, int *ranks, int32_t *numbers,
+                 MPI_Comm *made)
+{
+    int count = color == MPI_UNDEFINED ? 0 : members(on, all, color, ranks), order = 0;
+    for (int i = 0; i < count; i++) {
+        numbers[i] = on->numbers[ranks[i]];
+        if (ranks[i] == on->rank)
+            order = i;
+    }
+    int status = local_meet(on->handle);
+    TRY(status, real.Comm_split(on->handle, color, order, made));
+    if (count)
+        TRY(status, making_record(*made, all[ranks[0]].number, count, numbers));
+    return status;
+}
+
+EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
+{
+    struct comm *on = comm_find(comm);
+    if (!on) {
+        int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+        return TRY(status, PASS(Comm_split, comm, color, key, made));
+    }
+    if (color < 0 && color != MPI_UNDEFINED)
+        return comm_error(on, MPI_ERR_ARG);
+    struct says *all = malloc((size_t)on->size * sizeof *all);
+    int *ranks = malloc((size_t)on->size * sizeof *ranks);
+    int32_t *numbers = malloc((size_t)on->size * sizeof *numbers);
+    /* On the wire undefined is a color that nobody may have. */
+    int status =
+        all && ranks && numbers ? making_exchange(on, color < 0 ? -1 : color, key, all) : MPI_ERR_NO_MEM;
+    TRY(status, split(on, all, color, ranks, numbers, made));
+    free(all);
+    free(ranks);
+    free(numbers);
+    return comm_error(on, status);
+}
+BOTH(Comm_split);
+
+/* What MPI_COMM_TYPE_SHARED and kinds of hardware name lies within a site. */
+EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
+{
+    int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+    return TRY(status, PASS(Comm_split_type, comm, type, key, info, made));
+}
+BOTH(Comm_split_type);
+
+/* Each makes its part of what its own group names: of the parent's processes here, those in it. */
+static int create(struct comm *on, const struct says *all, int size, const int32_t *numbers, MPI_Comm *made)
+{
+    MPI_Group here;
+    int status = group_make_here(size, numbers, &here), is_mine = 0, first = 0;
+    for (int i = 0; i < size; i++)
+        is_mine = is_mine || numbers[i] == (int32_t)ours.world.me;
+    while (size && first < on->size && on->numbers[first] != numbers[0])
+        first++;
+    if (status == MPI_SUCCESS && first == on->size)
+        status = MPI_ERR_GROUP;
+    TRY(status, local_meet(on->handle));
+    TRY(status, real.Comm_create(on->handle, here, made));
+    if (is_mine)
+        TRY(status, making_record(*made, all[first].number, size, numbers));
+    return status;
+}
+
+EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
+{
+    struct comm *on = comm_find(comm);
+    if (!on) {
+        int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+        return TRY(status, PASS(Comm_create, comm, group, made));
+    }
+    int size;
+    int32_t *numbers = group_list(group, &size);
+    struct says *all = malloc((size_t)on->size * sizeof *all);
+    int status = all && numbers ? making_exchange(on, 0, 0, all) : MPI_ERR_NO_MEM;
+    TRY(status, create(on, all, size, numbers, made));
+    free(all);
+    free(numbers);
+    return comm_error(on, status);
+}
+BOTH(Comm_create);
+
+EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
+{
+    static int is_told;
+    if (!refuse_is_over_sites(comm))
+        return PASS(Comm_create_group, comm, group, tag, made);
+    return group_find(group) ? refuse(comm, "MPI_Comm_create_group", &is_told)
+                             : real.Comm_create_group(comm, group, tag, made);
+}
+BOTH(Comm_create_group);
+
+EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
+{
+    static int tag_ub;
+    if (!ours.is_on || keyval != MPI_TAG_UB)
+        return PASS(Comm_get_attr, comm, keyval, value, flag);
+    tag_ub = (int)ours.world.tag_ub;
+    *(void **)value = &tag_ub;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+BOTH(Comm_get_attr);
+
+/* The older name of the same. */
+EXPORT int MPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag)
+{
+    return MPI_Comm_get_attr(comm, keyval, value, flag);
+}
+EXPORT int PMPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag)
+{
+    return MPI_Comm_get_attr(comm, keyval, value, flag);
+}

@@ -1,0 +1,85 @@
+/* Completion of one request, and what else is done to one. */
+#define _GNU_SOURCE
+#include "world/below/far.h"
+#include "world/below/look.h"
+#include "world/below/transfer.h"
+#include "world/calls/check.h"
+#include "world/calls/kept.h"
+
+static int completed(struct keeping *keeping, MPI_Status *status, int error)
+{
+    struct comm *of = NULL;
+    if (error == MPI_SUCCESS)
+        error = kept_completes(keeping, 0, status, &of);
+    if (of && error != MPI_SUCCESS) {
+        comm_error(of, error);
+        comm_release(of);
+    }
+    keep_end(keeping);
+    return error;
+}
+
+EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    struct keeping keeping;
+    if (!keep(&keeping, 1, request))
+        return look_may_block() ? PASS(Wait, request, status) : look_wait(request, status);
+    int error = look_may_block() ? real.Wait(request, status) : look_wait(request, status);
+    return completed(&keeping, status, error);
+}
+BOTH(Wait);
+
+/* Looks before the MPI is asked, where it does not look itself. */
+static void look_if_needed(void)
+{
+    if (!look_may_block())
+        look();
+}
+
+EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    struct keeping keeping;
+    look_if_needed();
+    if (!keep(&keeping, 1, request))
+        return PASS(Test, request, flag, status);
+    int error = real.Test(request, flag, status);
+    if (error == MPI_SUCCESS && *flag)
+        return completed(&keeping, status, error);
+    keep_end(&keeping);
+    return error;
+}
+BOTH(Test);
+
+EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    look_if_needed();
+    int error = PASS(Request_get_status, request, flag, status);
+    if (error == MPI_SUCCESS && *flag) {
+        struct request is = request_find(request);
+        if (is.comm)
+            transfer_name_source(is.comm, status);
+    }
+    return error;
+}
+BOTH(Request_get_status);
+
+EXPORT int MPI_Request_free(MPI_Request *request)
+{
+    if (requests_any())
+        request_remove(*request);
+    return PASS(Request_free, request);
+}
+BOTH(Request_free);
+
+EXPORT int MPI_Cancel(MPI_Request *request)
+{
+    struct request is = {0};
+    if (requests_any())
+        is = request_find(*request);
+    if (!is.far)
+        return PASS(Cancel, request);
+    far_cancel(is.far);
+    look();
+    return MPI_SUCCESS;
+}
+BOTH(Cancel);

@@ -1,0 +1,20 @@
+/* How communicators over sites are made: everybody learns of everybody, and each makes its own part. */
+#ifndef CAUSEWAY_WORLD_MAKING_H
+#define CAUSEWAY_WORLD_MAKING_H
+
+#include "world/handles/comms.h"
+
+/* What a rank says of itself. `number` is its next for communicators. */
+struct says {
+    int32_t color, key;
+    uint64_t number;
+};
+
+/* Exchanges that over a communicator; `all` has an entry for each rank. Returns an MPI's code. */
+int making_exchange(struct comm *on, int color, int key, struct says *all);
+
+/* Makes the record of a native communicator that has been made here, if some of these processes are far.
+ * `number` is what the first of them said. */
+int making_record(MPI_Comm native, uint64_t number, int size, const int32_t *numbers);
+
+#endif

@@ -1,0 +1,53 @@
+/* Communicators with processes of several sites. Such a one is a native communicator, that of its processes
+ * here, and a record; one within a site has none. */
+#ifndef CAUSEWAY_WORLD_COMMS_H
+#define CAUSEWAY_WORLD_COMMS_H
+
+#include "world/engine/operation.h"
+#include "world/handles/ours.h"
+
+enum { FAR = -1 };
+
+struct comm {
+    MPI_Comm handle;
+    struct channel channel;
+    int size, rank;
+    /* By rank: the number in the world, and the rank in `handle` or FAR. */
+    int32_t *numbers, *native;
+    /* By native rank, `here` of them. */
+    int32_t *rank_of;
+    int here;
+    /* The same processes, for messages of collective operations; NULL in that itself. */
+    struct comm *hidden;
+    /* The program, and each receive that is pending: they need the native communicator. */
+    int holders;
+    /* The program has freed it. */
+    int is_freed;
+};
+
+/* NULL for what is within a site. */
+struct comm *comm_search(MPI_Comm handle);
+extern struct comm *comm_last;
+static inline struct comm *comm_find(MPI_Comm handle)
+{
+    return comm_last && comm_last->handle == handle ? comm_last : comm_search(handle);
+}
+
+/* A number that this process has not given before: with its place in the world it names a communicator. */
+uint64_t comm_next_number(void);
+
+/* Makes the record of `handle`. `numbers` are copied. `first_number` is what the first rank gave, and
+ * `hidden` a native communicator of the same processes. NULL where there is no memory. */
+struct comm *comm_make(MPI_Comm handle, MPI_Comm hidden, uint64_t first_number, int size,
+                       const int32_t *numbers);
+
+void comm_hold(struct comm *comm);
+/* Lets go. The last one frees it, and then its native communicators. */
+void comm_release(struct comm *comm);
+/* The program frees it: its handle names nothing any more. */
+int comm_free(struct comm *comm);
+
+/* Calls the communicator's error handler, and returns the code. */
+int comm_error(const struct comm *comm, int code);
+
+#endif

@@ -1,0 +1,3 @@
+#include "world/handles/ours.h"
+
+struct ours ours;

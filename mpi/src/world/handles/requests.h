@@ -1,0 +1,24 @@
+/* Requests that mean more than the MPI knows: those of messages between sites, and native receives on a
+ * communicator that spans sites, whose status names a native rank. */
+#ifndef CAUSEWAY_WORLD_REQUESTS_H
+#define CAUSEWAY_WORLD_REQUESTS_H
+
+#include "world/handles/comms.h"
+
+struct far;
+
+/* At most one is set. `comm` holds its communicator until request_remove. */
+struct request {
+    struct comm *comm;
+    struct far *far;
+};
+
+int requests_any(void);
+struct request request_find(MPI_Request request);
+/* Return MPI_SUCCESS or MPI_ERR_NO_MEM. */
+int request_add_native(MPI_Request request, struct comm *comm);
+int request_add_far(MPI_Request request, struct far *far);
+/* The completion call has set it to null, or freed it. */
+void request_remove(MPI_Request request);
+
+#endif

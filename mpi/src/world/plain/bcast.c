@@ -1,0 +1,37 @@
+/* Barrier and broadcast, along a binomial tree of ranks. */
+#include "world/plain/plain.h"
+
+enum { TAG = 1 };
+
+int plain_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int root)
+{
+    int status = MPI_SUCCESS, place = (on->rank - root + on->size) % on->size, bit = 1;
+    for (; bit < on->size; bit *= 2)
+        if (place & bit) {
+            TRY(status, transfer_receive_now(on, buffer, count, type, (on->rank - bit + on->size) % on->size,
+                                             TAG, MPI_STATUS_IGNORE));
+            break;
+        }
+    for (bit /= 2; bit > 0; bit /= 2)
+        if (place + bit < on->size)
+            TRY(status, transfer_send_now(on, buffer, count, type, (on->rank + bit) % on->size, TAG));
+    return status;
+}
+
+/* Everybody is heard along the tree, then everybody is told. */
+int plain_barrier(struct comm *on)
+{
+    int status = MPI_SUCCESS;
+    char nothing = 0;
+    for (int bit = 1; bit < on->size; bit *= 2) {
+        if (on->rank & bit) {
+            TRY(status, transfer_send_now(on, &nothing, 0, handle.byte, on->rank - bit, TAG));
+            break;
+        }
+        if (on->rank + bit < on->size)
+            TRY(status,
+                transfer_receive_now(on, &nothing, 0, handle.byte, on->rank + bit, TAG, MPI_STATUS_IGNORE));
+    }
+    TRY(status, plain_bcast(on, &nothing, 0, handle.byte, 0));
+    return status;
+}

@@ -1,0 +1,145 @@
+/* Gathers, scatters and exchanges: each block is one message. */
+#include "world/plain/plain.h"
+
+#include <stdlib.h>
+
+enum { TAG = 2 };
+
+/* Messages on their way, room for `most`. */
+struct many {
+    struct transfer *all;
+    int count;
+};
+
+static int many_new(struct many *many, int most)
+{
+    *many = (struct many){.all = calloc((size_t)most, sizeof *many->all)};
+    return many->all ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+/* Waits also where something has failed: what has begun uses the program's memory. */
+static int many_end(struct many *many, int status)
+{
+    int ended = transfer_wait_all(many->all, many->count);
+    free(many->all);
+    return status != MPI_SUCCESS ? status : ended;
+}
+
+static int begin_receive(struct many *many, struct comm *on, const struct blocks *into, int rank)
+{
+    return transfer_receive(&many->all[many->count++], on, block_at(into, rank), block_count(into, rank),
+                            block_type(into, rank), rank, TAG);
+}
+
+static int begin_send(struct many *many, struct comm *on, const void *buffer, int count, MPI_Datatype type,
+                      int rank)
+{
+    return transfer_send(&many->all[many->count++], on, buffer, count, type, rank, TAG);
+}
+
+int plain_gather(struct comm *on, const void *send, int count, MPI_Datatype type, const struct blocks *into,
+                 int root)
+{
+    if (on->rank != root)
+        return transfer_send_now(on, send, count, type, root, TAG);
+    struct many many;
+    int status = many_new(&many, on->size + 1);
+    if (status != MPI_SUCCESS)
+        return status;
+    for (int rank = 0; rank < on->size; rank++)
+        if (rank != root || send != MPI_IN_PLACE)
+            TRY(status, begin_receive(&many, on, into, rank));
+    if (send != MPI_IN_PLACE)
+        TRY(status, begin_send(&many, on, send, count, type, root));
+    return many_end(&many, status);
+}
+
+int plain_scatter(struct comm *on, const struct blocks *from, void *receive, int count, MPI_Datatype type,
+                  int root)
+{
+    if (on->rank != root)
+        return transfer_receive_now(on, receive, count, type, root, TAG, MPI_STATUS_IGNORE);
+    struct many many;
+    int status = many_new(&many, on->size + 1);
+    if (status != MPI_SUCCESS)
+        return status;
+    if (receive != MPI_IN_PLACE)
+        TRY(status, transfer_receive(&many.all[many.count++], on, receive, count, type, root, TAG));
+    for (int rank = 0; rank < on->size; rank++)
+        if (rank != root || receive != MPI_IN_PLACE)
+            TRY(status, begin_send(&many, on, block_at(from, rank), block_count(from, rank),
+                                   block_type(from, rank), rank));
+    return many_end(&many, status);
+}
+
+int plain_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
+                    const struct blocks *into)
+{
+    struct many many;
+    int status = many_new(&many, 2 * on->size), is_in_place = send == MPI_IN_PLACE;
+    if (status != MPI_SUCCESS)
+        return status;
+    for (int rank = 0; rank < on->size; rank++)
+        if (rank != on->rank || !is_in_place)
+            TRY(status, begin_receive(&many, on, into, rank));
+    if (is_in_place) {
+        send = block_at(into, on->rank);
+        count = block_count(into, on->rank);
+        type = block_type(into, on->rank);
+    }
+    for (int rank = 0; rank < on->size; rank++)
+        if (rank != on->rank || !is_in_place)
+            TRY(status, begin_send(&many, on, send, count, type, rank));
+    return many_end(&many, status);
+}
+
+/* Sends a copy of a block while the other's comes in its place. */
+static int exchange_block(struct comm *on, const struct blocks *into, int rank)
+{
+    int count = block_count(into, rank);
+    MPI_Datatype type = block_type(into, rank);
+    struct shape shape;
+    int status = data_shape(type, &shape);
+    if (status != MPI_SUCCESS || count * shape.bytes > INT32_MAX)
+        return status != MPI_SUCCESS ? status : MPI_ERR_COUNT;
+    char *packed = malloc((size_t)(count * shape.bytes) + 1);
+    if (!packed)
+        return MPI_ERR_NO_MEM;
+    struct transfer sending = {0};
+    TRY(status, data_pack(block_at(into, rank), count, type, &shape, packed));
+    TRY(status, transfer_send(&sending, on, packed, (int)(count * shape.bytes), handle.byte, rank, TAG));
+    TRY(status, transfer_receive_now(on, block_at(into, rank), count, type, rank, TAG, MPI_STATUS_IGNORE));
+    int ended = transfer_wait(&sending, MPI_STATUS_IGNORE);
+    free(packed);
+    return status != MPI_SUCCESS ? status : ended;
+}
+
+/* The two of a pair meet in the same round. */
+static int exchange_in_place(struct comm *on, const struct blocks *into)
+{
+    int status = MPI_SUCCESS;
+    for (int round = 0; round < on->size; round++) {
+        int rank = (round - on->rank + on->size) % on->size;
+        if (rank != on->rank)
+            TRY(status, exchange_block(on, into, rank));
+    }
+    return status;
+}
+
+int plain_alltoall(struct comm *on, const struct blocks *from, const struct blocks *into)
+{
+    if (from->buffer == MPI_IN_PLACE)
+        return exchange_in_place(on, into);
+    struct many many;
+    int status = many_new(&many, 2 * on->size);
+    if (status != MPI_SUCCESS)
+        return status;
+    for (int i = 0; i < on->size; i++)
+        TRY(status, begin_receive(&many, on, into, (on->rank + i) % on->size));
+    for (int i = 0; i < on->size; i++) {
+        int rank = (on->rank + i) % on->size;
+        TRY(status, begin_send(&many, on, block_at(from, rank), block_count(from, rank),
+                               block_type(from, rank), rank));
+    }
+    return many_end(&many, status);
+}

@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# Sourced by the tests of this directory: starts jobs of two MPIs on this host as one world, over loopback,
+# without gateways.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
+built=${CARGO_TARGET_DIR:-$root/target}/release
+causeway=${CAUSEWAY:-$built/causeway}
+preloads=${WORLD_LIBRARIES:-$built}
+preloads=$preloads/libcauseway_world_openmpi.so:$preloads/libcauseway_world_mpich.so
+programs=$root/target/mpi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+token=00112233445566778899aabbccddeeff
+
+# site MPI NAME RANKS COMMAND...: one site's job, in the world whose rendezvous is $rendezvous; without one
+# the MPI alone. More ranks than cores let each other run.
+site() {
+    local mpi=$1 name=$2 ranks=$3 preload=() options=() set
+    shift 3
+    if [ -n "${rendezvous:-}" ]; then
+        preload=("LD_PRELOAD=$preloads" "CAUSEWAY_WORLD=1,$name,$rendezvous" "CAUSEWAY_TOKEN=$token")
+    fi
+    case $mpi in
+    debian-openmpi)
+        for set in "${preload[@]}"; do options+=(-x "$set"); done
+        timeout 100 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self \
+            "${options[@]}" -n "$ranks" "$@"
+        ;;
+    debian-mpich)
+        for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
+        timeout 100 mpiexec.hydra "${options[@]}" -n "$ranks" "$@"
+        ;;
+    esac
+}
+
+# world SITE... -- PROGRAM ARGUMENTS...: each SITE is MPI:RANKS, and PROGRAM is the name of one in the MPI's
+# directory. Status 0 where all sites and the rendezvous end with 0.
+world() {
+    local sites=() words=() status=0 pids=() number=0 rendezvous out
+    while [ "$1" != -- ]; do
+        sites+=("$1") words+=(--site "s$number-${1%:*}")
+        number=$((number + 1))
+        shift
+    done
+    shift
+    out=$(mktemp -d)
+    timeout 120 "$causeway" rendezvous --token "$token" "${words[@]}" >"$out/address" &
+    pids+=($!)
+    until [ -s "$out/address" ]; do
+        kill -0 "${pids[0]}" || return 1
+        read -rt 0.05 <> <(:) || :
+    done
+    rendezvous=$(head -n 1 "$out/address")
+    number=0
+    for word in "${sites[@]}"; do
+        local program=$1
+        case $program in /*) ;; *) program=$programs/${word%:*}/$program ;; esac
+        site "${word%:*}" "s$number-${word%:*}" "${word#*:}" "$program" "${@:2}" &
+        pids+=($!)
+        number=$((number + 1))
+    done
+    for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
+    rm -r "$out"
+    return "$status"
+}
