@@ -23,7 +23,8 @@ pub use verdict::{Reason, Verdict};
 /// Names of the environment variables that carry the grid to every process of a job.
 ///
 /// A launcher forwards its own environment whole. So they hold the same value in every process of the job, at
-/// every site, but for [`env::SITE`] and [`env::WORLD`], which the launcher of one job over all sites does not have.
+/// every site, but for [`env::SITE`] and [`env::WORLD`], which the launcher of a job over all sites does
+/// not have.
 pub mod env {
     /// The grid map, see [`crate::Grid`].
     pub const GRID: &str = "CAUSEWAY_GRID";
