@@ -51,6 +51,11 @@ nodes)
     run --at rennes "$mpirun --host rennes-1,rennes-2 -n 2 $openmpi/own_world" \
         --at nancy "mpirun.mpich -hosts nancy-1,nancy-2 -n 2 $mpich/own_world"
     ;;
+collectives)
+    for program in collectives_mpif collectives_mpi collectives_f08; do
+        run --at rennes "$mpirun -n 2 $openmpi/$program" --at nancy "mpirun.mpich -n 2 $mpich/$program"
+    done
+    ;;
 one-site) run --at nancy "mpirun.mpich -n 2 $mpich/own_world" ;;
 wrong-site) run --at rennes "sleep 977" --at lyon "sleep 977" ;;
 not-found) run --at rennes "sleep 977" --at nancy "mpirun.nowhere -n 2 app" ;;

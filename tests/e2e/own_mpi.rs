@@ -11,6 +11,14 @@ fn debian_open_mpi_and_mpich_are_one_world_over_two_sites() {
         case("exchange", &["own_world: 4 ranks, all right", "status 0"]),
         case("turned", &["own_world: 4 ranks, all right", "status 0"]),
         case("nodes", &["own_world: 4 ranks, all right", "status 0"]),
+        case(
+            "collectives",
+            &[
+                "collectives_mpif: all right",
+                "collectives_mpi: all right",
+                "collectives_f08: all right",
+            ],
+        ),
         case("one-site", &["own_world: 2 ranks, all right", "status 0"]),
     ];
     grid::run("rennes-nancy", "own-mpi", items);

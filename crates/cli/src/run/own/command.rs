@@ -52,8 +52,10 @@ pub struct Facts<'a> {
     pub grid: &'a str,
     /// The rendezvous, by the address that the grid knows.
     pub rendezvous: SocketAddr,
-    /// The shim and the world libraries.
+    /// Libraries, in the order in which they are to be loaded.
     pub preloads: &'a [PathBuf],
+    /// Variables of the library of collectives.
+    pub collectives: &'a [(String, String)],
 }
 
 /// The variables of a site's command. `present` is what that command has by itself of a variable: only at the
@@ -73,7 +75,9 @@ pub fn environment(
     ];
     // mpirun refuses it beside -x, which does the same.
     if !exports_by_itself(command.text) {
-        let ours = ["LD_PRELOAD", env::WORLD, env::TOKEN, env::GRID, env::SITE].join(";");
+        let fixed = ["LD_PRELOAD", env::WORLD, env::TOKEN, env::GRID, env::SITE].into_iter();
+        let others = facts.collectives.iter().map(|(name, _)| name.as_str());
+        let ours = fixed.chain(others).collect::<Vec<_>>().join(";");
         let theirs = present(FORWARDED).filter(|list| !list.is_empty());
         set.push((
             FORWARDED,
@@ -81,9 +85,8 @@ pub fn environment(
         ));
     }
     set.extend(std::env::var(env::DEBUG).ok().map(|value| (env::DEBUG, value)));
-    set.into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+    let set = set.into_iter().map(|(name, value)| (name.to_owned(), value));
+    set.chain(facts.collectives.iter().cloned()).collect()
 }
 
 /// Whether a command has mpirun's own option for variables.
@@ -146,6 +149,7 @@ mod tests {
             grid: "1|a",
             rendezvous: "10.1.0.253:4000".parse().unwrap(),
             preloads: &[],
+            collectives: &[],
         }
     }
 
