@@ -17,7 +17,8 @@ build() { # name, header that shows the interface is there, flags
     fi
     # Compiled beside and renamed: a library that is loaded is never written to.
     # shellcheck disable=SC2086 # CFLAGS are several words.
-    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$here/include" -I "$(dirname "$2")" "$here"/src/*/*.c -o "$library.part" -ldl
+    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" "-DCAUSEWAY_WORLD_LIBRARY=\"libcauseway_world_$1.so\"" \
+        -I "$here/src" -I "$here/include" -I "$(dirname "$2")" "$here"/src/*/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }
 
@@ -25,7 +26,7 @@ world() { # name, header that shows the interface is there, flags: libcauseway_w
     local library=$out/libcauseway_world_$1.so
     [ -e "$2" ] || return 0
     # shellcheck disable=SC2086 # CFLAGS are several words.
-    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$(dirname "$2")" \
+    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -Wl,-soname,"libcauseway_world_$1.so" -I "$here/src" -I "$(dirname "$2")" \
         "$here"/src/binding/mpi_calls.c "$here"/src/world/*/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }

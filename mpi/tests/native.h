@@ -1,4 +1,4 @@
-/* Calls the MPI's own collectives, past the preload library. */
+/* Calls the MPI's own collectives, past the preload library; in a world of several MPIs, that world's. */
 #ifndef CAUSEWAY_NATIVE_H
 #define CAUSEWAY_NATIVE_H
 
@@ -9,9 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#if defined(OPEN_MPI)
+#define WORLD "libcauseway_world_openmpi.so"
+#elif defined(STANDARD_ABI)
+#define WORLD "libcauseway_world_abi.so"
+#else
+#define WORLD "libcauseway_world_mpich.so"
+#endif
+
 static inline void *native_symbol(const char *name)
 {
-    static const char *libraries[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1"};
+    static const char *libraries[] = {WORLD, "libmpi.so.40", "libmpich.so.12", "libmpi.so.12",
+                                      "libmpi_abi.so.1"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
         void *found = library ? dlsym(library, name) : NULL;

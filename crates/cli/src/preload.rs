@@ -17,10 +17,16 @@ pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
 /// The same as [`OPEN_MPI`] for MPICH and those of its interface.
 pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
+/// Those of all interfaces, where each process may have another MPI.
+pub const COLLECTIVES: &[&str] = &[
+    "libcauseway_mpi_openmpi.so",
+    "libcauseway_mpi_abi.so",
+    "libcauseway_mpi_mpich.so",
+];
+
 /// The world libraries (mpi/src/world), likewise: for processes of sites that each run their own MPI.
 pub const WORLD: &[&str] = &[
     "libcauseway_world_openmpi.so",
-    "libcauseway_world_openmpi5.so",
     "libcauseway_world_abi.so",
     "libcauseway_world_mpich.so",
 ];

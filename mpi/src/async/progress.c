@@ -14,6 +14,23 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void progress_use(int (*work)(void)) { run = work; }
 
+/* Where sites run MPIs of their own, the library that joins them looks for all, with every MPI. */
+static int is_in_world;
+
+static void find_world(void)
+{
+    int (*share)(int (*)(void), const atomic_int *) =
+        (int (*)(int (*)(void), const atomic_int *))mpi_calls_of_world("causeway_world_work");
+    is_in_world = share && share(run, &progress_users);
+}
+
+static int is_tested(MPI_Request *request, int *status)
+{
+    int done = 0;
+    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
+    return done || *status != MPI_SUCCESS;
+}
+
 #if defined(OPEN_MPI)
 
 static int (*hook_register)(int (*)(void));
@@ -23,6 +40,7 @@ static int hook(void) { return atomic_load_explicit(&progress_users, memory_orde
 
 void progress_find(void)
 {
+    find_world();
     static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80"};
     for (size_t i = 0; !hook_register && i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
@@ -34,18 +52,15 @@ void progress_find(void)
     }
 }
 
-int progress_is_there(void) { return hook_register && hook_unregister; }
+int progress_is_there(void) { return is_in_world || (hook_register && hook_unregister); }
 
-int progress_completes(MPI_Request *request, int *status)
-{
-    int done = 0;
-    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
-    return done || *status != MPI_SUCCESS;
-}
+int progress_completes(MPI_Request *request, int *status) { return is_tested(request, status); }
 
 /* The hook stays until the end: where nothing is to be done it reads one number. */
 int progress_join(void)
 {
+    if (is_in_world)
+        return MPI_SUCCESS;
     pthread_mutex_lock(&lock);
     int status = is_hooked ? 0 : hook_register(hook);
     is_hooked = status == 0;
@@ -87,27 +102,26 @@ static int hook(async_thing thing)
 
 void progress_find(void)
 {
+    find_world();
 #if !defined(CAUSEWAY_STANDARD_ABI)
     async_start = (int (*)(int (*)(async_thing), void *, async_stream))mpi_calls_find("Async_start");
     request_is_complete = (int (*)(MPI_Request))mpi_calls_find("Request_is_complete");
 #endif
 }
 
-int progress_is_there(void) { return async_start && request_is_complete; }
+int progress_is_there(void) { return is_in_world || (async_start && request_is_complete); }
 
-/* MPI_Test must not be used: it would ask for progress inside progress. */
+/* Inside MPICH's own progress MPI_Test must not be used: it would ask for progress again. */
 int progress_completes(MPI_Request *request, int *status)
 {
-    int done = 0;
     *status = MPI_SUCCESS;
-    if (!request_is_complete(*request))
-        return 0;
-    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
-    return done || *status != MPI_SUCCESS;
+    return (is_in_world || request_is_complete(*request)) && is_tested(request, status);
 }
 
 int progress_join(void)
 {
+    if (is_in_world)
+        return MPI_SUCCESS;
     pthread_mutex_lock(&lock);
     int first = !is_hooked;
     is_hooked = 1;

@@ -24,10 +24,24 @@ static const char *const libraries[] = {
 #endif
 };
 
-/* Finds a call of the MPI. Its library is asked for by name, without loading it. Python loads its MPI with
- * dlopen() and local scope, where RTLD_NEXT does not look. And behind this library there may be its twin for
- * another binary interface, whose handles are of another size. Where the MPI has another interface, the twin,
- * if any, comes first. */
+void *mpi_calls_of_world(const char *name)
+{
+#if defined(CAUSEWAY_WORLD_LIBRARY)
+    void *library = dlopen(CAUSEWAY_WORLD_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (library)
+        dlclose(library);
+    return found;
+#else
+    (void)name;
+    return NULL;
+#endif
+}
+
+/* Finds a call of the MPI, or of the library that stands for it where sites run MPIs of their own. Libraries
+ * are asked for by name, without loading them. Python loads its MPI with dlopen() and local scope, where
+ * RTLD_NEXT does not look. And behind this library there may be its twin for another binary interface, whose
+ * handles are of another size. Where the MPI has another interface, the twin, if any, comes first. */
 static void *next(const char *name)
 {
     void *found = NULL;
@@ -35,7 +49,8 @@ static void *next(const char *name)
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
         if (library) {
             fits = 1;
-            found = dlsym(library, name);
+            found = mpi_calls_of_world(name);
+            found = found ? found : dlsym(library, name);
             dlclose(library);
         }
     }

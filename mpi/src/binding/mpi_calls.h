@@ -91,6 +91,10 @@ int mpi_calls_load(void);
 /* Finds PMPI_name, or else PMPIX_name, of a call that not every MPI has; NULL where neither is there. */
 void *mpi_calls_find(const char *name);
 
+/* Finds what the library exports that makes one world of sites with MPIs of their own (mpi/src/world); NULL
+ * where it is not loaded. */
+void *mpi_calls_of_world(const char *name);
+
 /* Whether the MPI of this process has the binary interface that this library was built for. One that has
  * another is called with the program's own arguments, and with nothing else. */
 int mpi_calls_fit(void);

@@ -5,7 +5,11 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 built=${CARGO_TARGET_DIR:-$root/target}/release
 causeway=${CAUSEWAY:-$built/causeway}
 preloads=${WORLD_LIBRARIES:-$built}
-preloads=$preloads/libcauseway_world_openmpi.so:$preloads/libcauseway_world_mpich.so
+worlds=$preloads/libcauseway_world_openmpi.so:$preloads/libcauseway_world_mpich.so
+above=$preloads/libcauseway_mpi_openmpi.so:$preloads/libcauseway_mpi_mpich.so
+# With COLLECTIVES the library of collectives is above the world, and asks CAUSEWAY_COLLECTIVES_SITES where
+# ranks are.
+preloads=${COLLECTIVES:+$above:}$worlds
 programs=$root/target/mpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 token=00112233445566778899aabbccddeeff
@@ -17,6 +21,7 @@ site() {
     shift 3
     if [ -n "${rendezvous:-}" ]; then
         preload=("LD_PRELOAD=$preloads" "CAUSEWAY_WORLD=1,$name,$rendezvous" "CAUSEWAY_TOKEN=$token")
+        for set in "${!CAUSEWAY_COLLECTIVES_@}"; do preload+=("$set=${!set}"); done
     fi
     case $mpi in
     debian-openmpi)

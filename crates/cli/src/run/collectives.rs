@@ -7,6 +7,9 @@ use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+/// How the names of its variables begin.
+pub const FAMILY: &str = "CAUSEWAY_COLLECTIVES_";
+
 /// Variables of mpi/src/select/settings.c.
 pub const RTT_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_RTT_MICROSECONDS";
 /// Its name until 0.1.0, which the library takes for one release.

@@ -86,7 +86,7 @@ pub struct Args {
     /// Start COMMAND at SITE, where it starts that site's own MPI; given once for each site, in the order of
     /// ranks (docs/own-mpi.md).
     #[arg(long, num_args = 2, value_names = ["SITE", "COMMAND"], conflicts_with_all = [
-        "sites", "direct", "transparent", "no_collectives", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
+        "sites", "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
         "command",
     ])]
     pub at: Vec<String>,

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "world/below/look.h"
 
+#include "binding/export.h"
 #include "world/below/ending.h"
 #include "world/below/far.h"
 #include "world/below/here.h"
@@ -9,6 +10,7 @@
 #include "world/streams/streams.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <sched.h>
 #include <time.h>
 
@@ -23,7 +25,28 @@ int look_has_hook;
 
 static int is_looking;
 
-int look_is_needed(void) { return ours.receives > 0 || engine_sends_wait(ours.engine); }
+/* What the library above has to do in looks, and how many there wait for it. */
+static int (*work_above)(void);
+static const atomic_int *work_waits;
+
+static int work_is_needed(void)
+{
+    return work_waits && atomic_load_explicit(work_waits, memory_order_relaxed) > 0;
+}
+
+EXPORT int causeway_world_work(int (*work)(void), const atomic_int *waits)
+{
+    if (!ours.is_on)
+        return 0;
+    work_above = work;
+    work_waits = waits;
+    return 1;
+}
+
+int look_is_needed(void)
+{
+    return ours.receives > 0 || engine_sends_wait(ours.engine) || work_is_needed();
+}
 
 static int look_at_sockets(void)
 {
@@ -50,6 +73,8 @@ static int look_once(void)
         far_complete((struct far *)done);
         did++;
     }
+    if (work_is_needed())
+        did += work_above();
     is_looking = 0;
     return did;
 }

@@ -5,12 +5,18 @@
 
 #include "world/handles/ours.h"
 
+#include <stdatomic.h>
+
 /* Finds the MPI's own progress hook, and takes part in it. */
 void look_begin(void);
 void look_end(void);
 
 /* Looks once: sockets, the engine, messages of the site, completions. Does nothing inside itself. */
 void look(void);
+
+/* For a library above this one, which finds it by name: has `work` called in each look while `waits` is not
+ * 0. Returns 0 where there is no world of several sites. Inside `work` calls of this library do not look. */
+int causeway_world_work(int (*work)(void), const atomic_int *waits);
 
 /* Whether far receives or sends are not done: whoever waits then looks. */
 int look_is_needed(void);

@@ -63,7 +63,7 @@ BOTH(Comm_compare);
 
 EXPORT int MPI_Comm_free(MPI_Comm *comm)
 {
-    struct comm *on = comm_find(*comm);
+    struct comm *on = ours.is_on ? comm_find(*comm) : NULL;
     if (!on || *comm == handle.comm_world)
         return PASS(Comm_free, comm);
     *comm = handle.comm_null;
@@ -203,10 +203,16 @@ BOTH(Comm_create);
 EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
 {
     static int is_told;
-    if (!refuse_is_over_sites(comm))
+    const struct comm *on = comm_find(comm);
+    if (!on)
         return PASS(Comm_create_group, comm, group, tag, made);
-    return group_find(group) ? refuse(comm, "MPI_Comm_create_group", &is_told)
-                             : real.Comm_create_group(comm, group, tag, made);
+    if (group_find(group))
+        return refuse(comm, "MPI_Comm_create_group", &is_told);
+    int size = 0, status = real.Group_size(group, &size);
+    /* All of the site take part, so all can meet first. */
+    if (size == on->here)
+        TRY(status, local_meet(comm));
+    return TRY(status, real.Comm_create_group(comm, group, tag, made));
 }
 BOTH(Comm_create_group);
 

@@ -11,4 +11,19 @@ int refuse(MPI_Comm comm, const char *function, int *is_told);
 
 static inline int refuse_is_over_sites(MPI_Comm comm) { return ours.is_on && comm_find(comm) != NULL; }
 
+/* Defines a call that is native within a site, and refused where `comm` spans sites. Not every MPI has each.
+ */
+#define REFUSE(name, comm, PARAMETERS, ARGUMENTS)           \
+    EXPORT int MPI_##name PARAMETERS                        \
+    {                                                       \
+        static int is_told;                                 \
+        static int(*own) PARAMETERS;                        \
+        if (refuse_is_over_sites(comm))                     \
+            return refuse(comm, "MPI_" #name, &is_told);    \
+        if (!own)                                           \
+            own = (int(*) PARAMETERS)mpi_calls_find(#name); \
+        return own ? own ARGUMENTS : NO_MPI;                \
+    }                                                       \
+    BOTH(name);
+
 #endif

@@ -6,9 +6,6 @@ use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Where a process of such a run finds the others: version, site, rendezvous (mpi/src/world/join/settings.h).
-const WORLD: &str = "CAUSEWAY_WORLD";
-
 /// Open MPI's daemons forward to ranks on other nodes what this names, and OMPI_* besides.
 const FORWARDED: &str = "OMPI_MCA_mca_base_env_list";
 
@@ -55,8 +52,10 @@ pub struct Facts<'a> {
     pub grid: &'a str,
     /// The rendezvous, by the address that the grid knows.
     pub rendezvous: SocketAddr,
-    /// The shim and the world libraries.
+    /// Libraries, in the order in which they are to be loaded.
     pub preloads: &'a [PathBuf],
+    /// Variables of the library of collectives.
+    pub collectives: &'a [(String, String)],
 }
 
 /// The variables of a site's command. `present` is what that command has by itself of a variable: only at the
@@ -71,12 +70,14 @@ pub fn environment(
     let mut set = vec![
         (env::TOKEN, facts.token.to_owned()),
         (env::GRID, facts.grid.to_owned()),
-        (WORLD, format!("1,{},{}", command.site, facts.rendezvous)),
+        (env::WORLD, format!("1,{},{}", command.site, facts.rendezvous)),
         ("LD_PRELOAD", preload.to_string_lossy().into_owned()),
     ];
     // mpirun refuses it beside -x, which does the same.
     if !exports_by_itself(command.text) {
-        let ours = ["LD_PRELOAD", WORLD, env::TOKEN, env::GRID, env::SITE].join(";");
+        let fixed = ["LD_PRELOAD", env::WORLD, env::TOKEN, env::GRID, env::SITE].into_iter();
+        let others = facts.collectives.iter().map(|(name, _)| name.as_str());
+        let ours = fixed.chain(others).collect::<Vec<_>>().join(";");
         let theirs = present(FORWARDED).filter(|list| !list.is_empty());
         set.push((
             FORWARDED,
@@ -84,9 +85,8 @@ pub fn environment(
         ));
     }
     set.extend(std::env::var(env::DEBUG).ok().map(|value| (env::DEBUG, value)));
-    set.into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+    let set = set.into_iter().map(|(name, value)| (name.to_owned(), value));
+    set.chain(facts.collectives.iter().cloned()).collect()
 }
 
 /// Whether a command has mpirun's own option for variables.
@@ -149,6 +149,7 @@ mod tests {
             grid: "1|a",
             rendezvous: "10.1.0.253:4000".parse().unwrap(),
             preloads: &[],
+            collectives: &[],
         }
     }
 

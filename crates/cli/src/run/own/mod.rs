@@ -17,8 +17,8 @@ mod site;
 
 use super::error::RunError;
 use super::sites::{self, own_address};
-use super::{Args, MAX_NAME, ask_for_job};
-use crate::preload::{SHIM, WORLD};
+use super::{Args, MAX_NAME, ask_for_job, collectives};
+use crate::preload::{COLLECTIVES, SHIM, UCX, WORLD};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
 use causeway_control::{JobReply, Plan, Request};
@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &Args) -> Result<u8, RunError> {
     let commands = command::commands(&args.at)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    let preloads = preloads(&own)?;
+    let preloads = preloads(&own, !args.no_collectives)?;
     // Before the first thread, which inherits the mask.
     let signals = events::hold_signals().map_err(RunError::Signals)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
@@ -54,14 +54,18 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let own_site = grid.sites.into_iter().find(|site| site.name == job.site);
     let (server, rendezvous) = open(&job, own_site, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
-    let world = events
-        .hear(signals, &connection, server)
-        .map_err(RunError::Threads)?;
+    let heard = events.hear(signals, &connection, server);
+    heard.map_err(RunError::Threads)?;
+    let collectives = match args.no_collectives {
+        true => Vec::new(),
+        false => of_collectives(&job, &names),
+    };
     let facts = Facts {
         token: &job.token,
         grid: &job.grid,
         rendezvous,
         preloads: &preloads,
+        collectives: &collectives,
     };
     let mut course = Course::new(&names, args.verbose);
     if args.verbose {
@@ -78,20 +82,19 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
             }
         }
     }
-    let status = follow(&mut course, &events, &mut started, &world);
+    let status = follow(&mut course, &events, &mut started);
     // The job lasts until here.
     drop(connection);
     Ok(status)
 }
 
 /// Takes events until the run is over.
-fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>], world: &events::World) -> u8 {
+fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) -> u8 {
     loop {
         while let Some(order) = course.poll_order() {
             match order {
                 Order::Say(line) => say::error(format_args!("causeway: {line}")),
                 Order::End(site) => drop(started[site].as_ref().map(Site::end)),
-                Order::EndWorld(code, text) => world.end(code, text),
             }
         }
         if let Some(status) = course.status() {
@@ -116,17 +119,33 @@ fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>], wo
     }
 }
 
-/// The shim and the world libraries that were built, which each process passes through that does not fit.
-fn preloads(own: &Path) -> Result<Vec<PathBuf>, RunError> {
-    let shim = own.with_file_name(SHIM);
-    let world = WORLD.iter().map(|name| own.with_file_name(name));
-    let world: Vec<PathBuf> = world.filter(|path| path.is_file()).collect();
-    let missing = [&shim].into_iter().find(|path| !path.is_file()).cloned();
+/// The shim, the cure for MPICH over UCX, which hangs in MPI_Finalize within a site as well, the libraries of
+/// collectives where they are wanted, and below them the world libraries. What does not fit a process's MPI
+/// hands calls on.
+fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError> {
+    let built = |names: &[&str]| {
+        let paths = names.iter().map(|name| own.with_file_name(name));
+        paths.filter(|path| path.is_file()).collect::<Vec<_>>()
+    };
+    let always = [SHIM, UCX].map(|name| own.with_file_name(name));
+    let above = built(if with_collectives { COLLECTIVES } else { &[] });
+    let world = built(WORLD);
+    let missing = always.iter().find(|path| !path.is_file()).cloned();
     let none = world.is_empty().then(|| own.with_file_name(WORLD[0]));
     match missing.or(none) {
         Some(missing) => Err(RunError::NoLibrary(missing)),
-        None => Ok([shim].into_iter().chain(world).collect()),
+        None => Ok(always.into_iter().chain(above).chain(world).collect()),
     }
+}
+
+/// What the library of collectives is told of the links between these sites, and what the user has set of it
+/// here: rank 0, which reads that, may be at another site.
+fn of_collectives(job: &JobReply, sites: &[String]) -> Vec<(String, String)> {
+    let links = collectives::settings(&job.links, sites).into_iter();
+    let open = links.filter(|(name, _)| !collectives::is_set(name));
+    let open = open.map(|(name, value)| (name.to_owned(), value));
+    let own = std::env::vars().filter(|(name, _)| name.starts_with(collectives::FAMILY));
+    open.chain(own).collect()
 }
 
 /// The node at which each command starts; `None` for the own site's, which starts here.

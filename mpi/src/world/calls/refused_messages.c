@@ -1,0 +1,28 @@
+/* Messages in modes that come later, which do not work over sites yet: native within a site. */
+#define _GNU_SOURCE
+#include "world/calls/refuse.h"
+
+REFUSE(Bsend, comm, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),
+       (buf, count, datatype, dest, tag, comm))
+REFUSE(Ibsend, comm,
+       (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+        MPI_Request *request),
+       (buf, count, datatype, dest, tag, comm, request))
+REFUSE(Improbe, comm,
+       (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
+       (source, tag, comm, flag, message, status))
+REFUSE(Isendrecv, comm,
+       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+        int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request),
+       (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+        request))
+REFUSE(Isendrecv_replace, comm,
+       (void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+        MPI_Comm comm, MPI_Request *request),
+       (buf, count, datatype, dest, sendtag, source, recvtag, comm, request))
+REFUSE(Mprobe, comm, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
+       (source, tag, comm, message, status))
+REFUSE(Sendrecv_replace, comm,
+       (void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+        MPI_Comm comm, MPI_Status *status),
+       (buf, count, datatype, dest, sendtag, source, recvtag, comm, status))
