@@ -17,7 +17,7 @@ pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
 /// The same as [`OPEN_MPI`] for MPICH and those of its interface.
 pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
-/// Those of all interfaces, where each process may have another MPI.
+/// Lists those of all interfaces, for processes of which each may have another MPI.
 pub const COLLECTIVES: &[&str] = &[
     "libcauseway_mpi_openmpi.so",
     "libcauseway_mpi_abi.so",
