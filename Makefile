@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-collectives test-crossings test-lifetimes test-own-mpi test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
+.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-lifetimes test-own-mpi test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,12 @@ test-unit: $(TARGET)/debug/libcauseway_ucx.so $(TARGET)/debug/collectives.stamp
 	cargo build --workspace --bins --lib
 	cargo test --workspace
 
+# ENGINE_CASES random programs over the engine; a million take three minutes.
+ENGINE_CASES ?= 20000
+test-world: ## the parts of a world of several MPIs that need none: the engine against MPI's rules, joining, streams (one minute)
+	@mpi/tests/world/engine.sh $(ENGINE_CASES)
+	@mpi/tests/world/sockets.sh
+
 # The trailing words are test name filters. It runs the release binary, which is therefore built first.
 test-e2e: build programs
 	$(E2E) debian_ plain_sockets punching:: --skip all_ --skip mpi4py_
@@ -71,10 +77,7 @@ test-collectives: setup build programs test-crossings ## random collectives agai
 	@mpi/tests/same_bits.sh
 	@mpi/tests/delivery.sh
 
-# ENGINE_CASES random programs over the engine; a million take three minutes.
-ENGINE_CASES ?= 20000
-test-own-mpi: setup build programs ## sites with their own MPIs as one MPI_COMM_WORLD: ENGINE_CASES (20000) over the engine, then Open MPI with MPICH on this host (a minute)
-	@mpi/tests/world/engine.sh $(ENGINE_CASES)
+test-own-mpi: setup build programs test-world ## sites with their own MPIs as one MPI_COMM_WORLD: test-world, then Open MPI with MPICH on this host (a minute)
 	@mpi/tests/world/run.sh
 
 test-crossings: setup build programs ## what crosses between sites, and what goes round a slow way, with Open MPI on this host (ten seconds)

@@ -18,6 +18,7 @@ mod namespaces;
 mod newcomers;
 mod odd;
 mod overlap;
+mod own_mpi;
 mod programs;
 mod punching;
 mod relays;

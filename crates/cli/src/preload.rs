@@ -20,7 +20,6 @@ pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so
 /// The world libraries (mpi/src/world), likewise: for processes of sites that each run their own MPI.
 pub const WORLD: &[&str] = &[
     "libcauseway_world_openmpi.so",
-    "libcauseway_world_openmpi5.so",
     "libcauseway_world_abi.so",
     "libcauseway_world_mpich.so",
 ];

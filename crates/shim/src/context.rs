@@ -29,6 +29,8 @@ pub struct Context {
     pub addresses: Vec<(Vec<u8>, IpAddr)>,
     /// Whether to print each decision.
     pub debug: bool,
+    /// Whether the process's MPI is its site's alone, which chooses among all of the node's networks.
+    pub shows_all: bool,
 }
 
 /// What the process knows, from the first call on.
@@ -171,7 +173,12 @@ fn read() -> State {
         token,
         addresses,
         debug,
+        shows_all: is_of_own_mpi(),
     }))
+}
+
+fn is_of_own_mpi() -> bool {
+    std::env::var_os(env::WORLD).is_some()
 }
 
 /// The candidate that the gateway of this node named when it started this process, or one above it. No other
@@ -227,6 +234,7 @@ impl Lost {
             token: self.token,
             addresses: self.addresses.clone(),
             debug: self.debug,
+            shows_all: is_of_own_mpi(),
         })))
     }
 }
@@ -286,6 +294,13 @@ impl Again {
 }
 
 impl Context {
+    /// This node's address as the grid knows it: IPv4 where it has both.
+    pub fn own_address(&self) -> Option<IpAddr> {
+        let own = self.addresses.iter().map(|(_, ip)| *ip);
+        let own = own.filter(|ip| self.here.has_node(*ip));
+        own.min_by_key(IpAddr::is_ipv6).map(|ip| self.here.in_grid(ip))
+    }
+
     /// The address by which the grid knows one of this site's; `None` where that is the same.
     pub fn shown(&self, real: SocketAddr) -> Option<SocketAddr> {
         self.translated(real, |ip| self.here.in_grid(ip))

@@ -62,13 +62,34 @@ pub unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn causeway_own_site(name: *mut libc::c_char, bytes: usize) {
     let known = guard(None, || context().map(|context| context.here.name.as_str()));
-    let text = known.unwrap_or_default().as_bytes();
+    // SAFETY: the caller's promise.
+    unsafe { put_text(known.unwrap_or_default(), name, bytes) }
+}
+
+/// This node's address as the grid knows it, for the world library in the same process; empty when it is not
+/// known.
+///
+/// # Safety
+/// `text` points to `bytes` bytes that may be written.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn causeway_own_address(text: *mut libc::c_char, bytes: usize) {
+    let known = guard(None, || context().and_then(Context::own_address));
+    let known = known.map_or_else(String::new, |address| address.to_string());
+    // SAFETY: the caller's promise.
+    unsafe { put_text(&known, text, bytes) }
+}
+
+/// Writes as much of a text as fits, and a final zero.
+///
+/// # Safety
+/// `place` points to `bytes` bytes that may be written.
+unsafe fn put_text(text: &str, place: *mut libc::c_char, bytes: usize) {
     let length = text.len().min(bytes.saturating_sub(1));
     if bytes > 0 {
         // SAFETY: the caller's promise; `length` and the final zero fit.
         unsafe {
-            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), name, length);
-            *name.add(length) = 0;
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), place, length);
+            *place.add(length) = 0;
         }
     }
 }

@@ -38,6 +38,25 @@ assert by_ioctl() == {(b"lo", "127.0.0.1"), (b"other0", "10.1.0.5")}, by_ioctl()
 }
 
 #[test]
+fn a_program_of_a_site_with_an_mpi_of_its_own_sees_everything_and_is_told_its_address_in_the_grid() {
+    on_a_node(|node| {
+        let mut python = node.python(&format!(
+            "{LISTS}{}",
+            r#"
+assert (b"other0", "192.168.7.1") in by_getifaddrs() and (b"other0", "fd00:7::1") in by_getifaddrs()
+assert (b"other0", "192.168.7.1") in by_ioctl() and address_of(b"other0") == "192.168.7.1"
+own = ctypes.create_string_buffer(64)
+libc.causeway_own_address(own, ctypes.c_size_t(64))
+assert own.value == b"10.1.0.1", own.value
+libc.causeway_own_address(own, ctypes.c_size_t(3))
+assert own.value == b"10", own.value
+"#
+        ));
+        passes(python.env("CAUSEWAY_WORLD", "1,rennes,10.1.0.253:4000"));
+    });
+}
+
+#[test]
 fn a_program_outside_a_job_sees_everything() {
     on_a_node(|node| {
         passes(&mut node.python_outside(&format!(

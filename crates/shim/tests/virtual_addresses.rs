@@ -109,6 +109,9 @@ v4 = {(b"lo", "127.0.0.1"), (b"site0", "100.64.1.1"), (b"site0", "100.64.1.253")
 v6 = {(b"lo", "::1"), (b"site0", "fdca:1::1"), (b"site0", "fdca:1::fd")}
 for i in range(3): assert by_getifaddrs() == v4 | v6, by_getifaddrs()
 assert by_ioctl() == v4, by_ioctl()
+own = ctypes.create_string_buffer(64)
+libc.causeway_own_address(own, ctypes.c_size_t(64))
+assert own.value == HOME.encode(), own.value
 assert address_of(b"site0") == HOME and address_of(b"lo") == "127.0.0.1"
 "#
             ),

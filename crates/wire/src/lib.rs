@@ -23,7 +23,8 @@ pub use verdict::{Reason, Verdict};
 /// Names of the environment variables that carry the grid to every process of a job.
 ///
 /// A launcher forwards its own environment whole. So they hold the same value in every process of the job, at
-/// every site, but for [`env::SITE`], which the launcher does not have.
+/// every site, but for [`env::SITE`] and [`env::WORLD`], which the launcher of a job over all sites does
+/// not have.
 pub mod env {
     /// The grid map, see [`crate::Grid`].
     pub const GRID: &str = "CAUSEWAY_GRID";
@@ -32,6 +33,9 @@ pub mod env {
     /// The site of a node, as its own gateway says when it starts something there. Where no gateway has
     /// started a process, it is missing.
     pub const SITE: &str = "CAUSEWAY_SITE";
+    /// Version, site and rendezvous of a process in a run over sites that each run their own MPI. The shim
+    /// only asks whether it is set.
+    pub const WORLD: &str = "CAUSEWAY_WORLD";
     /// `1` makes the shim tell on stderr what it does with each connection.
     pub const DEBUG: &str = "CAUSEWAY_SHIM_DEBUG";
 }

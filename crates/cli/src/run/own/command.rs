@@ -6,9 +6,6 @@ use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Where a process of such a run finds the others: version, site, rendezvous (mpi/src/world/join/settings.h).
-const WORLD: &str = "CAUSEWAY_WORLD";
-
 /// Open MPI's daemons forward to ranks on other nodes what this names, and OMPI_* besides.
 const FORWARDED: &str = "OMPI_MCA_mca_base_env_list";
 
@@ -71,12 +68,12 @@ pub fn environment(
     let mut set = vec![
         (env::TOKEN, facts.token.to_owned()),
         (env::GRID, facts.grid.to_owned()),
-        (WORLD, format!("1,{},{}", command.site, facts.rendezvous)),
+        (env::WORLD, format!("1,{},{}", command.site, facts.rendezvous)),
         ("LD_PRELOAD", preload.to_string_lossy().into_owned()),
     ];
     // mpirun refuses it beside -x, which does the same.
     if !exports_by_itself(command.text) {
-        let ours = ["LD_PRELOAD", WORLD, env::TOKEN, env::GRID, env::SITE].join(";");
+        let ours = ["LD_PRELOAD", env::WORLD, env::TOKEN, env::GRID, env::SITE].join(";");
         let theirs = present(FORWARDED).filter(|list| !list.is_empty());
         set.push((
             FORWARDED,

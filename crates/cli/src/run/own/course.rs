@@ -14,10 +14,9 @@ use std::time::{Duration, Instant};
 pub enum Order {
     /// Tell the user.
     Say(String),
-    /// End a site's command and all that it started.
+    /// End a site's command and all that it started. The ranks are not told: mpirun crashes when its ranks
+    /// abort while it is being ended (Open MPI 4.1.4).
     End(usize),
-    /// Tell the ranks that the world ends.
-    EndWorld(u32, String),
 }
 
 /// How a site's command ended.
@@ -60,6 +59,9 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// DONE and the end of a command come by different ways.
 const CROSSING: Duration = Duration::from_secs(5);
+
+/// The same for ABORT and a command's failure, which must not keep the other sites' ranks for long.
+const ABORT_CROSSING: Duration = Duration::from_millis(300);
 
 /// node-exec kills after two seconds what SIGTERM does not end; the rest is for a long way.
 const FAREWELL: Duration = Duration::from_secs(8);
@@ -129,14 +131,15 @@ impl Course {
                 self.sites[site].suspect = None;
                 self.tell(format!("site {}: all ranks have finished", self.sites[site].name));
             }
-            Event::Refused { site, reason } => self.fail(site, Some(reason), WRONG_USE, now),
+            Event::Refused { site, reason } => self.fail(site, reason, WRONG_USE, now),
             Event::Aborted { site, code, text } => {
-                let status = match code {
-                    1..=255 => code as u8,
+                let status = match (self.sites[site].ended, code) {
+                    (Some(status @ 1..), _) => status,
+                    (_, 1..=255) => code as u8,
                     _ => FAILURE as u8,
                 };
                 let line = format!("site {}: {text}; all sites are ended", self.sites[site].name);
-                self.fail(Some(site), Some(line), status, now);
+                self.fail(Some(site), line, status, now);
             }
             Event::Lost { site } => {
                 let name = &self.sites[site].name;
@@ -156,6 +159,7 @@ impl Course {
             Ended::Failed(_) => FAILURE as u8,
         };
         one.ended = Some(status);
+        // What is known now is more than what was suspected.
         one.suspect = None;
         if self.failure.is_some() {
             // The launcher's own status says more than what stands for it.
@@ -164,11 +168,11 @@ impl Course {
             }
             return;
         }
-        let name = &one.name;
+        let name = one.name.as_str();
         match how {
             Ended::Failed(reason) => {
                 let line = format!("site {name}: {reason}");
-                self.fail(Some(site), Some(line), status, now);
+                self.fail(Some(site), line, status, now);
             }
             Ended::Status(_) if one.is_done && status == 0 => {}
             Ended::Status(_) if one.is_done => {
@@ -179,15 +183,14 @@ impl Course {
                     self.sites[site].name
                 ));
             }
-            Ended::Status(0) if one.joined => {
-                let line = format!(
-                    "site {name}: its command ended before all its ranks had called MPI_Finalize; the other sites are ended"
-                );
-                self.suspect(site, now + CROSSING, line);
+            Ended::Status(status) if one.joined => {
+                // What the ranks have said comes by another way: DONE, or ABORT.
+                let line = why_ended(name, status, true);
+                one.suspect = Some((now + if status == 0 { CROSSING } else { ABORT_CROSSING }, line));
             }
             Ended::Status(_) => {
-                let line = why_ended(name, status, one.joined);
-                self.fail(Some(site), Some(line), status.max(1), now);
+                let line = why_ended(name, status, false);
+                self.fail(Some(site), line, status.max(1), now);
             }
         }
     }
@@ -196,7 +199,7 @@ impl Course {
     pub fn on_signal(&mut self, signal: u8, now: Instant) {
         let again = self.sites.iter().any(|site| site.awaited.is_some());
         self.failure.get_or_insert(128 + signal);
-        self.end_all(None, "the user ended the run", now);
+        self.end_all(None, now);
         if again {
             for site in &mut self.sites {
                 site.ended.get_or_insert(128 + signal);
@@ -207,13 +210,13 @@ impl Course {
     /// The gateway of this site is gone, and the job with it.
     pub fn on_gateway_gone(&mut self, now: Instant) {
         let line = "the gateway of this site ended, and with it the job".to_owned();
-        self.fail(None, Some(line), FAILURE as u8, now);
+        self.fail(None, line, FAILURE as u8, now);
     }
 
     /// The rendezvous cannot go on.
     pub fn on_rendezvous_failed(&mut self, reason: &str, now: Instant) {
         let line = format!("listen for the ranks of the sites: {reason}");
-        self.fail(None, Some(line), FAILURE as u8, now);
+        self.fail(None, line, FAILURE as u8, now);
     }
 
     /// Time has passed.
@@ -221,7 +224,7 @@ impl Course {
         for site in 0..self.sites.len() {
             if let Some((_, line)) = self.sites[site].suspect.take_if(|(due, _)| now >= *due) {
                 let status = self.sites[site].ended.unwrap_or(0).max(1);
-                self.fail(Some(site), Some(line), status, now);
+                self.fail(Some(site), line, status, now);
             }
             let one = &mut self.sites[site];
             if one.ended.is_none() && one.end_at.take_if(|end| now >= *end).is_some() {
@@ -255,20 +258,18 @@ impl Course {
     }
 
     /// The first failure ends the run; later ones are its consequence.
-    fn fail(&mut self, site: Option<usize>, line: Option<String>, status: u8, now: Instant) {
+    fn fail(&mut self, site: Option<usize>, line: String, status: u8, now: Instant) {
         if self.failure.is_some() {
             return;
         }
         self.failure = Some(status);
         self.failed = site;
-        let line = line.unwrap_or_default();
-        self.orders.push_back(Order::Say(line.clone()));
-        self.end_all(site, &line, now);
+        self.orders.push_back(Order::Say(line));
+        self.end_all(site, now);
     }
 
     /// Ends all, but the one that has failed a little later: it may say why.
-    fn end_all(&mut self, failed: Option<usize>, text: &str, now: Instant) {
-        self.orders.push_back(Order::EndWorld(FAILURE, text.to_owned()));
+    fn end_all(&mut self, failed: Option<usize>, now: Instant) {
         for (number, site) in self.sites.iter_mut().enumerate() {
             site.suspect = None;
             if site.awaited.is_none() {

@@ -5,8 +5,7 @@ use super::course::Ended;
 use super::rendezvous::{self, Server};
 use crate::run::child::hear;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -30,13 +29,6 @@ pub enum Event {
 pub struct Events {
     sender: Sender<Event>,
     events: Receiver<Event>,
-}
-
-/// Orders to the thread of the rendezvous.
-pub struct World {
-    orders: Sender<(u32, String)>,
-    /// Wakes it.
-    bell: UnixStream,
 }
 
 /// Blocks the signals that end a run, and what would stop it when it reads a terminal in the background: read
@@ -88,7 +80,7 @@ impl Events {
     ///
     /// # Errors
     /// Those of the system, on the way to three threads.
-    pub fn hear(&self, signals: SigSet, job: &UnixStream, mut server: Server) -> io::Result<World> {
+    pub fn hear(&self, signals: SigSet, job: &UnixStream, mut server: Server) -> io::Result<()> {
         let sender = self.sender.clone();
         begin("signals", move || {
             while let Ok(signal) = signals.wait() {
@@ -102,45 +94,15 @@ impl Events {
             let _ = sender.send(Event::GatewayGone);
         })?;
         let sender = self.sender.clone();
-        let (orders, order) = channel::<(u32, String)>();
-        let (bell, mut rings) = UnixStream::pair()?;
         begin("rendezvous", move || {
-            if let Err(error) = serve(&mut server, &order, &mut rings, &sender) {
-                let _ = sender.send(Event::RendezvousFailed(error.to_string()));
+            loop {
+                match server.turn(None) {
+                    Ok(events) => events
+                        .into_iter()
+                        .for_each(|event| drop(sender.send(Event::Rendezvous(event)))),
+                    Err(error) => return drop(sender.send(Event::RendezvousFailed(error.to_string()))),
+                }
             }
-        })?;
-        Ok(World { orders, bell })
-    }
-}
-
-fn serve(
-    server: &mut Server,
-    orders: &Receiver<(u32, String)>,
-    rings: &mut UnixStream,
-    events: &Sender<Event>,
-) -> io::Result<()> {
-    loop {
-        let turn = server.turn(Some(rings.as_fd()), None)?;
-        for event in turn.events {
-            let _ = events.send(Event::Rendezvous(event));
-        }
-        if turn.other_is_ready {
-            // Ready, so this does not wait; its end is the run's.
-            if rings.read(&mut [0; 64])? == 0 {
-                return Ok(());
-            }
-            while let Ok((code, text)) = orders.try_recv() {
-                server.end(code, &text)?;
-            }
-        }
-    }
-}
-
-impl World {
-    /// Tells the ranks that their world ends.
-    pub fn end(&self, code: u32, text: String) {
-        // A thread that has ended has said so.
-        let _ = self.orders.send((code, text));
-        let _ = (&self.bell).write(&[0]);
+        })
     }
 }

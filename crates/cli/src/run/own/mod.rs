@@ -18,7 +18,7 @@ mod site;
 use super::error::RunError;
 use super::sites::{self, own_address};
 use super::{Args, MAX_NAME, ask_for_job};
-use crate::preload::{SHIM, WORLD};
+use crate::preload::{SHIM, UCX, WORLD};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
 use causeway_control::{JobReply, Plan, Request};
@@ -54,9 +54,8 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let own_site = grid.sites.into_iter().find(|site| site.name == job.site);
     let (server, rendezvous) = open(&job, own_site, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
-    let world = events
-        .hear(signals, &connection, server)
-        .map_err(RunError::Threads)?;
+    let heard = events.hear(signals, &connection, server);
+    heard.map_err(RunError::Threads)?;
     let facts = Facts {
         token: &job.token,
         grid: &job.grid,
@@ -78,20 +77,19 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
             }
         }
     }
-    let status = follow(&mut course, &events, &mut started, &world);
+    let status = follow(&mut course, &events, &mut started);
     // The job lasts until here.
     drop(connection);
     Ok(status)
 }
 
 /// Takes events until the run is over.
-fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>], world: &events::World) -> u8 {
+fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) -> u8 {
     loop {
         while let Some(order) = course.poll_order() {
             match order {
                 Order::Say(line) => say::error(format_args!("causeway: {line}")),
                 Order::End(site) => drop(started[site].as_ref().map(Site::end)),
-                Order::EndWorld(code, text) => world.end(code, text),
             }
         }
         if let Some(status) = course.status() {
@@ -116,16 +114,17 @@ fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>], wo
     }
 }
 
-/// The shim and the world libraries that were built, which each process passes through that does not fit.
+/// The shim, the cure for MPICH over UCX, which hangs in MPI_Finalize within a site as well, and the world
+/// libraries that were built. What does not fit a process's MPI hands calls on.
 fn preloads(own: &Path) -> Result<Vec<PathBuf>, RunError> {
-    let shim = own.with_file_name(SHIM);
+    let always = [SHIM, UCX].map(|name| own.with_file_name(name));
     let world = WORLD.iter().map(|name| own.with_file_name(name));
     let world: Vec<PathBuf> = world.filter(|path| path.is_file()).collect();
-    let missing = [&shim].into_iter().find(|path| !path.is_file()).cloned();
+    let missing = always.iter().find(|path| !path.is_file()).cloned();
     let none = world.is_empty().then(|| own.with_file_name(WORLD[0]));
     match missing.or(none) {
         Some(missing) => Err(RunError::NoLibrary(missing)),
-        None => Ok([shim].into_iter().chain(world).collect()),
+        None => Ok(always.into_iter().chain(world).collect()),
     }
 }
 

@@ -107,8 +107,9 @@ fn a_command_that_ends_well_without_done_is_told_when_done_does_not_come() {
 #[test]
 fn the_first_failing_sites_status_counts_and_is_told_once() {
     let mut scene = Scene::new().joined();
-    let orders = scene.ended(1, 9);
-    assert!(said(&orders).contains("status 9"));
+    assert_eq!(scene.ended(1, 9), []);
+    let orders = scene.later();
+    assert!(said(&orders).contains("status 9") && orders.contains(&Order::End(0)));
     assert_eq!(scene.ended(0, 3), []);
     assert_eq!(scene.course.status(), Some(9));
 }
@@ -144,6 +145,12 @@ fn the_launchers_own_status_of_an_abort_counts_when_it_comes_in_time() {
     scene.ended(1, 44);
     scene.ended(0, 143);
     assert_eq!(scene.course.status(), Some(44));
+    let mut scene = Scene::new().joined();
+    scene.ended(1, 44);
+    let (code, text) = (300, "rank 3".to_owned());
+    assert!(said(&scene.event(Event::Aborted { site: 1, code, text })).contains("rank 3"));
+    scene.ended(0, 143);
+    assert_eq!(scene.course.status(), Some(44));
 }
 
 #[test]
@@ -154,7 +161,8 @@ fn a_lost_first_rank_is_told_unless_the_launcher_says_more() {
     assert!(said(&orders).contains("site rennes: its first rank was gone"));
     let mut scene = Scene::new().joined();
     scene.event(Event::Lost { site: 0 });
-    assert!(said(&scene.ended(0, 139)).contains("status 139"));
+    scene.ended(0, 139);
+    assert!(said(&scene.later()).contains("status 139"));
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn serve(args: &Args) -> io::Result<Option<String>> {
         return Ok(Some("nobody reads the address".to_owned()));
     }
     while !server.is_over() {
-        for event in server.turn(None, None)?.events {
+        for event in server.turn(None)? {
             if let Some((code, reason)) = why_over(&event, &args.sites) {
                 server.end(code, &reason)?;
                 return Ok(Some(reason));

@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// Strangers at a time. Each has [`READ_BYTES`] at most.
@@ -60,15 +60,6 @@ struct Connection {
     deadline: Option<Instant>,
 }
 
-/// What came of waiting.
-#[derive(Debug, Default)]
-pub struct Turn {
-    /// What happened.
-    pub events: Vec<Event>,
-    /// The other descriptor has something.
-    pub other_is_ready: bool,
-}
-
 impl Server {
     /// Serves one meeting.
     ///
@@ -106,18 +97,17 @@ impl Server {
         self.act();
         let until = Instant::now() + FAREWELL;
         while Instant::now() < until && self.connections.values().any(|connection| connection.is_last) {
-            self.turn(None, Some(until))?;
+            self.turn(Some(until))?;
         }
         Ok(())
     }
 
-    /// Waits for connections, or for `other`, but not for longer than `until`, and serves them.
+    /// Waits for connections, but not for longer than `until`, and serves them; returns what has happened.
     ///
     /// # Errors
     /// Those of poll and accept, but for what is one caller's own.
-    pub fn turn(&mut self, other: Option<BorrowedFd>, until: Option<Instant>) -> io::Result<Turn> {
-        let mut turn = Turn::default();
-        let (ready, accepts) = self.wait(other, until, &mut turn)?;
+    pub fn turn(&mut self, until: Option<Instant>) -> io::Result<Vec<Event>> {
+        let (ready, accepts) = self.wait(until)?;
         for key in ready {
             self.serve(key);
         }
@@ -125,16 +115,10 @@ impl Server {
             self.accept()?;
         }
         self.end_late(Instant::now());
-        turn.events.extend(self.act());
-        Ok(turn)
+        Ok(self.act())
     }
 
-    fn wait(
-        &mut self,
-        other: Option<BorrowedFd>,
-        until: Option<Instant>,
-        turn: &mut Turn,
-    ) -> io::Result<(Vec<Key>, bool)> {
+    fn wait(&mut self, until: Option<Instant>) -> io::Result<(Vec<Key>, bool)> {
         let deadlines = self
             .connections
             .values()
@@ -153,7 +137,6 @@ impl Server {
             let flags = if writes { flags | PollFlags::POLLOUT } else { flags };
             PollFd::new(connection.stream.as_fd(), flags)
         }));
-        wait.extend(other.map(|other| PollFd::new(other, PollFlags::POLLIN)));
         match poll(&mut wait, timeout) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
@@ -161,7 +144,6 @@ impl Server {
         let is_ready = |fd: &PollFd| fd.any().unwrap_or(false);
         let (listener, rest) = wait.split_at(1);
         let keys = self.connections.keys().copied().zip(rest);
-        turn.other_is_ready = other.is_some() && rest.last().is_some_and(is_ready);
         let ready = keys.filter(|(_, fd)| is_ready(fd)).map(|(key, _)| key).collect();
         Ok((ready, listener.iter().any(is_ready)))
     }

@@ -34,7 +34,7 @@ fn events(server: &mut Server, count: usize) -> Vec<Event> {
             Instant::now() < until,
             "{events:?} and no more within {PATIENCE:?}"
         );
-        events.extend(server.turn(None, Some(until)).unwrap().events);
+        events.extend(server.turn(Some(until)).unwrap());
     }
     events
 }
@@ -52,7 +52,7 @@ fn frame(server: &mut Server, client: &mut TcpStream) -> Vec<u8> {
             Ok(read) => bytes.extend(&more[..read]),
             Err(_) => drop(
                 server
-                    .turn(None, Some(Instant::now() + Duration::from_millis(5)))
+                    .turn(Some(Instant::now() + Duration::from_millis(5)))
                     .unwrap(),
             ),
         }
@@ -98,7 +98,7 @@ fn strangers_are_told_no_and_crowd_nobody_out() {
     for _ in 0..300 {
         silent.push(connect(address, &[]));
         // The kernel keeps no more than some that nobody has accepted.
-        server.turn(None, Some(Instant::now())).unwrap();
+        server.turn(Some(Instant::now())).unwrap();
     }
     let mut later = connect(address, &join_bytes(&a_join("rennes", 1), &TOKEN));
     events(&mut server, 1);

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# own-mpi.sh CASE PROGRAMS: one case of sites that each run their own MPI, for own_mpi.rs. It runs on the
+# first site's head node; PROGRAMS is target/mpi. Says what comes out of causeway run, its status, and what is
+# left of the job at either site.
+set -u
+case=$1
+openmpi=$2/debian-openmpi mpich=$2/debian-mpich
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Two cores carry all ranks.
+mpirun="mpirun.openmpi --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1"
+
+run() { # sites and commands...
+    causeway run "$@" 2>&1
+    echo "status $?"
+}
+
+both() { # what own_world does, at rennes with Open MPI and at nancy with MPICH
+    run --at rennes "$mpirun -n 2 $openmpi/own_world $1" --at nancy "mpirun.mpich -n 2 $mpich/own_world $1"
+}
+
+# Nothing runs the programs of the tests any more. A bracket keeps the pattern from finding itself.
+left() {
+    for site in rennes nancy; do
+        causeway run --at "$site" "pgrep -fa 'own_[w]orld|sleep 97[7]' || echo nothing is left at $site" 2>/dev/null
+    done
+}
+
+# Ends a run by a signal once this text has come so many times.
+interrupted() { # signal, text, times, sites and commands...
+    local signal=$1 text=$2 times=$3 pid
+    shift 3
+    # Job control: else the shell would have it ignore SIGINT.
+    set -m
+    causeway run "$@" >output 2>&1 &
+    pid=$!
+    set +m
+    until [ "$(grep -c "$text" output)" -ge "$times" ]; do
+        kill -0 $pid || break
+        read -rt 0.05 <> <(:) || :
+    done
+    kill "-$signal" $pid
+    wait $pid
+    echo "status $?"
+    cat output
+}
+
+case $case in
+exchange) both exchange ;;
+turned) run --at nancy "mpirun.mpich -n 1 $mpich/own_world" --at rennes "$mpirun -n 3 $openmpi/own_world" ;;
+nodes)
+    run --at rennes "$mpirun --host rennes-1,rennes-2 -n 2 $openmpi/own_world" \
+        --at nancy "mpirun.mpich -hosts nancy-1,nancy-2 -n 2 $mpich/own_world"
+    ;;
+one-site) run --at nancy "mpirun.mpich -n 2 $mpich/own_world" ;;
+wrong-site) run --at rennes "sleep 977" --at lyon "sleep 977" ;;
+not-found) run --at rennes "sleep 977" --at nancy "mpirun.nowhere -n 2 app" ;;
+no-mpi) run --at rennes "sleep 977" --at nancy "echo no MPI here" ;;
+singletons) run --at rennes "$mpirun -n 2 $mpich/own_world" --at nancy "sleep 977" ;;
+abort | exit | kill) both "$case" ;;
+interrupt)
+    interrupted INT 'is there' 4 --at rennes "$mpirun -n 2 $openmpi/own_world wait" \
+        --at nancy "mpirun.mpich -n 2 $mpich/own_world wait"
+    ;;
+waiting)
+    interrupted TERM 'waiting for nancy' 1 --verbose --at rennes "$mpirun -n 2 $openmpi/own_world" --at nancy "sleep 977"
+    ;;
+killed)
+    interrupted KILL 'is there' 4 --at rennes "$mpirun -n 2 $openmpi/own_world wait" \
+        --at nancy "mpirun.mpich -n 2 $mpich/own_world wait"
+    # The gateways see the end of the job, and end what it has started within some seconds.
+    for _ in $(seq 100); do
+        [ "$(left | grep -c nothing)" = 2 ] && break
+        read -rt 0.1 <> <(:) || :
+    done
+    ;;
+input) echo one line | run --at rennes "cat; exit 3" --at nancy "cat; sleep 977" ;;
+esac
+left
