@@ -36,7 +36,8 @@ static void splits(void)
     use(reversed);
     MPI_Comm_split(reversed, rank / 2, rank, &again);
     use(again);
-    MPI_Comm_free(&again);
+    MPI_Comm_disconnect(&again);
+    CHECK(again == MPI_COMM_NULL);
     if (none != MPI_COMM_NULL) {
         use(none);
         MPI_Comm_free(&none);

@@ -122,6 +122,17 @@ static void types_with_holes(void)
     CHECK(other.d == from && other.i == 7);
 }
 
+static void a_buffer_that_is_replaced(void)
+{
+    int data[3] = {rank, -1, 10 * rank}, from = (rank + size - 1) % size;
+    MPI_Datatype type;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Sendrecv_replace(data, 1, type, (rank + 1) % size, 24, from, 24, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(data[0] == from && data[1] == -1 && data[2] == 10 * from);
+    MPI_Type_free(&type);
+}
+
 static void cancels(void)
 {
     int x, flag, far = (rank + size / 2) % size;
@@ -243,6 +254,7 @@ int main(int argc, char **argv)
     all_to_all_of_every_size();
     large_ones_out_of_order();
     types_with_holes();
+    a_buffer_that_is_replaced();
     cancels();
     a_message_that_is_too_long_is_an_error();
     synchronous_sends();
