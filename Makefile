@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
+.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-lifetimes test-own-mpi test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ $(TARGET)/%/libcauseway_ucx.so: $(wildcard mpich-ucx/*.[ch])
 	@mv $@.part $@
 
 # One library for each binary interface whose headers are there.
-$(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include/*.h mpi/src/*/*.[ch] mpi/src/*/*/*.[ch])
+$(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include/*.h mpi/src/*/*.[ch] mpi/src/world/*/*.[ch])
 	@mpi/build.sh $(@D)
 	@touch $@
 
@@ -48,15 +48,17 @@ $(TARGET)/%/programs.stamp: $(wildcard programs/build.sh programs/*/*.[ch] tests
 programs: setup
 	@tests/programs/build.sh $(DEBIAN_MPIS)
 
-test: setup build programs test-unit test-world test-profilers test-crossings test-e2e papers-quick ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
+test: setup build programs test-unit test-profilers test-crossings test-own-mpi test-e2e papers-quick ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 test-unit: $(TARGET)/debug/libcauseway_ucx.so $(TARGET)/debug/collectives.stamp
 	cargo build --workspace --bins --lib
 	cargo test --workspace
 
+# ENGINE_CASES random programs over the engine; a million take three minutes.
+ENGINE_CASES ?= 20000
 test-world: ## the parts of a world of several MPIs that need none: the engine against MPI's rules, joining, streams (one minute)
-	@mpi/tests/world/engine.sh
+	@mpi/tests/world/engine.sh $(ENGINE_CASES)
 	@mpi/tests/world/sockets.sh
 
 # The trailing words are test name filters. It runs the release binary, which is therefore built first.
@@ -74,6 +76,9 @@ test-collectives: setup build programs test-crossings ## random collectives agai
 	@mpi/tests/overhead.sh 1000
 	@mpi/tests/same_bits.sh
 	@mpi/tests/delivery.sh
+
+test-own-mpi: setup build programs test-world ## sites with their own MPIs as one MPI_COMM_WORLD: test-world, then Open MPI with MPICH on this host (a minute)
+	@mpi/tests/world/run.sh
 
 test-crossings: setup build programs ## what crosses between sites, and what goes round a slow way, with Open MPI on this host (ten seconds)
 	@mpi/tests/slow_pair.sh
@@ -120,7 +125,7 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c mpi/src/*/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c)
+C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c mpi/src/world/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c)
 
 lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, methods of owners, sizes, first sentences; warnings are errors
 	cargo fmt --all --check

@@ -17,8 +17,8 @@
 enum {
     /* A look at sockets costs 250 ns. Messages of the site would wait for it each time. */
     NS_BETWEEN_SOCKETS = 2000,
-    /* So many looks without anything, some 50 us, and others get the processor. */
-    FRUITLESS_LOOKS = 100,
+    /* So many looks without anything, a few us, and others get the processor. */
+    FRUITLESS_LOOKS = 40,
 };
 
 int look_has_hook;
@@ -124,7 +124,9 @@ static void let_mpi_go_on(void)
 
 void look_pause(struct pace *pace)
 {
-    let_mpi_go_on();
+    /* Asking for messages of the site lets the MPI go on, too. */
+    if (!engine_asks_here(ours.engine))
+        let_mpi_go_on();
     if (look_once()) {
         pace->fruitless = 0;
     } else if (++pace->fruitless > FRUITLESS_LOOKS) {

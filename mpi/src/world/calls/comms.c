@@ -5,6 +5,7 @@
 #include "world/calls/making.h"
 #include "world/calls/refuse.h"
 #include "world/handles/groups.h"
+#include "world/plain/plain.h"
 
 #include <stdlib.h>
 
@@ -70,6 +71,19 @@ EXPORT int MPI_Comm_free(MPI_Comm *comm)
     return comm_free(on);
 }
 BOTH(Comm_free);
+
+/* Pending messages go on by themselves, so it is enough that all have come. */
+EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+    struct comm *on = ours.is_on ? comm_find(*comm) : NULL;
+    if (!on) {
+        int status = ours.is_on ? local_meet(*comm) : MPI_SUCCESS;
+        return TRY(status, PASS(Comm_disconnect, comm));
+    }
+    int status = comm_error(on, plain_barrier(on->hidden));
+    return status == MPI_SUCCESS ? MPI_Comm_free(comm) : status;
+}
+BOTH(Comm_disconnect);
 
 /* The numbers of the duplicates are what rank 0 said. */
 static int record_duplicate(struct comm *on, MPI_Comm *made)

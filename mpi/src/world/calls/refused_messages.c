@@ -20,9 +20,3 @@ REFUSE(Isendrecv_replace, comm,
        (void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
         MPI_Comm comm, MPI_Request *request),
        (buf, count, datatype, dest, sendtag, source, recvtag, comm, request))
-REFUSE(Mprobe, comm, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
-       (source, tag, comm, message, status))
-REFUSE(Sendrecv_replace, comm,
-       (void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-        MPI_Comm comm, MPI_Status *status),
-       (buf, count, datatype, dest, sendtag, source, recvtag, comm, status))

@@ -44,10 +44,12 @@ static void unlist(struct channel *channel, struct operation *receive)
 /* A message of (source, tag) was found. It belongs to the first receive that matches it, but that one is owed
  * the earliest message of this source that it matches, which may be another, and that may belong to an
  * earlier receive in turn. Nobody found is further back, so this ends. */
-static int settle(struct channel *channel, const struct here *here, int32_t source, int32_t tag)
+static int settle(struct channel *channel, const struct here *here, const struct operation *asked,
+                  int32_t source, int32_t tag)
 {
     struct operation *receive = first_matching(channel, source, tag);
-    while (receive) {
+    /* The one that was asked for has been told its earliest. */
+    while (receive && receive != asked) {
         int32_t again;
         if (!here->probe(channel, source, receive->tag, &again, &tag))
             return 0;
@@ -55,6 +57,7 @@ static int settle(struct channel *channel, const struct here *here, int32_t sour
         if (other == receive)
             break;
         receive = other;
+        asked = NULL;
     }
     if (!receive)
         return 0;
@@ -70,7 +73,7 @@ static int look(struct channel *channel, const struct here *here)
     for (struct operation *p = channel->posted; p;) {
         int32_t source, tag;
         if (p->may_be_here && !is_contained(channel, p) &&
-            here->probe(channel, p->source, p->tag, &source, &tag) && settle(channel, here, source, tag)) {
+            here->probe(channel, p->source, p->tag, &source, &tag) && settle(channel, here, p, source, tag)) {
             matched++;
             p = channel->posted;
         } else {
@@ -95,5 +98,7 @@ int engine_look_here(struct engine *engine, const struct here *here)
     }
     return matched;
 }
+
+int engine_asks_here(const struct engine *engine) { return engine->listed != NULL; }
 
 void engine_here_done(struct engine *engine, struct operation *receive) { operation_finish(engine, receive); }

@@ -23,6 +23,7 @@ static void finish(struct engine *engine, struct outgoing *out)
 
 static void forget(struct engine *engine, struct outgoing *out)
 {
+    engine->waiting--;
     if (out->has_copy) {
         free((void *)out->data);
         engine->copied -= out->copied;
@@ -104,7 +105,6 @@ int engine_cancel_send(struct engine *engine, struct operation *send)
             *at = out->next;
             if (!*at)
                 peer->heads_end = at;
-            engine->waiting--;
             send->is_cancelled = 1;
             finish(engine, out);
             forget(engine, out);
@@ -137,8 +137,6 @@ void send_piece_written(struct engine *engine, struct outgoing *out, uint32_t by
 {
     out->written += bytes;
     out->pieces--;
-    if (out->written == out->bytes && out->pieces == 0)
-        engine->waiting--;
     settle(engine, out);
 }
 

@@ -17,7 +17,7 @@ void engine_copy(struct engine *engine, struct operation *send);
 /* Takes back a send of which nothing has gone; true where it was. It is done then. */
 int engine_cancel_send(struct engine *engine, struct operation *send);
 
-/* Whether bytes wait to be written, to any peer that is not lost. */
+/* Whether bytes wait to be written, or a synchronous send for MATCHED. */
 int engine_sends_wait(const struct engine *engine);
 
 #endif

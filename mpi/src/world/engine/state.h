@@ -119,7 +119,7 @@ struct engine {
     struct operation *done, **done_end;
     /* Bytes copied from programs and not written yet. */
     uint64_t copied;
-    /* Sends that are not written to their end. */
+    /* Sends that are not written to their end, or not matched where they wait for that. */
     uint64_t waiting;
 };
 

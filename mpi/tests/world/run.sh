@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# run.sh [SEEDS]: programs over sites of this host that each run their own MPI, in either order and with three
+# sites; SEEDS (4) for each pairing of the random receives.
+set -euo pipefail
+. "$(dirname "$0")/launch.sh"
+
+pairings=("debian-openmpi:2 debian-mpich:2" "debian-mpich:2 debian-openmpi:2"
+    "debian-openmpi:1 debian-mpich:3" "debian-mpich:1 debian-openmpi:2 debian-mpich:2")
+
+run() { # PAIRING PROGRAM ARGUMENTS...
+    local log
+    log=$(mktemp)
+    # shellcheck disable=SC2086 # A pairing is several words.
+    if ! world $1 -- "${@:2}" >"$log" 2>&1; then
+        echo "$1: ${*:2} failed:" >&2
+        cat "$log" >&2
+        exit 1
+    fi
+    grep -a 'all right' "$log" | sed "s/$/ ($1)/"
+    rm "$log"
+}
+
+for pairing in "${pairings[@]}"; do
+    for program in messages communicators operations; do run "$pairing" "$program"; done
+    run "$pairing" receives "${1:-4}"
+done
+# Fortran 77, 90 and 2008.
+for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08; do
+    for pairing in "${pairings[@]:0:2}"; do run "$pairing" "$program"; done
+done
