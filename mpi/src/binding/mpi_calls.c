@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct mpi_calls real;
 struct mpi_handles handle;
@@ -36,6 +37,11 @@ void *mpi_calls_of_world(const char *name)
     (void)name;
     return NULL;
 #endif
+}
+
+int mpi_calls_are_worlds(void)
+{
+    return getenv("CAUSEWAY_WORLD") && mpi_calls_of_world("causeway_world_work");
 }
 
 /* Finds a call of the MPI, or of the library that stands for it where sites run MPIs of their own. Libraries
