@@ -41,7 +41,7 @@ fn debian_sites_with_their_own_mpi_end_together_and_say_why() {
         ),
         case(
             "singletons",
-            &["site rennes: its processes joined one by one", "status 2"],
+            &["site rennes: its processes joined one by one", "status 1"],
         ),
         case("abort", &["site nancy: ", "status 7"]),
         case(
