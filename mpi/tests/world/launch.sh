@@ -4,8 +4,10 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 built=${CARGO_TARGET_DIR:-$root/target}/release
 causeway=${CAUSEWAY:-$built/causeway}
-preloads=${WORLD_LIBRARIES:-$built}
-preloads=$preloads/libcauseway_world_openmpi.so:$preloads/libcauseway_world_mpich.so
+libraries=${WORLD_LIBRARIES:-$built}
+preloads=$libraries/libcauseway_world_openmpi.so:$libraries/libcauseway_world_mpich.so
+# MPICH of PyPI has the standard interface, too.
+if [ -e "$libraries/libcauseway_world_abi.so" ]; then preloads=$libraries/libcauseway_world_abi.so:$preloads; fi
 programs=$root/target/mpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 token=00112233445566778899aabbccddeeff
@@ -27,6 +29,11 @@ site() {
     debian-mpich)
         for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
         timeout 100 mpiexec.hydra "${options[@]}" -n "$ranks" "$@"
+        ;;
+    mpich | abi)
+        for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
+        FI_PROVIDER=tcp MPIR_CVAR_CH4_NETMOD=ofi timeout 100 "$root/.cache/mpi/mpich/bin/mpiexec" \
+            "${options[@]}" -n "$ranks" "$@"
         ;;
     esac
 }
