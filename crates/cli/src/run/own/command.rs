@@ -98,10 +98,11 @@ fn exports_by_itself(text: &str) -> bool {
 }
 
 /// What the login's shell is given: it goes to this directory if there is such a one, and runs the user's
-/// words as they are.
+/// words as they are. Their shell outlives an interrupt, as one at a terminal does, until the launcher has
+/// ended.
 pub fn line(text: &str, directory: &Path) -> String {
     let directory = directory.to_string_lossy();
-    let script = "cd \"$1\" 2>/dev/null; exec sh -c \"$2\"";
+    let script = "cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; $2\"";
     format!(
         "exec sh -c {} sh {} {}",
         quoted(script),
