@@ -60,7 +60,8 @@ static void *next(const char *name)
             dlclose(library);
         }
     }
-    return found ? found : dlsym(RTLD_NEXT, name);
+    /* The twin must not be asked for what this MPI lacks: it would cut the handles. */
+    return found || fits ? found : dlsym(RTLD_NEXT, name);
 }
 
 #if defined(OPEN_MPI)
