@@ -26,6 +26,14 @@ fn debian_open_mpi_and_mpich_are_one_world_over_two_sites() {
 
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_sites_with_the_same_addresses_and_their_own_mpi_are_one_world() {
+    let right = &["own_world: 4 ranks, all right", "status 0"];
+    let items = vec![case("exchange", right), case("nodes", right)];
+    grid::run("overlap", "own-mpi", items);
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
 fn debian_sites_with_their_own_mpi_end_together_and_say_why() {
     let items = vec![
         case(

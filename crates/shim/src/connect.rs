@@ -7,7 +7,8 @@
 //!
 //! O_NONBLOCK is never touched, as other threads and processes may share it: a send timeout bounds the
 //! connect of a blocking socket, and all else is done with MSG_DONTWAIT and poll. The LAN leg's local address
-//! is what getsockname() shows and the preface tells the far side, so both ends agree by construction.
+//! is what getsockname() shows and the preface tells the far side, so both ends agree by construction. Only
+//! where sites run their own MPI, getsockname() shows a real address, and the preface tells the virtual one.
 
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, context, leads_nowhere};
@@ -211,7 +212,7 @@ fn introduce<'a>(
 ) -> Result<(), Fault<'a>> {
     let deadline = Instant::now() + patience;
     let local = sys::local_name(fd).map_err(Fault::Kernel)?;
-    let local = context.shown(local).unwrap_or(local);
+    let local = context.in_grid(local).unwrap_or(local);
     let canonical_destination = canonical(destination);
     // Over a mapped gateway address the source of an IPv6 destination is a mapped one, and is told as such:
     // that is what getsockname() shows here.

@@ -29,8 +29,9 @@ pub struct Context {
     pub addresses: Vec<(Vec<u8>, IpAddr)>,
     /// Whether to print each decision.
     pub debug: bool,
-    /// Whether the process's MPI is its site's alone, which chooses among all of the node's networks.
-    pub shows_all: bool,
+    /// Whether the process's MPI is its site's alone. It is to see the node as it is: it chooses among all of
+    /// its networks, and meets processes without the shim.
+    pub is_own_mpi: bool,
 }
 
 /// What the process knows, from the first call on.
@@ -120,7 +121,8 @@ fn publish(new: State) -> &'static State {
 
 fn read() -> State {
     let debug = std::env::var_os(env::DEBUG).is_some_and(|value| value == "1");
-    let (grid, token) = match settings(std::env::var_os(env::GRID), std::env::var_os(env::TOKEN)) {
+    let grid = std::env::var_os(env::GRID).or_else(|| std::env::var_os(env::GRID_BY_OPEN_MPI));
+    let (grid, token) = match settings(grid, std::env::var_os(env::TOKEN)) {
         Ok(None) => return State::Off,
         Ok(Some(settings)) => settings,
         Err(Unusable::NoJob(line)) => {
@@ -173,7 +175,7 @@ fn read() -> State {
         token,
         addresses,
         debug,
-        shows_all: is_of_own_mpi(),
+        is_own_mpi: is_of_own_mpi(),
     }))
 }
 
@@ -234,7 +236,7 @@ impl Lost {
             token: self.token,
             addresses: self.addresses.clone(),
             debug: self.debug,
-            shows_all: is_of_own_mpi(),
+            is_own_mpi: is_of_own_mpi(),
         })))
     }
 }
@@ -301,8 +303,13 @@ impl Context {
         own.min_by_key(IpAddr::is_ipv6).map(|ip| self.here.in_grid(ip))
     }
 
-    /// The address by which the grid knows one of this site's; `None` where that is the same.
+    /// The address that a process sees in the place of one of this site's; `None` where that is the same.
     pub fn shown(&self, real: SocketAddr) -> Option<SocketAddr> {
+        if self.is_own_mpi { None } else { self.in_grid(real) }
+    }
+
+    /// The address by which the grid knows one of this site's; `None` where that is the same.
+    pub fn in_grid(&self, real: SocketAddr) -> Option<SocketAddr> {
         self.translated(real, |ip| self.here.in_grid(ip))
     }
 

@@ -1,7 +1,7 @@
 //! Shows a process of a multi-homed node only the addresses of its site (and loopback), so that every MPI
 //! picks one that all sites agree on without any flag; and these as the grid knows them.
 //!
-//! Where sites each run their own MPI nothing is hidden: it is the site's network that this MPI looks for.
+//! Where sites each run their own MPI nothing is hidden or replaced: this MPI looks for the site's network.
 //!
 //! Covers getifaddrs() (libfabric, newer UCX), SIOCGIFCONF (Open MPI) and SIOCGIFADDR (UCX, Open MPI). Not
 //! /proc/net/if_inet6 nor netlink.
@@ -20,7 +20,7 @@ pub const ENTRY_BYTES: usize = size_of::<libc::ifreq>();
 impl Context {
     /// Whether an address of the node may be shown.
     fn shows(&self, ip: IpAddr) -> bool {
-        self.shows_all || ip.is_loopback() || self.here.has_node(ip)
+        self.is_own_mpi || ip.is_loopback() || self.here.has_node(ip)
     }
 
     /// Puts the address the grid knows in the place of a real one, in the bytes of a socket address.

@@ -8,7 +8,8 @@
 //! setpgid is hooked for another reason, a false alarm of Open MPI 4's launcher; see there.
 //!
 //! Where another site has the same private addresses, a process sees its site's virtual ones wherever it asks
-//! for an address, and may use them wherever it gives one.
+//! for an address, and may use them wherever it gives one. Where sites each run their own MPI it sees real
+//! ones, as does the rest of that MPI, and may use both.
 //!
 //! Not handled: virtual addresses in `sendto`, `sendmsg` and `recvfrom` of datagrams; names, which resolve to
 //! real addresses (`getaddrinfo` of the own one too); listings of interfaces other than getifaddrs,

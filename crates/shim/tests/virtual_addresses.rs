@@ -119,6 +119,43 @@ assert address_of(b"site0") == HOME and address_of(b"lo") == "127.0.0.1"
     });
 }
 
+#[test]
+fn a_site_with_an_mpi_of_its_own_sees_real_addresses_and_reaches_others_by_virtual_ones() {
+    on_a_node(|node| {
+        let prefaces = answering_gateway(GATEWAY, CONNECTED);
+        let program = format!(
+            "{AT_HOME}{LISTS}{}",
+            r#"
+assert (b"site0", REAL) in by_getifaddrs() and (b"other0", "192.168.7.1") in by_getifaddrs()
+assert address_of(b"site0") == REAL
+own = ctypes.create_string_buffer(64)
+libc.causeway_own_address(own, ctypes.c_size_t(64))
+assert own.value == HOME.encode(), own.value
+for calls in (REAL, HOME):
+    server = listening((HOME, 0))
+    s = tcp(); s.connect((calls, server.getsockname()[1]))
+    taken, peer = server.accept()
+    assert peer == taken.getpeername() == s.getsockname() and peer[0] == REAL, peer
+    assert taken.getsockname() == s.getpeername() and s.getpeername()[0] == REAL
+s = tcp(); s.bind((HOME, 0)); s.connect((AWAY, 1234))
+assert s.getpeername() == (AWAY, 1234)
+client = tcp(); client.bind(("10.1.0.253", next(delivery_ports))); client.connect((REAL, server.getsockname()[1]))
+client.sendall(preface(source=(AWAY, 77), destination=(HOME, 5000)) + b"hello")
+taken, peer = server.accept()
+assert peer == (AWAY, 77) == taken.getpeername() and taken.recv(5) == b"hello", peer
+"#
+        );
+        let mut python = node.python(&program);
+        passes(
+            python
+                .env("CAUSEWAY_GRID", GRID_OVERLAP)
+                .env("CAUSEWAY_WORLD", "1,rennes,100.64.1.253:4000"),
+        );
+        let (preface, _) = prefaces.recv().unwrap();
+        assert_eq!(preface.source.ip().to_string(), "100.64.1.1");
+    });
+}
+
 /// Where nancy's gateway is at nancy; here it may be anybody's host.
 const NANCYS_GATEWAY: &str = "10.1.0.252:7000";
 

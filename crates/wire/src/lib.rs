@@ -28,6 +28,10 @@ pub use verdict::{Reason, Verdict};
 pub mod env {
     /// The grid map, see [`crate::Grid`].
     pub const GRID: &str = "CAUSEWAY_GRID";
+    /// The same where [`GRID`] is missing. Open MPI's mpirun forwards it for its name, whatever its value; a
+    /// variable that it is told to forward must not have a `=` in its value, as a map with virtual addresses
+    /// has (4.1.4).
+    pub const GRID_BY_OPEN_MPI: &str = "OMPI_CAUSEWAY_GRID";
     /// The job's token in hexadecimal, see [`crate::Token`].
     pub const TOKEN: &str = "CAUSEWAY_TOKEN";
     /// The site of a node, as its own gateway says when it starts something there. Where no gateway has

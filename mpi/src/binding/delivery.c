@@ -9,7 +9,7 @@
 
 #if defined(OPEN_MPI)
 
-int delivery_is_awaited;
+int delivery_is_awaited, delivery_is_cut;
 
 void delivery_begin(void) {}
 void delivery_end(void) {}
@@ -20,7 +20,7 @@ void delivery_end(void) {}
 #include <string.h>
 
 /* True until something else is known. */
-int delivery_is_awaited = 1;
+int delivery_is_awaited = 1, delivery_is_cut = 1;
 
 static int is_set, was_read;
 
@@ -59,6 +59,10 @@ void delivery_begin(void)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;
+    if (mpi_calls_are_worlds()) {
+        delivery_is_awaited = delivery_is_cut = 0;
+        return;
+    }
     if (!mpi_calls_fit() || !settings_may_have_sites() ||
         real.Get_library_version(version, &length) != MPI_SUCCESS)
         return;

@@ -23,5 +23,8 @@ void delivery_refuse(const char *call);
 
 /* Whether a message between sites counts as sent a round trip later. */
 extern int delivery_is_awaited;
+/* Whether large messages between sites are cut, since the MPI holds them back. All ranks answer alike: one
+ * end sends the pieces that the other receives. In a world of several MPIs nobody cuts. */
+extern int delivery_is_cut;
 
 #endif

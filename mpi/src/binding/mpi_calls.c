@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct mpi_calls real;
 struct mpi_handles handle;
@@ -38,6 +39,11 @@ void *mpi_calls_of_world(const char *name)
 #endif
 }
 
+int mpi_calls_are_worlds(void)
+{
+    return getenv("CAUSEWAY_WORLD") && mpi_calls_of_world("causeway_world_work");
+}
+
 /* Finds a call of the MPI, or of the library that stands for it where sites run MPIs of their own. Libraries
  * are asked for by name, without loading them. Python loads its MPI with dlopen() and local scope, where
  * RTLD_NEXT does not look. And behind this library there may be its twin for another binary interface, whose
@@ -54,7 +60,8 @@ static void *next(const char *name)
             dlclose(library);
         }
     }
-    return found ? found : dlsym(RTLD_NEXT, name);
+    /* The twin must not be asked for what this MPI lacks: it would cut the handles. */
+    return found || fits ? found : dlsym(RTLD_NEXT, name);
 }
 
 #if defined(OPEN_MPI)

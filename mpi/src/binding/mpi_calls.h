@@ -94,6 +94,8 @@ void *mpi_calls_find(const char *name);
 /* Finds what the library exports that makes one world of sites with MPIs of their own (mpi/src/world); NULL
  * where it is not loaded. */
 void *mpi_calls_of_world(const char *name);
+/* Whether that library stands for the MPI in this job. */
+int mpi_calls_are_worlds(void);
 
 /* Whether the MPI of this process has the binary interface that this library was built for. One that has
  * another is called with the program's own arguments, and with nothing else. */

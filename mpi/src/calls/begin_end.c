@@ -14,6 +14,15 @@
 #include "topology/sites.h"
 #include "transfer/copies.h"
 
+/* A communicator gets its hierarchy while it is made, where one tells us: its first collective may be one
+ * that does not wait, and then there is no time for that. */
+static void prepare(MPI_Comm comm)
+{
+    struct hierarchy *on = hierarchy_enter(comm);
+    if (on)
+        hierarchy_leave(on, MPI_SUCCESS);
+}
+
 static void begin(void)
 {
     if (mpi_calls_fit())
@@ -23,10 +32,11 @@ static void begin(void)
         return;
     agreement_reach();
     tasks_agree();
-    /* The communicator gets its hierarchy now, so that its first collective may be one that does not wait. */
-    struct hierarchy *on = hierarchy_enter(handle.comm_world);
-    if (on)
-        hierarchy_leave(on, MPI_SUCCESS);
+    prepare(handle.comm_world);
+    void (*on_new)(void (*)(MPI_Comm)) =
+        (void (*)(void (*)(MPI_Comm)))mpi_calls_of_world("causeway_world_on_new");
+    if (on_new)
+        on_new(prepare);
 }
 
 EXPORT int MPI_Init(int *argc, char ***argv)

@@ -1,27 +1,16 @@
 #define _GNU_SOURCE
 #include "transfer/datatype.h"
 
+#include "binding/combiner.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* MPI has this since version 4, where the older call refuses what was made with large counts. */
-typedef int large_envelope(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
-
+/* What cannot be told is as good as named: it is not taken apart. */
 int type_is_named(MPI_Datatype type)
 {
-    static large_envelope *large;
-    static int was_sought;
-    int combiner, integers, addresses, types;
-    MPI_Count many[4];
-    if (!was_sought) {
-        large = (large_envelope *)mpi_calls_find("Type_get_envelope_c");
-        was_sought = 1;
-    }
-    if (type == handle.datatype_null ||
-        (large ? large(type, &many[0], &many[1], &many[2], &many[3], &combiner)
-               : real.Type_get_envelope(type, &integers, &addresses, &types, &combiner)))
-        return 1;
-    return combiner == MPI_COMBINER_NAMED;
+    int combiner = combiner_of(type);
+    return combiner == MPI_COMBINER_NAMED || combiner < 0;
 }
 
 int shape_of(MPI_Datatype type, struct shape *shape)

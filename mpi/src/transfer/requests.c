@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "transfer/requests.h"
 
+#include "binding/delivery.h"
 #include "select/choice.h"
 #include "transfer/copies.h"
 #include "transfer/counters.h"
@@ -83,13 +84,8 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
     return status;
 }
 
-/* Intel MPI holds a larger message back until its receiver has answered. Open MPI holds back none that the
- * eager limit of `causeway run` lets go. */
-#if defined(OPEN_MPI)
-#define CUT_BYTES 0
-#else
+/* Intel MPI holds a larger message back until its receiver has answered. */
 #define CUT_BYTES COPIED_BYTES
-#endif
 
 /* Cuts a message into pieces. Both ends know its bytes, and decide alike. What is larger than all copies
  * together waits anyway. */
@@ -98,7 +94,8 @@ static struct segments pieces_of(const struct hierarchy *on, int64_t count, cons
 {
     int64_t bytes = shape_bytes(shape, count), segment = choice_segment(),
             piece = segment < CUT_BYTES ? segment : CUT_BYTES;
-    int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MAX_COPIED_BYTES;
+    int is_cut = delivery_is_cut && on->site_of[other] != on->site && piece > 0 && bytes > piece &&
+                 bytes <= MAX_COPIED_BYTES;
     return is_cut ? segments_of(bytes, 1, piece) : (struct segments){bytes, 1};
 }
 

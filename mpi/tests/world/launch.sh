@@ -4,15 +4,17 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 built=${CARGO_TARGET_DIR:-$root/target}/release
 causeway=${CAUSEWAY:-$built/causeway}
-preloads=${WORLD_LIBRARIES:-$built}
-worlds=$preloads/libcauseway_world_openmpi.so:$preloads/libcauseway_world_mpich.so
-above=$preloads/libcauseway_mpi_openmpi.so:$preloads/libcauseway_mpi_mpich.so
-# With COLLECTIVES the library of collectives is above the world, and asks CAUSEWAY_COLLECTIVES_SITES where
-# ranks are.
-preloads=${COLLECTIVES:+$above:}$worlds
+libraries=${WORLD_LIBRARIES:-$built}
+preloads=$libraries/libcauseway_world_openmpi.so:$libraries/libcauseway_world_mpich.so
+# MPICH of PyPI has the standard interface, too.
+if [ -e "$libraries/libcauseway_world_abi.so" ]; then preloads=$libraries/libcauseway_world_abi.so:$preloads; fi
 programs=$root/target/mpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 token=00112233445566778899aabbccddeeff
+
+# With COLLECTIVES the library of collectives is above the world, and asks CAUSEWAY_COLLECTIVES_SITES where
+# ranks are.
+preloaded() { echo "${COLLECTIVES:+${preloads//_world_/_mpi_}:}$preloads"; }
 
 # site MPI NAME RANKS COMMAND...: one site's job, in the world whose rendezvous is $rendezvous; without one
 # the MPI alone. More ranks than cores let each other run.
@@ -20,7 +22,7 @@ site() {
     local mpi=$1 name=$2 ranks=$3 preload=() options=() set
     shift 3
     if [ -n "${rendezvous:-}" ]; then
-        preload=("LD_PRELOAD=$preloads" "CAUSEWAY_WORLD=1,$name,$rendezvous" "CAUSEWAY_TOKEN=$token")
+        preload=("LD_PRELOAD=$(preloaded)" "CAUSEWAY_WORLD=1,$name,$rendezvous" "CAUSEWAY_TOKEN=$token")
         for set in "${!CAUSEWAY_COLLECTIVES_@}"; do preload+=("$set=${!set}"); done
     fi
     case $mpi in
@@ -32,6 +34,11 @@ site() {
     debian-mpich)
         for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
         timeout 100 mpiexec.hydra "${options[@]}" -n "$ranks" "$@"
+        ;;
+    mpich | abi)
+        for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
+        FI_PROVIDER=tcp MPIR_CVAR_CH4_NETMOD=ofi timeout 100 "$root/.cache/mpi/mpich/bin/mpiexec" \
+            "${options[@]}" -n "$ranks" "$@"
         ;;
     esac
 }

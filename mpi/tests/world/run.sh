@@ -1,11 +1,22 @@
 #!/usr/bin/env bash
-# run.sh [SEEDS]: programs over sites of this host that each run their own MPI, in either order and with three
-# sites; SEEDS (4) for each pairing of the random receives.
+# run.sh [SEEDS [CASES]]: programs over sites of this host that each run their own MPI, in either order and
+# with three sites; SEEDS (4) for each pairing of the random receives, CASES (100) of random collectives, with
+# the library of collectives above, compared with the world's own.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 
 pairings=("debian-openmpi:2 debian-mpich:2" "debian-mpich:2 debian-openmpi:2"
     "debian-openmpi:1 debian-mpich:3" "debian-mpich:1 debian-openmpi:2 debian-mpich:2")
+
+# The site of each rank of a pairing: a,a,b.
+sites_of() {
+    local word letters=(a b c) number=0 all=
+    for word in $1; do
+        for _ in $(seq "${word#*:}"); do all=$all,${letters[number]}; done
+        number=$((number + 1))
+    done
+    echo "${all#,}"
+}
 
 run() { # PAIRING PROGRAM ARGUMENTS...
     local log
@@ -16,15 +27,24 @@ run() { # PAIRING PROGRAM ARGUMENTS...
         cat "$log" >&2
         exit 1
     fi
-    grep -a 'all right' "$log" | sed "s/$/ ($1)/"
+    grep -aE 'all right|the same' "$log" | sed "s/$/ ($1)/"
     rm "$log"
 }
 
 for pairing in "${pairings[@]}"; do
-    for program in messages communicators operations; do run "$pairing" "$program"; done
+    for program in messages communicators operations topologies; do run "$pairing" "$program"; done
     run "$pairing" receives "${1:-4}"
 done
 # Fortran 77, 90 and 2008.
 for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08; do
     for pairing in "${pairings[@]:0:2}"; do run "$pairing" "$program"; done
+done
+# The library of collectives above the world: every form of every operation, on communicators of all kinds.
+seed=1
+for pairing in "${pairings[@]}"; do
+    export COLLECTIVES=1 CAUSEWAY_COLLECTIVES_SITES
+    CAUSEWAY_COLLECTIVES_SITES=$(sites_of "$pairing")
+    for program in collectives_mpif collectives_f08; do run "$pairing" "$program"; done
+    run "$pairing" compare "${2:-100}" "$seed"
+    seed=$((seed + 1))
 done

@@ -15,3 +15,18 @@ run() { # program, sources...
 here=$root/mpi/tests/world
 run join "$here/join.c" "$root"/mpi/src/world/join/{message,settings}.c
 run streams "$here"/{streams,plain_engine}.c "$root"/mpi/src/world/streams/*.c
+
+# Two sites of one process each, if the command is built: they meet at its rendezvous and exchange 5 MB.
+causeway=${CAUSEWAY:-${CARGO_TARGET_DIR:-$root/target}/release/causeway}
+[ -x "$causeway" ] || exit 0
+standin=$out/standin
+"${CC:-cc}" -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+    -I "$root/mpi/src" "$here"/{standin,plain_engine}.c "$root"/mpi/src/world/{join,streams}/*.c -o "$standin" -ldl
+export CAUSEWAY_TOKEN=00112233445566778899aabbccddeeff
+exec 3< <(exec timeout 60 "$causeway" rendezvous --token "$CAUSEWAY_TOKEN" --site a --site b)
+rendezvous=$!
+read -r address <&3
+CAUSEWAY_WORLD=1,b,$address timeout 60 "$standin" 5000000 &
+CAUSEWAY_WORLD=1,a,$address timeout 60 "$standin" 5000000
+wait $!
+wait "$rendezvous"

@@ -4,7 +4,7 @@
 //!
 //! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way,
 //! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. An agent that is ended in a hurry
-//! says so last. The agent sends at most
+//! says so last. `Interrupt` may come at any time. The agent sends at most
 //! [`STDIN_WINDOW`] bytes of standard input that no `Credit` has given back: node-exec thus always reads on
 //! and sees the end of its input, which is the order to kill, even when the command never reads.
 
@@ -64,6 +64,8 @@ pub enum Frame {
     Error(String),
     /// The job was asked to end before, and the rest of it hangs. The end of the input follows.
     Hurry,
+    /// The command is to end as by Ctrl-C at its terminal.
+    Interrupt,
     /// What runs here. It is for `start-node` alone, which keeps it.
     Started(Started),
 }
@@ -115,6 +117,7 @@ impl Frame {
             Frame::Error(_) => FRAME_ERROR,
             Frame::Hurry => 10,
             Frame::Started(_) => 11,
+            Frame::Interrupt => 12,
         }
     }
 
@@ -124,7 +127,7 @@ impl Frame {
     /// Those of the writer; `InvalidInput` for a payload over its limit.
     pub fn write(&self, writer: &mut impl Write) -> io::Result<()> {
         let payload = match self {
-            Frame::Hello | Frame::StdinEnd | Frame::Hurry => Vec::new(),
+            Frame::Hello | Frame::StdinEnd | Frame::Hurry | Frame::Interrupt => Vec::new(),
             Frame::Request(request) => serde_json::to_vec(request)?,
             Frame::Started(started) => serde_json::to_vec(started)?,
             Frame::Stdin(data) | Frame::Stdout(data) | Frame::Stderr(data) => data.clone(),
@@ -183,6 +186,7 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
         FRAME_ERROR => Frame::Error(String::from_utf8_lossy(&payload).into_owned()),
         10 => Frame::Hurry,
         11 => Frame::Started(serde_json::from_slice(&payload).map_err(|_| damaged())?),
+        12 => Frame::Interrupt,
         kind => return Err(FrameError::Kind(kind)),
     })
 }
@@ -195,7 +199,7 @@ fn limit(kind: u8) -> Option<usize> {
         3 | 6 | 7 | FRAME_ERROR => MAX_DATA,
         5 => 4,
         8 => 1,
-        1 | 4 | 10 => 0,
+        1 | 4 | 10 | 12 => 0,
         _ => return None,
     })
 }
@@ -248,6 +252,7 @@ mod tests {
             Frame::Exit(130),
             Frame::Error("no such node".into()),
             Frame::Hurry,
+            Frame::Interrupt,
         ];
         let mut bytes = Vec::new();
         for frame in &frames {
@@ -269,7 +274,7 @@ mod tests {
 
     #[test]
     fn claimed_lengths_are_refused_before_anything_is_read() {
-        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] {
+        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12] {
             let bytes = [1, kind, 0xff, 0xff, 0xff, 0xff];
             let error = Frame::read(&mut &bytes[..]).unwrap_err();
             assert!(

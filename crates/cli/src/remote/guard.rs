@@ -4,13 +4,14 @@
 //!   owner (agent's far end, or run) --orders--> guard (inherits orphans) -- command -- its processes
 //!                                   <--report--
 //! ```
-//! Each byte of the orders is a signal for the command, or [`HURRY`]; their end is the order to end
-//! everything. Two processes, because one that is killed with SIGKILL can end nobody: the guard sees the end
-//! of the orders when its owner is killed, and the owner inherits everything when the guard is.
+//! Each byte of the orders is a signal for the command, with [`TO_GROUP`] for its process group, or
+//! [`HURRY`]; their end is the order to end everything. Two processes, because one that is killed with SIGKILL can end
+//! nobody: the guard sees the end of the orders when its owner is killed, and the owner inherits everything
+//! when the guard is.
 
 use super::tree::{self, Haste};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{ForkResult, Pid, fork, pipe2, read};
 use std::fs::File;
@@ -21,6 +22,10 @@ use std::process::Command;
 
 /// Says that the command's end is to be [`Haste::Hurry`]. No signal has this number.
 pub const HURRY: u8 = 0;
+
+/// Added to a signal, says that it is for the command's process group, which the command must lead. No signal
+/// has this bit.
+pub const TO_GROUP: u8 = 0x80;
 
 /// A command under its guard.
 pub struct Guarded {
@@ -175,8 +180,12 @@ fn carry_out(main: Pid, orders: &OwnedFd, haste: &mut Haste) -> bool {
             for signal in &signals[..count] {
                 if *signal == HURRY {
                     *haste = Haste::Hurry;
-                } else if let Ok(signal) = Signal::try_from(i32::from(*signal)) {
-                    let _ = kill(main, signal);
+                    continue;
+                }
+                match Signal::try_from(i32::from(*signal & !TO_GROUP)) {
+                    Ok(number) if *signal & TO_GROUP != 0 => drop(killpg(main, number)),
+                    Ok(number) => drop(kill(main, number)),
+                    Err(_) => {}
                 }
             }
             true

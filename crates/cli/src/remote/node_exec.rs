@@ -2,9 +2,10 @@
 //! standard input and output; when its input ends, or the command does, it ends every process below it first.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request, Started};
-use super::guard::{Guarded, HURRY, Outcome};
+use super::guard::{Guarded, HURRY, Outcome, TO_GROUP};
 use causeway_control::audit::MAX_TEXT;
 use causeway_wire::env;
+use nix::sys::signal::Signal;
 use nix::unistd::{User, getuid, pipe2};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -163,6 +164,7 @@ fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, mut or
             Ok(Some(Frame::StdinEnd)) => drop(chunks.send(Vec::new())),
             // A guard that is gone needs no order.
             Ok(Some(Frame::Hurry)) => drop(order.write_all(&[HURRY])),
+            Ok(Some(Frame::Interrupt)) => drop(order.write_all(&[TO_GROUP | Signal::SIGINT as u8])),
             Ok(Some(Frame::Error(_))) | Ok(None) | Err(_) => break,
             Ok(Some(_)) => {}
         }

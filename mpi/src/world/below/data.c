@@ -1,5 +1,6 @@
 #include "world/below/data.h"
 
+#include "binding/combiner.h"
 #include "world/handles/ours.h"
 
 #include <stdlib.h>
@@ -8,24 +9,51 @@
 /* MPI_Pack and MPI_Unpack count bytes in an int. */
 enum { MOST_AT_ONCE = 1 << 30 };
 
-static int ask(MPI_Datatype type, struct shape *shape)
+int data_is_named(MPI_Datatype type) { return combiner_of(type) == MPI_COMBINER_NAMED; }
+
+static int is_plain(MPI_Datatype type);
+
+/* Whether a type is so many of a plain one. */
+static int is_row(MPI_Datatype type)
+{
+    typedef int contents(MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *);
+    static contents *ask;
+    int count;
+    MPI_Aint nothing;
+    MPI_Datatype of;
+    if (!ask)
+        ask = (contents *)mpi_calls_find("Type_get_contents");
+    if (!ask || ask(type, 1, 0, 1, &count, &nothing, &of) != MPI_SUCCESS)
+        return 0;
+    int is_right = is_plain(of);
+    if (!data_is_named(of))
+        real.Type_free(&of);
+    return is_right;
+}
+
+/* Whether elements lie in memory as MPI_Pack would lay them: without gaps, and in the order of the type. Size
+ * and extent do not tell the order, which a struct or a list of blocks may turn round. */
+static int is_plain(MPI_Datatype type)
 {
     MPI_Count bytes;
     MPI_Aint low, extent, true_low, true_extent;
-    int status = MPI_SUCCESS;
-    TRY(status, real.Type_size_x(type, &bytes));
-    TRY(status, real.Type_get_extent(type, &low, &extent));
-    TRY(status, real.Type_get_true_extent(type, &true_low, &true_extent));
-    if (status == MPI_SUCCESS)
-        *shape = (struct shape){bytes, bytes == extent && bytes == true_extent && low == 0 && true_low == 0};
-    return status;
+    int combiner = combiner_of(type);
+    if ((combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_CONTIGUOUS) ||
+        real.Type_size_x(type, &bytes) != MPI_SUCCESS ||
+        real.Type_get_extent(type, &low, &extent) != MPI_SUCCESS ||
+        real.Type_get_true_extent(type, &true_low, &true_extent) != MPI_SUCCESS)
+        return 0;
+    return bytes == extent && bytes == true_extent && low == 0 && true_low == 0 &&
+           (combiner == MPI_COMBINER_NAMED || is_row(type));
 }
 
-int data_is_named(MPI_Datatype type)
+static int ask(MPI_Datatype type, struct shape *shape)
 {
-    int integers, addresses, types, combiner;
-    return real.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-           combiner == MPI_COMBINER_NAMED;
+    MPI_Count bytes;
+    int status = real.Type_size_x(type, &bytes);
+    if (status == MPI_SUCCESS)
+        *shape = (struct shape){bytes, is_plain(type)};
+    return status;
 }
 
 /* Named types stay what they are, so the last one's shape is kept. */

@@ -17,7 +17,7 @@
 
 /* A stream that has not said BYE by then is given up: all messages have been received, since all ranks have
  * met. */
-enum { BYE_MS = 10000 };
+enum { BYE_MS = 10000, REST_SECONDS = 2 };
 
 /* This process's listener. */
 static int listener = -1;
@@ -183,16 +183,31 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 }
 BOTH(Init_thread);
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* All that has been received has been written. The rest now goes quickly, or is of a message that nobody
+ * receives. */
+static void write_rest(void)
+{
+    struct pace pace = {0};
+    double until = seconds() + REST_SECONDS;
+    while (engine_sends_wait(ours.engine) && seconds() < until)
+        look_pause(&pace);
+}
+
 /* All ranks of all sites meet; what is left is written; everybody says BYE, so that nobody takes the end of a
  * stream for a failure. */
 static void end_world(void)
 {
     struct comm *world = comm_find(handle.comm_world);
-    struct pace pace = {0};
     if (plain_barrier(world->hidden) != MPI_SUCCESS)
         ending_now("the sites could not meet in MPI_Finalize");
-    while (engine_sends_wait(ours.engine))
-        look_pause(&pace);
+    write_rest();
     engine_say_bye(ours.engine);
     streams_stop(BYE_MS);
     look_end();

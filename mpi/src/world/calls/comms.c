@@ -3,7 +3,6 @@
 #include "world/below/local.h"
 #include "world/calls/check.h"
 #include "world/calls/making.h"
-#include "world/calls/refuse.h"
 #include "world/handles/groups.h"
 #include "world/plain/plain.h"
 
@@ -92,6 +91,10 @@ static int record_duplicate(struct comm *on, MPI_Comm *made)
     int status = all ? making_exchange(on, 0, 0, all) : MPI_ERR_NO_MEM;
     TRY(status, making_record(*made, all[0].number, on->size, on->numbers));
     free(all);
+    if (status == MPI_SUCCESS) {
+        comm_find(*made)->topology = on->topology;
+        topology_hold(on->topology);
+    }
     return comm_error(on, status);
 }
 
@@ -116,37 +119,6 @@ EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
 }
 BOTH(Comm_dup_with_info);
 
-/* Lists the ranks of one color, in the order of keys, then of ranks. */
-static int members(const struct comm *on, const struct says *all, int color, int *ranks)
-{
-    int count = 0;
-    for (int rank = 0; rank < on->size; rank++) {
-        if (all[rank].color != color)
-            continue;
-        int at = count++;
-        for (; at > 0 && all[ranks[at - 1]].key > all[rank].key; at--)
-            ranks[at] = ranks[at - 1];
-        ranks[at] = rank;
-    }
-    return count;
-}
-
-static int split(struct comm *on, const struct says *all, int color, int *ranks, int32_t *numbers,
-                 MPI_Comm *made)
-{
-    int count = color == MPI_UNDEFINED ? 0 : members(on, all, color, ranks), order = 0;
-    for (int i = 0; i < count; i++) {
-        numbers[i] = on->numbers[ranks[i]];
-        if (ranks[i] == on->rank)
-            order = i;
-    }
-    int status = local_meet(on->handle);
-    TRY(status, real.Comm_split(on->handle, color, order, made));
-    if (count)
-        TRY(status, making_record(*made, all[ranks[0]].number, count, numbers));
-    return status;
-}
-
 EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
 {
     struct comm *on = comm_find(comm);
@@ -156,17 +128,7 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
     }
     if (color < 0 && color != MPI_UNDEFINED)
         return comm_error(on, MPI_ERR_ARG);
-    struct says *all = malloc((size_t)on->size * sizeof *all);
-    int *ranks = malloc((size_t)on->size * sizeof *ranks);
-    int32_t *numbers = malloc((size_t)on->size * sizeof *numbers);
-    /* On the wire undefined is a color that nobody may have. */
-    int status =
-        all && ranks && numbers ? making_exchange(on, color < 0 ? -1 : color, key, all) : MPI_ERR_NO_MEM;
-    TRY(status, split(on, all, color, ranks, numbers, made));
-    free(all);
-    free(ranks);
-    free(numbers);
-    return comm_error(on, status);
+    return comm_error(on, making_split(on, color < 0 ? -1 : color, key, made));
 }
 BOTH(Comm_split);
 
@@ -213,22 +175,6 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
     return comm_error(on, status);
 }
 BOTH(Comm_create);
-
-EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
-{
-    static int is_told;
-    const struct comm *on = comm_find(comm);
-    if (!on)
-        return PASS(Comm_create_group, comm, group, tag, made);
-    if (group_find(group))
-        return refuse(comm, "MPI_Comm_create_group", &is_told);
-    int size = 0, status = real.Group_size(group, &size);
-    /* All of the site take part, so all can meet first. */
-    if (size == on->here)
-        TRY(status, local_meet(comm));
-    return TRY(status, real.Comm_create_group(comm, group, tag, made));
-}
-BOTH(Comm_create_group);
 
 EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
 {

@@ -1,7 +1,11 @@
 #include "world/calls/making.h"
 
+#include "binding/export.h"
+
 #include "world/below/local.h"
 #include "world/plain/plain.h"
+
+#include <stdlib.h>
 
 int making_exchange(struct comm *on, int color, int key, struct says *all)
 {
@@ -26,6 +30,10 @@ static int make_hidden(MPI_Comm native, MPI_Comm *hidden)
     return status;
 }
 
+static void (*tell_above)(MPI_Comm);
+
+EXPORT void causeway_world_on_new(void (*made)(MPI_Comm)) { tell_above = made; }
+
 int making_record(MPI_Comm native, uint64_t number, int size, const int32_t *numbers)
 {
     int is_far = 0;
@@ -37,5 +45,51 @@ int making_record(MPI_Comm native, uint64_t number, int size, const int32_t *num
     int status = make_hidden(native, &hidden);
     if (status == MPI_SUCCESS && !comm_make(native, hidden, number, size, numbers))
         status = MPI_ERR_NO_MEM;
+    if (status == MPI_SUCCESS && tell_above)
+        tell_above(native);
+    return status;
+}
+
+/* Lists the ranks of one color, in the order of keys, then of ranks. */
+static int members(const struct comm *on, const struct says *all, int color, int *ranks)
+{
+    int count = 0;
+    for (int rank = 0; rank < on->size; rank++) {
+        if (all[rank].color != color)
+            continue;
+        int at = count++;
+        for (; at > 0 && all[ranks[at - 1]].key > all[rank].key; at--)
+            ranks[at] = ranks[at - 1];
+        ranks[at] = rank;
+    }
+    return count;
+}
+
+static int split(struct comm *on, const struct says *all, int color, int *ranks, int32_t *numbers,
+                 MPI_Comm *made)
+{
+    int count = color < 0 ? 0 : members(on, all, color, ranks), order = 0;
+    for (int i = 0; i < count; i++) {
+        numbers[i] = on->numbers[ranks[i]];
+        if (ranks[i] == on->rank)
+            order = i;
+    }
+    int status = local_meet(on->handle);
+    TRY(status, real.Comm_split(on->handle, color < 0 ? MPI_UNDEFINED : color, order, made));
+    if (count)
+        TRY(status, making_record(*made, all[ranks[0]].number, count, numbers));
+    return status;
+}
+
+int making_split(struct comm *on, int color, int key, MPI_Comm *made)
+{
+    struct says *all = malloc((size_t)on->size * sizeof *all);
+    int *ranks = malloc((size_t)on->size * sizeof *ranks);
+    int32_t *numbers = malloc((size_t)on->size * sizeof *numbers);
+    int status = all && ranks && numbers ? making_exchange(on, color, key, all) : MPI_ERR_NO_MEM;
+    TRY(status, split(on, all, color, ranks, numbers, made));
+    free(all);
+    free(ranks);
+    free(numbers);
     return status;
 }

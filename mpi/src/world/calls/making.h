@@ -17,4 +17,11 @@ int making_exchange(struct comm *on, int color, int key, struct says *all);
  * `number` is what the first of them said. */
 int making_record(MPI_Comm native, uint64_t number, int size, const int32_t *numbers);
 
+/* For a library above this one, which finds it by name: is told of each new communicator that spans sites, in
+ * the call that makes it, while all its ranks are there. */
+void causeway_world_on_new(void (*made)(MPI_Comm));
+
+/* Splits, with or without others: a negative color makes no communicator here. */
+int making_split(struct comm *on, int color, int key, MPI_Comm *made);
+
 #endif

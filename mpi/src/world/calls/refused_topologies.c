@@ -1,29 +1,7 @@
-/* Topologies and neighbourhoods, which do not work over sites yet: native within a site. */
+/* Operations among neighbours in forms that do not work over sites yet: native within a site. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 
-REFUSE_MEETING(Cart_create, comm_old,
-               (MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
-                MPI_Comm *comm_cart),
-               (comm_old, ndims, dims, periods, reorder, comm_cart))
-REFUSE(Cart_map, comm, (MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank),
-       (comm, ndims, dims, periods, newrank))
-REFUSE_MEETING(Dist_graph_create, comm_old,
-               (MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
-                const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph),
-               (comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph))
-REFUSE_MEETING(Dist_graph_create_adjacent, comm_old,
-               (MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
-                int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder,
-                MPI_Comm *comm_dist_graph),
-               (comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
-                reorder, comm_dist_graph))
-REFUSE_MEETING(Graph_create, comm_old,
-               (MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder,
-                MPI_Comm *comm_graph),
-               (comm_old, nnodes, indx, edges, reorder, comm_graph))
-REFUSE(Graph_map, comm, (MPI_Comm comm, int nnodes, const int indx[], const int edges[], int *newrank),
-       (comm, nnodes, indx, edges, newrank))
 REFUSE(Ineighbor_allgather, comm,
        (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
         MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
@@ -69,45 +47,23 @@ REFUSE(Ineighbor_alltoallw_c, comm,
         const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
         const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request),
        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request))
-REFUSE_MEETING(Neighbor_allgather, comm,
-               (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                MPI_Datatype recvtype, MPI_Comm comm),
-               (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
 REFUSE_MEETING(Neighbor_allgather_c, comm,
                (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                 MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm),
                (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
-REFUSE_MEETING(Neighbor_allgatherv, comm,
-               (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm),
-               (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))
 REFUSE_MEETING(Neighbor_allgatherv_c, comm,
                (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                 const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm),
                (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))
-REFUSE_MEETING(Neighbor_alltoall, comm,
-               (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                MPI_Datatype recvtype, MPI_Comm comm),
-               (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
 REFUSE_MEETING(Neighbor_alltoall_c, comm,
                (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                 MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm),
                (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
-REFUSE_MEETING(Neighbor_alltoallv, comm,
-               (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
-                MPI_Comm comm),
-               (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
 REFUSE_MEETING(Neighbor_alltoallv_c, comm,
                (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                 MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
                 MPI_Datatype recvtype, MPI_Comm comm),
                (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
-REFUSE_MEETING(Neighbor_alltoallw, comm,
-               (const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
-                const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
-                const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
-               (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))
 REFUSE_MEETING(Neighbor_alltoallw_c, comm,
                (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                 const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],

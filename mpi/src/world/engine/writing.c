@@ -119,7 +119,8 @@ static int lay_out_next(struct engine *engine, struct peer *peer)
         lay_out_head(engine, peer);
     } else if ((data = next_data(peer))) {
         lay_out_data(peer, data);
-    } else if (engine->is_ending && !peer->data && !peer->bye_is_laid_out) {
+    } else if (engine->is_ending && !peer->bye_is_laid_out) {
+        /* Data that is still not granted is of a message that nobody will receive. */
         peer->bye_is_laid_out = 1;
         lay_out(peer, &(struct frame){.kind = FRAME_BYE}, NULL, 0);
     } else {
@@ -145,7 +146,7 @@ int engine_has_to_send(const struct engine *engine, uint32_t number)
     if (peer->bye_is_laid_out)
         return 0;
     int may_send = peer->answers.first < peer->answers.end || peer->heads || (peer->data && peer->credit) ||
-                   peer->owed >= peer->window / 4 || (engine->is_ending && !peer->data);
+                   peer->owed >= peer->window / 4 || engine->is_ending;
     for (const struct outgoing *out = peer->data; out && !may_send; out = out->next)
         may_send = out->is_granted;
     return may_send;

@@ -89,6 +89,7 @@ void comm_release(struct comm *comm)
     if (comm->hidden)
         comm_release(comm->hidden);
     real.Comm_free(&comm->handle);
+    topology_release(comm->topology);
     forget(comm);
 }
 

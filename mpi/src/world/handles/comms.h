@@ -5,6 +5,7 @@
 
 #include "world/engine/operation.h"
 #include "world/handles/ours.h"
+#include "world/handles/topology.h"
 
 enum { FAR = -1 };
 
@@ -19,6 +20,8 @@ struct comm {
     int here;
     /* The same processes, for messages of collective operations; NULL in that itself. */
     struct comm *hidden;
+    /* NULL where it has none. */
+    struct topology *topology;
     /* The program, and each receive that is pending: they need the native communicator. */
     int holders;
     /* The program has freed it. */

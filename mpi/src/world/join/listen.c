@@ -54,12 +54,10 @@ static int towards_rendezvous(struct sockaddr_storage *address)
     return known ? 0 : -1;
 }
 
-static void clear_port(struct sockaddr_storage *address)
+static in_port_t *port_of(struct sockaddr_storage *address)
 {
-    if (address->ss_family == AF_INET6)
-        ((struct sockaddr_in6 *)address)->sin6_port = 0;
-    else
-        ((struct sockaddr_in *)address)->sin_port = 0;
+    return address->ss_family == AF_INET6 ? &((struct sockaddr_in6 *)address)->sin6_port
+                                          : &((struct sockaddr_in *)address)->sin_port;
 }
 
 int join_listen(struct sockaddr_storage *address, char *why, size_t room)
@@ -72,12 +70,16 @@ int join_listen(struct sockaddr_storage *address, char *why, size_t room)
             join_site());
         return -1;
     }
-    clear_port(address);
+    *port_of(address) = 0;
     int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    socklen_t n = sizeof *address;
+    /* The kernel knows the host by an address that other sites may not know. */
+    struct sockaddr_storage bound = {0};
+    socklen_t n = sizeof bound;
     if (fd >= 0 && bind(fd, (struct sockaddr *)address, length_of(address)) == 0 &&
-        listen(fd, SOMAXCONN) == 0 && getsockname(fd, (struct sockaddr *)address, &n) == 0)
+        listen(fd, SOMAXCONN) == 0 && getsockname(fd, (struct sockaddr *)&bound, &n) == 0) {
+        *port_of(address) = *port_of(&bound);
         return fd;
+    }
     snprintf(why, room, "listen for other sites: %s", strerror(errno));
     if (fd >= 0)
         close(fd);

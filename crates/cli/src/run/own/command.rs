@@ -73,11 +73,16 @@ pub fn environment(
         (env::WORLD, format!("1,{},{}", command.site, facts.rendezvous)),
         ("LD_PRELOAD", preload.to_string_lossy().into_owned()),
     ];
+    let is_odd = facts.grid.contains('=');
+    if is_odd {
+        set.push((env::GRID_BY_OPEN_MPI, facts.grid.to_owned()));
+    }
     // mpirun refuses it beside -x, which does the same.
     if !exports_by_itself(command.text) {
-        let fixed = ["LD_PRELOAD", env::WORLD, env::TOKEN, env::GRID, env::SITE].into_iter();
-        let others = facts.collectives.iter().map(|(name, _)| name.as_str());
-        let ours = fixed.chain(others).collect::<Vec<_>>().join(";");
+        let mut ours = vec!["LD_PRELOAD", env::WORLD, env::TOKEN, env::SITE];
+        ours.extend((!is_odd).then_some(env::GRID));
+        ours.extend(facts.collectives.iter().map(|(name, _)| name.as_str()));
+        let ours = ours.join(";");
         let theirs = present(FORWARDED).filter(|list| !list.is_empty());
         set.push((
             FORWARDED,
@@ -95,10 +100,11 @@ fn exports_by_itself(text: &str) -> bool {
 }
 
 /// What the login's shell is given: it goes to this directory if there is such a one, and runs the user's
-/// words as they are.
+/// words as they are. Their shell outlives an interrupt, as one at a terminal does, until the launcher has
+/// ended.
 pub fn line(text: &str, directory: &Path) -> String {
     let directory = directory.to_string_lossy();
-    let script = "cd \"$1\" 2>/dev/null; exec sh -c \"$2\"";
+    let script = "cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; $2\"";
     format!(
         "exec sh -c {} sh {} {}",
         quoted(script),
@@ -168,8 +174,28 @@ mod tests {
         assert_eq!(value("CAUSEWAY_WORLD"), Some("1,nancy,10.1.0.253:4000"));
         assert_eq!(
             value(FORWARDED),
-            Some("LD_PRELOAD;CAUSEWAY_WORLD;CAUSEWAY_TOKEN;CAUSEWAY_GRID;CAUSEWAY_SITE")
+            Some("LD_PRELOAD;CAUSEWAY_WORLD;CAUSEWAY_TOKEN;CAUSEWAY_SITE;CAUSEWAY_GRID")
         );
+    }
+
+    #[test]
+    fn a_map_with_virtual_addresses_reaches_open_mpis_ranks_by_another_name() {
+        let command = Command {
+            site: "nancy",
+            text: "./a",
+        };
+        let facts = Facts {
+            grid: "2|a;100.64.1.0/24=10.1.0.0/24",
+            ..facts()
+        };
+        let set = environment(&command, &facts, |_| None);
+        let value = |name: &str| {
+            set.iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str())
+        };
+        assert_eq!(value("OMPI_CAUSEWAY_GRID"), Some(facts.grid));
+        assert!(value(FORWARDED).is_some_and(|list| !list.contains("GRID")));
     }
 
     #[test]

@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 pub enum Order {
     /// Tell the user.
     Say(String),
-    /// End a site's command and all that it started. The ranks are not told: mpirun crashes when its ranks
-    /// abort while it is being ended (Open MPI 4.1.4).
+    /// Have a site's launcher end its ranks, as by Ctrl-C. The ranks are not told: mpirun crashes when they
+    /// abort, or are ended, while it is ending them itself (Open MPI 4.1.4).
+    Interrupt(usize),
+    /// End a site's command and all that it started.
     End(usize),
 }
 
@@ -48,8 +50,10 @@ struct Site {
     ended: Option<u8>,
     /// Something is wrong unless news comes until then.
     suspect: Option<(Instant, String)>,
-    /// It is ended then.
+    /// It is interrupted then.
     end_at: Option<Instant>,
+    /// It is ended then, if it is still there.
+    kill_at: Option<Instant>,
     /// It was told to end, and is waited for until then.
     awaited: Option<Instant>,
 }
@@ -62,6 +66,9 @@ const CROSSING: Duration = Duration::from_secs(5);
 
 /// The same for ABORT and a command's failure, which must not keep the other sites' ranks for long.
 const ABORT_CROSSING: Duration = Duration::from_millis(300);
+
+/// mpirun gives its ranks a second to end, and is gone a little after that.
+const INTERRUPTED: Duration = Duration::from_millis(1500);
 
 /// node-exec kills after two seconds what SIGTERM does not end; the rest is for a long way.
 const FAREWELL: Duration = Duration::from_secs(8);
@@ -92,14 +99,15 @@ impl Course {
 
     /// The run's status, once nothing of it is left or waited for.
     pub fn status(&self) -> Option<u8> {
-        let is_over = self.sites.iter().all(|site| site.ended.is_some());
+        let is_over = |site: &Site| site.ended.is_some() && site.suspect.is_none();
+        let is_over = self.sites.iter().all(is_over);
         is_over.then_some(self.failure.unwrap_or(0))
     }
 
     /// The time at which [`Course::on_time`] is to be called.
     pub fn deadline(&self) -> Option<Instant> {
         let running = self.sites.iter().filter(|site| site.ended.is_none());
-        let orders = running.flat_map(|site| [site.end_at, site.awaited]);
+        let orders = running.flat_map(|site| [site.end_at, site.kill_at, site.awaited]);
         let suspects = self
             .sites
             .iter()
@@ -197,7 +205,7 @@ impl Course {
 
     /// The user asks for the end; again, at once.
     pub fn on_signal(&mut self, signal: u8, now: Instant) {
-        let again = self.sites.iter().any(|site| site.awaited.is_some());
+        let again = { self.sites.iter() }.any(|site| site.kill_at.or(site.awaited).is_some());
         self.failure.get_or_insert(128 + signal);
         self.end_all(None, now);
         if again {
@@ -227,10 +235,16 @@ impl Course {
                 self.fail(Some(site), line, status, now);
             }
             let one = &mut self.sites[site];
-            if one.ended.is_none() && one.end_at.take_if(|end| now >= *end).is_some() {
+            if one.ended.is_some() {
+                continue;
+            }
+            if one.end_at.take_if(|end| now >= *end).is_some() {
+                one.kill_at = Some(now + INTERRUPTED);
+                self.orders.push_back(Order::Interrupt(site));
+            } else if one.kill_at.take_if(|kill| now >= *kill).is_some() {
                 one.awaited = Some(now + FAREWELL);
                 self.orders.push_back(Order::End(site));
-            } else if one.ended.is_none() && one.awaited.is_some_and(|until| now >= until) {
+            } else if one.awaited.is_some_and(|until| now >= until) {
                 one.ended = Some(FAILURE as u8);
                 let line = format!(
                     "site {} has not said within {} s that its command has ended; its gateway ends it with the job",
@@ -272,7 +286,7 @@ impl Course {
     fn end_all(&mut self, failed: Option<usize>, now: Instant) {
         for (number, site) in self.sites.iter_mut().enumerate() {
             site.suspect = None;
-            if site.awaited.is_none() {
+            if site.kill_at.or(site.awaited).is_none() {
                 let end = if failed == Some(number) { now + GRACE } else { now };
                 site.end_at = Some(end);
             }

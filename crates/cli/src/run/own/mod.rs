@@ -94,6 +94,7 @@ fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) ->
         while let Some(order) = course.poll_order() {
             match order {
                 Order::Say(line) => say::error(format_args!("causeway: {line}")),
+                Order::Interrupt(site) => drop(started[site].as_ref().map(Site::interrupt)),
                 Order::End(site) => drop(started[site].as_ref().map(Site::end)),
             }
         }

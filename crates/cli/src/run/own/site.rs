@@ -22,6 +22,8 @@ use std::sync::{Arc, Mutex};
 /// A command that runs, or is about to.
 pub struct Site {
     stream: UnixStream,
+    /// The same stream: each frame is written whole under the lock.
+    writer: Arc<Mutex<UnixStream>>,
     /// Here, at the own site.
     child: Option<Child>,
 }
@@ -45,7 +47,7 @@ impl Site {
     pub fn far(token: &str, node: &str) -> Result<Site, SiteError> {
         let (token, node) = (token.to_owned(), node.to_owned());
         let (_, stream) = control::ask(&control::socket(), &control::Request::Spawn { token, node })?;
-        Ok(Site { stream, child: None })
+        Site::on(stream, None)
     }
 
     /// Begins a command of this site on this host: with what it has of the user's environment, and apart from
@@ -65,7 +67,16 @@ impl Site {
             .process_group(0);
         guard::prepare(&mut command);
         let child = Some(command.spawn()?);
-        Ok(Site { stream, child })
+        Site::on(stream, child)
+    }
+
+    fn on(stream: UnixStream, child: Option<Child>) -> Result<Site, SiteError> {
+        let writer = Arc::new(Mutex::new(stream.try_clone()?));
+        Ok(Site {
+            stream,
+            writer,
+            child,
+        })
     }
 
     /// Says what is to run, hears of it in a thread until its end, and reports that by `ended`. Its standard
@@ -83,7 +94,7 @@ impl Site {
         let reader = BufReader::with_capacity(MAX_DATA, self.stream.try_clone()?);
         let mut conversation = Conversation {
             reader,
-            writer: Arc::new(Mutex::new(self.stream.try_clone()?)),
+            writer: Arc::clone(&self.writer),
             window: Arc::new(Window::default()),
             has_input,
             is_alone,
@@ -91,6 +102,14 @@ impl Site {
         let thread = std::thread::Builder::new().name("site".to_owned());
         thread.spawn(move || ended(conversation.run(request)))?;
         Ok(())
+    }
+
+    /// Has the command's launcher end, as by Ctrl-C at its terminal.
+    pub fn interrupt(&self) {
+        // Where standard input is stuck in it, the order to end everything comes later.
+        if let Ok(mut writer) = self.writer.try_lock() {
+            let _ = Frame::Interrupt.write(&mut *writer);
+        }
     }
 
     /// Orders the end of everything that the command has started. Its end is still reported.

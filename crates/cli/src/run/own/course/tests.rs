@@ -88,7 +88,7 @@ fn a_command_that_ends_before_its_ranks_join_ends_the_others_by_name() {
             said(&orders).contains("site nancy") && said(&orders).contains(wanted),
             "{orders:?}"
         );
-        assert!(orders.contains(&Order::End(0)) && !orders.contains(&Order::End(1)));
+        assert!(orders.contains(&Order::Interrupt(0)) && !orders.contains(&Order::Interrupt(1)));
         scene.ended(0, 143);
         assert_eq!(scene.course.status(), Some(status.max(1)));
     }
@@ -99,7 +99,7 @@ fn a_command_that_ends_well_without_done_is_told_when_done_does_not_come() {
     let mut scene = Scene::new().joined();
     assert_eq!(scene.ended(0, 0), []);
     let orders = scene.later();
-    assert!(said(&orders).contains("site rennes") && orders.contains(&Order::End(1)));
+    assert!(said(&orders).contains("site rennes") && orders.contains(&Order::Interrupt(1)));
     scene.ended(1, 143);
     assert_eq!(scene.course.status(), Some(1));
 }
@@ -109,9 +109,19 @@ fn the_first_failing_sites_status_counts_and_is_told_once() {
     let mut scene = Scene::new().joined();
     assert_eq!(scene.ended(1, 9), []);
     let orders = scene.later();
-    assert!(said(&orders).contains("status 9") && orders.contains(&Order::End(0)));
+    assert!(said(&orders).contains("status 9") && orders.contains(&Order::Interrupt(0)));
     assert_eq!(scene.ended(0, 3), []);
     assert_eq!(scene.course.status(), Some(9));
+}
+
+#[test]
+fn sites_that_fail_at_the_same_time_are_a_failure_too() {
+    let mut scene = Scene::new().joined();
+    scene.ended(0, 2);
+    scene.ended(1, 2);
+    assert_eq!(scene.course.status(), None);
+    assert!(said(&scene.later()).contains("site rennes"));
+    assert_eq!(scene.course.status(), Some(2));
 }
 
 #[test]
@@ -130,8 +140,9 @@ fn an_abort_ends_the_others_at_once_and_its_own_site_when_it_does_not_end() {
     let (code, text) = (7, "rank 3 called MPI_Abort(7)".to_owned());
     let orders = scene.event(Event::Aborted { site: 1, code, text });
     assert!(said(&orders).contains("site nancy: rank 3 called MPI_Abort(7)"));
-    assert!(orders.contains(&Order::End(0)) && !orders.contains(&Order::End(1)));
+    assert!(orders.contains(&Order::Interrupt(0)) && !orders.contains(&Order::Interrupt(1)));
     scene.ended(0, 143);
+    assert_eq!(scene.later(), [Order::Interrupt(1)]);
     assert_eq!(scene.later(), [Order::End(1)]);
     scene.ended(1, 143);
     assert_eq!(scene.course.status(), Some(7));
@@ -185,7 +196,7 @@ fn the_users_end_is_waited_for_and_a_second_one_is_not() {
     scene.course.on_signal(2, scene.now);
     let orders = scene.orders();
     assert!(
-        orders.contains(&Order::End(0)) && orders.contains(&Order::End(1)),
+        orders.contains(&Order::Interrupt(0)) && orders.contains(&Order::Interrupt(1)),
         "{orders:?}"
     );
     scene.ended(0, 143);
@@ -200,6 +211,7 @@ fn a_site_that_does_not_say_that_it_has_ended_is_given_up() {
     scene.course.on_signal(15, scene.now);
     scene.orders();
     scene.ended(0, 143);
+    assert_eq!(scene.later(), [Order::End(1)]);
     assert!(said(&scene.later()).contains("site nancy has not said"));
     assert_eq!(scene.course.status(), Some(143));
 }
