@@ -136,6 +136,54 @@ LARGE(Scan, comm, count <= INT_MAX,
 LARGE(Exscan, comm, count <= INT_MAX,
       (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
       (sendbuf, recvbuf, count, datatype, op, comm), (sendbuf, recvbuf, (int)count, datatype, op, comm))
+LARGE(Ibcast, comm, count <= INT_MAX,
+      (void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request),
+      (buffer, count, datatype, root, comm, request), (buffer, (int)count, datatype, root, comm, request))
+LARGE(Igather, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
+      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request),
+      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request),
+      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, root, comm, request))
+LARGE(Iscatter, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
+      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request),
+      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request),
+      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, root, comm, request))
+LARGE(Iallgather, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
+      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+       MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
+      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request),
+      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, comm, request))
+LARGE(Ialltoall, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
+      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+       MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
+      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request),
+      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, comm, request))
+LARGE(Ireduce, comm, count <= INT_MAX,
+      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+       MPI_Comm comm, MPI_Request *request),
+      (sendbuf, recvbuf, count, datatype, op, root, comm, request),
+      (sendbuf, recvbuf, (int)count, datatype, op, root, comm, request))
+LARGE(Iallreduce, comm, count <= INT_MAX,
+      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+       MPI_Request *request),
+      (sendbuf, recvbuf, count, datatype, op, comm, request),
+      (sendbuf, recvbuf, (int)count, datatype, op, comm, request))
+LARGE(Ireduce_scatter_block, comm, recvcount <= INT_MAX,
+      (const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+       MPI_Comm comm, MPI_Request *request),
+      (sendbuf, recvbuf, recvcount, datatype, op, comm, request),
+      (sendbuf, recvbuf, (int)recvcount, datatype, op, comm, request))
+LARGE(Iscan, comm, count <= INT_MAX,
+      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+       MPI_Request *request),
+      (sendbuf, recvbuf, count, datatype, op, comm, request),
+      (sendbuf, recvbuf, (int)count, datatype, op, comm, request))
+LARGE(Iexscan, comm, count <= INT_MAX,
+      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+       MPI_Request *request),
+      (sendbuf, recvbuf, count, datatype, op, comm, request),
+      (sendbuf, recvbuf, (int)count, datatype, op, comm, request))
 
 EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
                        MPI_Status *status)

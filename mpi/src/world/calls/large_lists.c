@@ -1,16 +1,46 @@
-/* Collective calls with lists of large counts, of MPI 4: over sites those that are as small as ever. */
+/* Collective calls with lists of large counts, of MPI 4: over sites, and with an MPI that has none, those
+ * that are as small as ever. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 
 #if MPI_VERSION >= 4
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
+
+/* Whether an MPI's own library has a call: the twins of this library for other interfaces have all, and a
+ * program that finds them there may ask for what its MPI lacks. */
+static int is_there(const char *name)
+{
+    static const char *const libraries[] = {"libmpi.so.40", "libmpi_abi.so.1", "libmpi.so.12",
+                                            "libmpich.so.12"};
+    int found = 0;
+    for (size_t i = 0; !found && i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        found = library && dlsym(library, name);
+        if (library)
+            dlclose(library);
+    }
+    return found;
+}
 
 /* Lists of int, in the order in which they were made. */
 struct narrow {
     int *ints[4], count, fits;
 };
+
+/* How many entries the lists have at this rank, where `root` alone has any, or all. */
+enum { ALL = -1 };
+static int members(const struct comm *on, MPI_Comm comm, int root)
+{
+    int size = on ? on->size : 0, rank = on ? on->rank : 0;
+    if (!on) {
+        PASS(Comm_size, comm, &size);
+        PASS(Comm_rank, comm, &rank);
+    }
+    return root == ALL || rank == root ? size : 0;
+}
 
 static int *narrow_new(struct narrow *narrow, int size)
 {
@@ -53,22 +83,21 @@ EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
     static int (*own)(const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count[], const MPI_Aint[],
                       MPI_Datatype, int, MPI_Comm);
     struct narrow narrow = {.fits = 1};
-    if (!on) {
-        if (!own)
-            own = (int (*)(const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count[], const MPI_Aint[],
-                           MPI_Datatype, int, MPI_Comm))mpi_calls_find("Gatherv_c");
+    if (!own && is_there("PMPI_Gatherv_c"))
+        own = (int (*)(const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count[], const MPI_Aint[],
+                       MPI_Datatype, int, MPI_Comm))mpi_calls_find("Gatherv_c");
+    if (!on && own) {
         if (ours.is_on)
             local_meet(comm);
-        return own ? own(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm)
-                   : NO_MPI;
+        return own(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
     }
     narrow.fits = narrow.fits && sendcount <= INT_MAX;
-    int size = on->rank == root ? on->size : 0;
+    int size = members(on, comm, root);
     narrow_counts(&narrow, recvcounts, size);
     narrow_starts(&narrow, displs, size);
     int status = narrow.fits ? MPI_Gatherv(sendbuf, (int)sendcount, sendtype, recvbuf, narrow.ints[0],
                                            narrow.ints[1], recvtype, root, comm)
-                             : refuse(comm, "MPI_Gatherv_c", &is_told);
+                             : (on ? refuse(comm, "MPI_Gatherv_c", &is_told) : NO_MPI);
     narrow_end(&narrow);
     return status;
 }
@@ -83,22 +112,21 @@ EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], con
     static int (*own)(const void *, const MPI_Count[], const MPI_Aint[], MPI_Datatype, void *, MPI_Count,
                       MPI_Datatype, int, MPI_Comm);
     struct narrow narrow = {.fits = 1};
-    if (!on) {
-        if (!own)
-            own = (int (*)(const void *, const MPI_Count[], const MPI_Aint[], MPI_Datatype, void *, MPI_Count,
-                           MPI_Datatype, int, MPI_Comm))mpi_calls_find("Scatterv_c");
+    if (!own && is_there("PMPI_Scatterv_c"))
+        own = (int (*)(const void *, const MPI_Count[], const MPI_Aint[], MPI_Datatype, void *, MPI_Count,
+                       MPI_Datatype, int, MPI_Comm))mpi_calls_find("Scatterv_c");
+    if (!on && own) {
         if (ours.is_on)
             local_meet(comm);
-        return own ? own(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm)
-                   : NO_MPI;
+        return own(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
     }
     narrow.fits = narrow.fits && recvcount <= INT_MAX;
-    int size = on->rank == root ? on->size : 0;
+    int size = members(on, comm, root);
     narrow_counts(&narrow, sendcounts, size);
     narrow_starts(&narrow, displs, size);
     int status = narrow.fits ? MPI_Scatterv(sendbuf, narrow.ints[0], narrow.ints[1], sendtype, recvbuf,
                                             (int)recvcount, recvtype, root, comm)
-                             : refuse(comm, "MPI_Scatterv_c", &is_told);
+                             : (on ? refuse(comm, "MPI_Scatterv_c", &is_told) : NO_MPI);
     narrow_end(&narrow);
     return status;
 }
@@ -113,21 +141,21 @@ EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
     static int (*own)(const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count[], const MPI_Aint[],
                       MPI_Datatype, MPI_Comm);
     struct narrow narrow = {.fits = 1};
-    if (!on) {
-        if (!own)
-            own = (int (*)(const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count[], const MPI_Aint[],
-                           MPI_Datatype, MPI_Comm))mpi_calls_find("Allgatherv_c");
+    if (!own && is_there("PMPI_Allgatherv_c"))
+        own = (int (*)(const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count[], const MPI_Aint[],
+                       MPI_Datatype, MPI_Comm))mpi_calls_find("Allgatherv_c");
+    if (!on && own) {
         if (ours.is_on)
             local_meet(comm);
-        return own ? own(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm) : NO_MPI;
+        return own(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     }
     narrow.fits = narrow.fits && sendcount <= INT_MAX;
-    int size = on->size;
+    int size = members(on, comm, ALL);
     narrow_counts(&narrow, recvcounts, size);
     narrow_starts(&narrow, displs, size);
     int status = narrow.fits ? MPI_Allgatherv(sendbuf, (int)sendcount, sendtype, recvbuf, narrow.ints[0],
                                               narrow.ints[1], recvtype, comm)
-                             : refuse(comm, "MPI_Allgatherv_c", &is_told);
+                             : (on ? refuse(comm, "MPI_Allgatherv_c", &is_told) : NO_MPI);
     narrow_end(&narrow);
     return status;
 }
@@ -142,24 +170,23 @@ EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], co
     static int (*own)(const void *, const MPI_Count[], const MPI_Aint[], MPI_Datatype, void *,
                       const MPI_Count[], const MPI_Aint[], MPI_Datatype, MPI_Comm);
     struct narrow narrow = {.fits = 1};
-    if (!on) {
-        if (!own)
-            own = (int (*)(const void *, const MPI_Count[], const MPI_Aint[], MPI_Datatype, void *,
-                           const MPI_Count[], const MPI_Aint[], MPI_Datatype,
-                           MPI_Comm))mpi_calls_find("Alltoallv_c");
+    if (!own && is_there("PMPI_Alltoallv_c"))
+        own = (int (*)(const void *, const MPI_Count[], const MPI_Aint[], MPI_Datatype, void *,
+                       const MPI_Count[], const MPI_Aint[], MPI_Datatype,
+                       MPI_Comm))mpi_calls_find("Alltoallv_c");
+    if (!on && own) {
         if (ours.is_on)
             local_meet(comm);
-        return own ? own(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm)
-                   : NO_MPI;
+        return own(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
     }
-    int size = on->size;
+    int size = members(on, comm, ALL);
     narrow_counts(&narrow, sendcounts, sendbuf == MPI_IN_PLACE ? 0 : size);
     narrow_counts(&narrow, recvcounts, size);
     narrow_starts(&narrow, sdispls, sendbuf == MPI_IN_PLACE ? 0 : size);
     narrow_starts(&narrow, rdispls, size);
     int status = narrow.fits ? MPI_Alltoallv(sendbuf, narrow.ints[0], narrow.ints[2], sendtype, recvbuf,
                                              narrow.ints[1], narrow.ints[3], recvtype, comm)
-                             : refuse(comm, "MPI_Alltoallv_c", &is_told);
+                             : (on ? refuse(comm, "MPI_Alltoallv_c", &is_told) : NO_MPI);
     narrow_end(&narrow);
     return status;
 }
@@ -174,25 +201,23 @@ EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], co
     static int (*own)(const void *, const MPI_Count[], const MPI_Aint[], const MPI_Datatype[], void *,
                       const MPI_Count[], const MPI_Aint[], const MPI_Datatype[], MPI_Comm);
     struct narrow narrow = {.fits = 1};
-    if (!on) {
-        if (!own)
-            own = (int (*)(const void *, const MPI_Count[], const MPI_Aint[], const MPI_Datatype[], void *,
-                           const MPI_Count[], const MPI_Aint[], const MPI_Datatype[],
-                           MPI_Comm))mpi_calls_find("Alltoallw_c");
+    if (!own && is_there("PMPI_Alltoallw_c"))
+        own = (int (*)(const void *, const MPI_Count[], const MPI_Aint[], const MPI_Datatype[], void *,
+                       const MPI_Count[], const MPI_Aint[], const MPI_Datatype[],
+                       MPI_Comm))mpi_calls_find("Alltoallw_c");
+    if (!on && own) {
         if (ours.is_on)
             local_meet(comm);
-        return own ? own(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-                         comm)
-                   : NO_MPI;
+        return own(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
     }
-    int size = on->size;
+    int size = members(on, comm, ALL);
     narrow_counts(&narrow, sendcounts, sendbuf == MPI_IN_PLACE ? 0 : size);
     narrow_counts(&narrow, recvcounts, size);
     narrow_starts(&narrow, sdispls, sendbuf == MPI_IN_PLACE ? 0 : size);
     narrow_starts(&narrow, rdispls, size);
     int status = narrow.fits ? MPI_Alltoallw(sendbuf, narrow.ints[0], narrow.ints[2], sendtypes, recvbuf,
                                              narrow.ints[1], narrow.ints[3], recvtypes, comm)
-                             : refuse(comm, "MPI_Alltoallw_c", &is_told);
+                             : (on ? refuse(comm, "MPI_Alltoallw_c", &is_told) : NO_MPI);
     narrow_end(&narrow);
     return status;
 }
@@ -205,18 +230,18 @@ EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Co
     static int is_told;
     static int (*own)(const void *, void *, const MPI_Count[], MPI_Datatype, MPI_Op, MPI_Comm);
     struct narrow narrow = {.fits = 1};
-    if (!on) {
-        if (!own)
-            own = (int (*)(const void *, void *, const MPI_Count[], MPI_Datatype, MPI_Op,
-                           MPI_Comm))mpi_calls_find("Reduce_scatter_c");
+    if (!own && is_there("PMPI_Reduce_scatter_c"))
+        own = (int (*)(const void *, void *, const MPI_Count[], MPI_Datatype, MPI_Op,
+                       MPI_Comm))mpi_calls_find("Reduce_scatter_c");
+    if (!on && own) {
         if (ours.is_on)
             local_meet(comm);
-        return own ? own(sendbuf, recvbuf, recvcounts, datatype, op, comm) : NO_MPI;
+        return own(sendbuf, recvbuf, recvcounts, datatype, op, comm);
     }
-    int size = on->size;
+    int size = members(on, comm, ALL);
     narrow_counts(&narrow, recvcounts, size);
     int status = narrow.fits ? MPI_Reduce_scatter(sendbuf, recvbuf, narrow.ints[0], datatype, op, comm)
-                             : refuse(comm, "MPI_Reduce_scatter_c", &is_told);
+                             : (on ? refuse(comm, "MPI_Reduce_scatter_c", &is_told) : NO_MPI);
     narrow_end(&narrow);
     return status;
 }

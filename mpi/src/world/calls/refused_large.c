@@ -3,23 +3,11 @@
 #include "world/calls/refuse.h"
 
 #if MPI_VERSION >= 4
-REFUSE(Iallgather_c, comm,
-       (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request))
 REFUSE(Iallgatherv_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
         const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
         MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request))
-REFUSE(Iallreduce_c, comm,
-       (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, request))
-REFUSE(Ialltoall_c, comm,
-       (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request))
 REFUSE(Ialltoallv_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
         void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype,
@@ -30,42 +18,15 @@ REFUSE(Ialltoallw_c, comm,
         const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
         const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request),
        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request))
-REFUSE(Ibcast_c, comm,
-       (void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request),
-       (buffer, count, datatype, root, comm, request))
-REFUSE(Iexscan_c, comm,
-       (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, request))
-REFUSE(Igather_c, comm,
-       (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request))
 REFUSE(Igatherv_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
         const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
         MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request))
-REFUSE(Ireduce_c, comm,
-       (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-        MPI_Comm comm, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, root, comm, request))
-REFUSE(Ireduce_scatter_block_c, comm,
-       (const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-        MPI_Comm comm, MPI_Request *request),
-       (sendbuf, recvbuf, recvcount, datatype, op, comm, request))
 REFUSE(Ireduce_scatter_c, comm,
        (const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
         MPI_Comm comm, MPI_Request *request),
        (sendbuf, recvbuf, recvcounts, datatype, op, comm, request))
-REFUSE(Iscan_c, comm,
-       (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, request))
-REFUSE(Iscatter_c, comm,
-       (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request))
 REFUSE(Iscatterv_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype,
         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
