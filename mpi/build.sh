@@ -21,12 +21,13 @@ build() { # name, header that shows the interface is there, flags
     mv "$library.part" "$library"
 }
 
+# Calls of its own go to itself, whatever else is preloaded.
 world() { # name, header that shows the interface is there, flags: libcauseway_world_NAME.so, from binding and world
     local library=$out/libcauseway_world_$1.so
     [ -e "$2" ] || return 0
     # shellcheck disable=SC2086 # CFLAGS are several words.
     "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$(dirname "$2")" \
-        "$here"/src/binding/mpi_calls.c "$here"/src/world/*/*.c -o "$library.part" -ldl
+        -Wl,-Bsymbolic-functions "$here"/src/binding/mpi_calls.c "$here"/src/world/*/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }
 

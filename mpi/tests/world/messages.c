@@ -133,6 +133,114 @@ static void a_buffer_that_is_replaced(void)
     MPI_Type_free(&type);
 }
 
+/* Each rank's neighbours, a far one and any, in every round; one that was never started is freed too. */
+static void persistent_requests(void)
+{
+    int right = (rank + 1) % size, left = (rank + size - 1) % size, far = (rank + size / 2) % size;
+    int back = (rank + size - size / 2) % size, out, in[3], idle = 0, flag;
+    MPI_Request requests[6];
+    MPI_Status statuses[6];
+    MPI_Recv_init(&in[0], 1, MPI_INT, left, 41, MPI_COMM_WORLD, &requests[0]);
+    MPI_Recv_init(&in[1], 1, MPI_INT, back, 42, MPI_COMM_WORLD, &requests[1]);
+    MPI_Recv_init(&in[2], 1, MPI_INT, MPI_ANY_SOURCE, 43, MPI_COMM_WORLD, &requests[2]);
+    MPI_Send_init(&out, 1, MPI_INT, right, 41, MPI_COMM_WORLD, &requests[3]);
+    MPI_Ssend_init(&out, 1, MPI_INT, far, 42, MPI_COMM_WORLD, &requests[4]);
+    MPI_Send_init(&out, 1, MPI_INT, right, 43, MPI_COMM_WORLD, &requests[5]);
+    for (int round = 0; round < 20; round++) {
+        out = 100 * rank + round;
+        in[0] = in[1] = in[2] = -1;
+        MPI_Start(&requests[0]);
+        MPI_Startall(5, &requests[1]);
+        if (round % 3 == 0) {
+            MPI_Waitall(6, requests, statuses);
+        } else if (round % 3 == 1) {
+            for (int i = 0, at; i < 6; i++) {
+                MPI_Status status;
+                MPI_Waitany(6, requests, &at, &status);
+                CHECK(at >= 0 && at < 6);
+                statuses[at] = status;
+            }
+        } else {
+            for (int i = 5; i >= 0; i--)
+                MPI_Wait(&requests[i], &statuses[i]);
+        }
+        CHECK(in[0] == 100 * left + round && in[1] == 100 * back + round && in[2] == 100 * left + round);
+        CHECK(statuses[0].MPI_SOURCE == left && statuses[1].MPI_SOURCE == back &&
+              statuses[2].MPI_SOURCE == left);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Testall(6, requests, &flag, statuses);
+    CHECK(flag);
+    MPI_Start(&requests[1]);
+    MPI_Cancel(&requests[1]);
+    MPI_Wait(&requests[1], &statuses[1]);
+    MPI_Test_cancelled(&statuses[1], &idle);
+    CHECK(idle);
+    for (int i = 0; i < 6; i++)
+        MPI_Request_free(&requests[i]);
+    CHECK(requests[0] == MPI_REQUEST_NULL);
+}
+
+/* A message that a matched probe has taken is not there for others, and is received by its name. */
+static void matched_probes(void)
+{
+    enum { INTS = 100000 };
+    int *out = malloc(INTS * sizeof *out), *in = malloc(INTS * sizeof *in);
+    for (int i = 0; i < INTS; i++)
+        out[i] = rank + i;
+    for (int from = 0; from < size; from++)
+        for (int to = 0; to < size; to++) {
+            if (rank == from && to != from) {
+                MPI_Request requests[2];
+                MPI_Status statuses[2];
+                MPI_Isend(out, INTS, MPI_INT, to, 51, MPI_COMM_WORLD, &requests[0]);
+                MPI_Isend(&to, 1, MPI_INT, to, 51, MPI_COMM_WORLD, &requests[1]);
+                MPI_Waitall(2, requests, statuses);
+            }
+            if (rank != to || to == from)
+                continue;
+            MPI_Message message;
+            MPI_Status status;
+            MPI_Request request;
+            int count, x = -1;
+            MPI_Mprobe(from % 2 ? MPI_ANY_SOURCE : from, 51, MPI_COMM_WORLD, &message, &status);
+            MPI_Get_count(&status, MPI_INT, &count);
+            CHECK(count == INTS && status.MPI_SOURCE == from && status.MPI_TAG == 51);
+            MPI_Recv(&x, 1, MPI_INT, from, 51, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(x == to);
+            if (to % 2) {
+                MPI_Mrecv(in, INTS, MPI_INT, &message, &status);
+            } else {
+                MPI_Imrecv(in, INTS, MPI_INT, &message, &request);
+                MPI_Wait(&request, &status);
+            }
+            CHECK(message == MPI_MESSAGE_NULL && status.MPI_SOURCE == from &&
+                  in[INTS - 1] == from + INTS - 1);
+        }
+    free(out);
+    free(in);
+}
+
+static void buffered_sends(void)
+{
+    int x = rank, y = -1, bytes, right = (rank + 1) % size, left = (rank + size - 1) % size;
+    MPI_Request request;
+    MPI_Pack_size(1, MPI_INT, MPI_COMM_WORLD, &bytes);
+    bytes = 2 * (bytes + MPI_BSEND_OVERHEAD);
+    char *buffer = malloc((size_t)bytes);
+    MPI_Buffer_attach(buffer, bytes);
+    MPI_Bsend(&x, 1, MPI_INT, right, 61, MPI_COMM_WORLD);
+    MPI_Ibsend(&x, 1, MPI_INT, right, 62, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    x = -5;
+    MPI_Recv(&y, 1, MPI_INT, left, 62, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(y == left);
+    MPI_Recv(&y, 1, MPI_INT, left, 61, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(y == left);
+    MPI_Buffer_detach(&buffer, &bytes);
+    free(buffer);
+}
+
 static void cancels(void)
 {
     int x, flag, far = (rank + size / 2) % size;
@@ -255,6 +363,9 @@ int main(int argc, char **argv)
     large_ones_out_of_order();
     types_with_holes();
     a_buffer_that_is_replaced();
+    persistent_requests();
+    matched_probes();
+    buffered_sends();
     cancels();
     a_message_that_is_too_long_is_an_error();
     synchronous_sends();

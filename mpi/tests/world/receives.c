@@ -98,16 +98,26 @@ static int complete_some(void)
 static void probe(void)
 {
     MPI_Status status, received;
-    int flag, length, again;
-    MPI_Iprobe(draw(2) ? MPI_ANY_SOURCE : (int)draw((unsigned)size),
-               draw(2) ? MPI_ANY_TAG : 1 + (int)draw(TAGS), MPI_COMM_WORLD, &flag, &status);
-    if (!flag || count == MOST_RECEIVES)
+    int source = draw(2) ? MPI_ANY_SOURCE : (int)draw((unsigned)size), is_matched = (int)draw(2);
+    int tag = draw(2) ? MPI_ANY_TAG : 1 + (int)draw(TAGS), flag = 0, length, again;
+    MPI_Message message;
+    if (count == MOST_RECEIVES)
+        return;
+    if (is_matched)
+        MPI_Improbe(source, tag, MPI_COMM_WORLD, &flag, &message, &status);
+    else
+        MPI_Iprobe(source, tag, MPI_COMM_WORLD, &flag, &status);
+    if (!flag)
         return;
     MPI_Get_count(&status, MPI_INT, &length);
     struct receive *receive = &all[count++];
     *receive = (struct receive){.source = status.MPI_SOURCE, .tag = status.MPI_TAG};
     receive->buffer = malloc(LONGEST * sizeof(int));
-    MPI_Recv(receive->buffer, length, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &received);
+    if (is_matched)
+        MPI_Mrecv(receive->buffer, length, MPI_INT, &message, &received);
+    else
+        MPI_Recv(receive->buffer, length, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD,
+                 &received);
     MPI_Get_count(&received, MPI_INT, &again);
     CHECK(again == length && received.MPI_SOURCE == status.MPI_SOURCE && received.MPI_TAG == status.MPI_TAG);
     is_done(receive, &received);

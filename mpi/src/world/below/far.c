@@ -26,7 +26,7 @@ int far_send(struct far *far, struct comm *comm, const void *buffer, int count, 
     send->source = to;
     send->tag = tag;
     send->is_sync = mode == SYNCHRONOUS;
-    if (!far->shape.is_plain && send->room) {
+    if ((!far->shape.is_plain || mode == BUFFERED) && send->room) {
         send->buffer = malloc(send->room);
         if (!send->buffer)
             return MPI_ERR_NO_MEM;
@@ -46,22 +46,37 @@ int far_send(struct far *far, struct comm *comm, const void *buffer, int count, 
     return MPI_SUCCESS;
 }
 
+static struct operation *begin_receive(struct far *far)
+{
+    struct operation *receive = &far->operation;
+    receive->room = (uint64_t)(far->count * far->shape.bytes);
+    receive->buffer = far->shape.is_plain ? far->buffer : NULL;
+    ours.receives++;
+    comm_hold(far->comm);
+    return receive;
+}
+
 int far_receive(struct far *far, struct comm *comm, void *buffer, int count, MPI_Datatype type, int from,
                 int tag)
 {
     int status = begin(far, comm, buffer, count, type);
     if (status != MPI_SUCCESS)
         return status;
-    struct operation *receive = &far->operation;
-    receive->room = (uint64_t)(count * far->shape.bytes);
-    receive->buffer = far->shape.is_plain ? buffer : NULL;
+    struct operation *receive = begin_receive(far);
     receive->source = from == MPI_ANY_SOURCE ? ANY : from;
     receive->tag = tag == MPI_ANY_TAG ? ANY : tag;
     receive->may_be_here = from == MPI_ANY_SOURCE || comm->native[from] != FAR;
-    ours.receives++;
-    comm_hold(comm);
     engine_post(ours.engine, receive);
     return MPI_SUCCESS;
+}
+
+int far_receive_reserved(struct far *far, struct comm *comm, void *buffer, int count, MPI_Datatype type,
+                         struct message *message)
+{
+    int status = begin(far, comm, buffer, count, type);
+    if (status == MPI_SUCCESS)
+        engine_receive_reserved(ours.engine, message, begin_receive(far));
+    return status;
 }
 
 int far_finish(struct far *far)
@@ -191,11 +206,9 @@ int far_isend(struct comm *comm, const void *buffer, int count, MPI_Datatype typ
     return status;
 }
 
-int far_irecv(struct comm *comm, void *buffer, int count, MPI_Datatype type, int from, int tag,
-              MPI_Request *request)
+/* The same for a receive that has begun, or not. */
+static int request_receive(struct far *far, int status, MPI_Request *request)
 {
-    struct far *far = malloc(sizeof *far);
-    int status = far ? far_receive(far, comm, buffer, count, type, from, tag) : MPI_ERR_NO_MEM;
     if (status != MPI_SUCCESS) {
         free(far);
         return status;
@@ -206,7 +219,23 @@ int far_irecv(struct comm *comm, void *buffer, int count, MPI_Datatype type, int
         return status;
     }
     far->operation.is_told = 1;
-    if (!data_is_named(type) && real.Type_dup(type, &far->type) == MPI_SUCCESS)
+    if (!data_is_named(far->type) && real.Type_dup(far->type, &far->type) == MPI_SUCCESS)
         far->has_type = 1;
     return status;
+}
+
+int far_irecv(struct comm *comm, void *buffer, int count, MPI_Datatype type, int from, int tag,
+              MPI_Request *request)
+{
+    struct far *far = malloc(sizeof *far);
+    int status = far ? far_receive(far, comm, buffer, count, type, from, tag) : MPI_ERR_NO_MEM;
+    return request_receive(far, status, request);
+}
+
+int far_imrecv(struct comm *comm, void *buffer, int count, MPI_Datatype type, struct message *message,
+               MPI_Request *request)
+{
+    struct far *far = malloc(sizeof *far);
+    int status = far ? far_receive_reserved(far, comm, buffer, count, type, message) : MPI_ERR_NO_MEM;
+    return request_receive(far, status, request);
 }

@@ -27,7 +27,8 @@ struct far {
     MPI_Request request;
 };
 
-enum far_mode { STANDARD, SYNCHRONOUS };
+/* A buffered send is copied here, so that it needs no buffer of the program. */
+enum far_mode { STANDARD, SYNCHRONOUS, BUFFERED };
 
 /* Begin a send or receive of arguments that are right. With a request the record is in memory of its own;
  * without, it is the caller's until far_is_done. They return an MPI's code; where it is not MPI_SUCCESS
@@ -37,11 +38,18 @@ int far_send(struct far *far, struct comm *comm, const void *buffer, int count, 
 int far_receive(struct far *far, struct comm *comm, void *buffer, int count, MPI_Datatype type, int from,
                 int tag);
 
+/* Receives a message that a matched probe has reserved. */
+int far_receive_reserved(struct far *far, struct comm *comm, void *buffer, int count, MPI_Datatype type,
+                         struct message *message);
+
 /* The same as requests. */
 int far_isend(struct comm *comm, const void *buffer, int count, MPI_Datatype type, int to, int tag,
               enum far_mode mode, MPI_Request *request);
 int far_irecv(struct comm *comm, void *buffer, int count, MPI_Datatype type, int from, int tag,
               MPI_Request *request);
+
+int far_imrecv(struct comm *comm, void *buffer, int count, MPI_Datatype type, struct message *message,
+               MPI_Request *request);
 
 static inline int far_is_done(const struct far *far) { return far->operation.state == OPERATION_DONE; }
 

@@ -5,6 +5,9 @@
 #include "world/below/transfer.h"
 #include "world/calls/check.h"
 #include "world/calls/kept.h"
+#include "world/handles/persistent.h"
+
+#include <stdlib.h>
 
 static int completed(struct keeping *keeping, MPI_Status *status, int error)
 {
@@ -52,21 +55,37 @@ BOTH(Test);
 
 EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
+    struct keeping keeping;
     look_if_needed();
-    int error = PASS(Request_get_status, request, flag, status);
-    if (error == MPI_SUCCESS && *flag) {
-        struct request is = request_find(request);
-        if (is.comm)
-            transfer_name_source(is.comm, status);
-    }
+    if (!keep(&keeping, 1, &request))
+        return PASS(Request_get_status, request, flag, status);
+    int error = real.Request_get_status(request, flag, status);
+    if (error == MPI_SUCCESS && *flag && keeping.all[0].is.comm)
+        transfer_name_source(keeping.all[0].is.comm, status);
+    keep_end(&keeping);
     return error;
 }
 BOTH(Request_get_status);
 
+/* One that is active goes on until it is complete. */
+static void free_persistent(struct persistent *persistent)
+{
+    if (persistent->active != handle.request_null) {
+        request_remove(persistent->active);
+        real.Request_free(&persistent->active);
+    }
+    comm_release(persistent->comm);
+    free(persistent);
+}
+
 EXPORT int MPI_Request_free(MPI_Request *request)
 {
-    if (requests_any())
+    if (requests_any()) {
+        struct request is = request_find(*request);
         request_remove(*request);
+        if (is.persistent)
+            free_persistent(is.persistent);
+    }
     return PASS(Request_free, request);
 }
 BOTH(Request_free);
@@ -76,6 +95,10 @@ EXPORT int MPI_Cancel(MPI_Request *request)
     struct request is = {0};
     if (requests_any())
         is = request_find(*request);
+    if (is.persistent) {
+        request = &is.persistent->active;
+        is = request_find(*request);
+    }
     if (!is.far)
         return PASS(Cancel, request);
     far_cancel(is.far);

@@ -2,17 +2,32 @@
 
 #include "world/below/far.h"
 #include "world/below/transfer.h"
+#include "world/handles/persistent.h"
 
 #include <stdlib.h>
 
-int keep(struct keeping *keeping, int count, const MPI_Request requests[])
+static void keep_one(struct kept *kept, MPI_Request *request)
+{
+    *kept = (struct kept){.handle = *request, .is = request_find(*request)};
+    struct persistent *persistent = kept->is.persistent;
+    kept->is.persistent = NULL;
+    if (persistent && persistent->active != handle.request_null) {
+        kept->persistent = persistent;
+        *request = kept->handle = persistent->active;
+        kept->is = request_find(kept->handle);
+    }
+    if (kept->is.far)
+        far_hold(kept->is.far);
+}
+
+int keep(struct keeping *keeping, int count, MPI_Request requests[])
 {
     int is_any = 0;
     if (!requests_any() || count <= 0)
         return 0;
     for (int i = 0; i < count && !is_any; i++) {
         struct request found = request_find(requests[i]);
-        is_any = found.comm || found.far;
+        is_any = found.comm || found.far || found.persistent;
     }
     if (!is_any)
         return 0;
@@ -22,11 +37,9 @@ int keep(struct keeping *keeping, int count, const MPI_Request requests[])
         keeping->all = malloc((size_t)count * sizeof *keeping->all);
     if (!keeping->all)
         return 0;
-    for (int i = 0; i < count; i++) {
-        keeping->all[i] = (struct kept){requests[i], request_find(requests[i])};
-        if (keeping->all[i].is.far)
-            far_hold(keeping->all[i].is.far);
-    }
+    keeping->requests = requests;
+    for (int i = 0; i < count; i++)
+        keep_one(&keeping->all[i], &requests[i]);
     return 1;
 }
 
@@ -55,9 +68,15 @@ int kept_completes(struct keeping *keeping, int i, MPI_Status *status, struct co
 
 void keep_end(struct keeping *keeping)
 {
-    for (int i = 0; i < keeping->count; i++)
-        if (keeping->all[i].is.far)
-            far_release(keeping->all[i].is.far);
+    for (int i = 0; i < keeping->count; i++) {
+        const struct kept *kept = &keeping->all[i];
+        if (kept->is.far)
+            far_release(kept->is.far);
+        if (!kept->persistent)
+            continue;
+        kept->persistent->active = keeping->requests[i];
+        keeping->requests[i] = kept->persistent->handle;
+    }
     if (keeping->all != keeping->few)
         free(keeping->all);
 }

@@ -4,7 +4,6 @@
 #include "world/below/look.h"
 #include "world/below/transfer.h"
 #include "world/calls/check.h"
-#include "world/calls/refuse.h"
 #include "world/engine/matching.h"
 
 static int probe_here(struct comm *on, int from, int tag, int *flag, MPI_Status *status)
@@ -66,24 +65,3 @@ EXPORT int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
     return error;
 }
 BOTH(Probe);
-
-/* Within a site: others go on meanwhile. */
-static int wait_for_message(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
-{
-    struct pace pace = {0};
-    int flag = 0, error;
-    while ((error = real.Improbe(from, tag, comm, &flag, message, status)) == MPI_SUCCESS && !flag)
-        look_pause(&pace);
-    return error;
-}
-
-EXPORT int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
-{
-    static int is_told;
-    if (refuse_is_over_sites(comm))
-        return refuse(comm, "MPI_Mprobe", &is_told);
-    if (!look_may_block())
-        return wait_for_message(from, tag, comm, message, status);
-    OTHER("Mprobe", (int, int, MPI_Comm, MPI_Message *, MPI_Status *), from, tag, comm, message, status);
-}
-BOTH(Mprobe);

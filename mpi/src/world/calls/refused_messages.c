@@ -2,15 +2,6 @@
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 
-REFUSE(Bsend, comm, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),
-       (buf, count, datatype, dest, tag, comm))
-REFUSE(Ibsend, comm,
-       (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-        MPI_Request *request),
-       (buf, count, datatype, dest, tag, comm, request))
-REFUSE(Improbe, comm,
-       (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
-       (source, tag, comm, flag, message, status))
 REFUSE(Isendrecv, comm,
        (const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
         int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request),

@@ -66,10 +66,6 @@ REFUSE(Bcast_init_c, comm,
        (void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
         MPI_Request *request),
        (buffer, count, datatype, root, comm, info, request))
-REFUSE(Bsend_init, comm,
-       (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-        MPI_Request *request),
-       (buf, count, datatype, dest, tag, comm, request))
 REFUSE(Bsend_init_c, comm,
        (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
         MPI_Request *request),
@@ -155,10 +151,6 @@ REFUSE(Psend_init, comm,
        (const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (buf, partitions, count, datatype, dest, tag, comm, info, request))
-REFUSE(Recv_init, comm,
-       (void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-        MPI_Request *request),
-       (buf, count, datatype, source, tag, comm, request))
 REFUSE(Recv_init_c, comm,
        (void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
         MPI_Request *request),
@@ -187,10 +179,6 @@ REFUSE(Reduce_scatter_init_c, comm,
        (const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request))
-REFUSE(Rsend_init, comm,
-       (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-        MPI_Request *request),
-       (buf, count, datatype, dest, tag, comm, request))
 REFUSE(Rsend_init_c, comm,
        (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
         MPI_Request *request),
@@ -220,16 +208,8 @@ REFUSE(Scatterv_init_c, comm,
         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
         MPI_Request *request),
        (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-REFUSE(Send_init, comm,
-       (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-        MPI_Request *request),
-       (buf, count, datatype, dest, tag, comm, request))
 REFUSE(Send_init_c, comm,
        (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-        MPI_Request *request),
-       (buf, count, datatype, dest, tag, comm, request))
-REFUSE(Ssend_init, comm,
-       (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
         MPI_Request *request),
        (buf, count, datatype, dest, tag, comm, request))
 REFUSE(Ssend_init_c, comm,

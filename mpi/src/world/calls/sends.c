@@ -100,3 +100,32 @@ EXPORT int MPI_Irsend(const void *buffer, int count, MPI_Datatype type, int to, 
     return MPI_Isend(buffer, count, type, to, tag, comm, request);
 }
 BOTH(Irsend);
+
+EXPORT int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                      MPI_Request *request)
+{
+    struct comm *on = comm_find(comm);
+    int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        return status;
+    if (on && goes_far(on, to))
+        return comm_error(on, far_isend(on, buffer, count, type, to, tag, BUFFERED, request));
+    OTHER("Ibsend", (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *), buffer, count, type,
+          on ? native(on, to) : to, tag, comm, request);
+}
+BOTH(Ibsend);
+
+EXPORT int MPI_Bsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    struct comm *on = comm_find(comm);
+    int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        return status;
+    if (on && goes_far(on, to)) {
+        struct far far;
+        return comm_error(on, far_send(&far, on, buffer, count, type, to, tag, BUFFERED));
+    }
+    OTHER("Bsend", (const void *, int, MPI_Datatype, int, int, MPI_Comm), buffer, count, type,
+          on ? native(on, to) : to, tag, comm);
+}
+BOTH(Bsend);

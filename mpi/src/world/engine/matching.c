@@ -215,6 +215,29 @@ int engine_probe(const struct channel *channel, int32_t source, int32_t tag, str
     return 0;
 }
 
+struct message *engine_reserve(struct channel *channel, int32_t source, int32_t tag, struct operation *found)
+{
+    struct operation wanted = {.source = source, .tag = tag};
+    for (struct message **at = &channel->arrived; *at; at = &(*at)->next) {
+        struct message *message = *at;
+        if (!matches(&wanted, message))
+            continue;
+        *at = message->next;
+        if (!*at)
+            channel->arrived_end = at;
+        found->source = (int32_t)message->source;
+        found->tag = message->tag;
+        found->bytes = message->bytes;
+        return message;
+    }
+    return NULL;
+}
+
+void engine_receive_reserved(struct engine *engine, struct message *message, struct operation *receive)
+{
+    take(engine, message, receive);
+}
+
 int engine_is_owed(const struct channel *channel, int32_t source, int32_t tag)
 {
     for (const struct operation *p = channel->posted; p; p = p->next)

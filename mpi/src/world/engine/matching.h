@@ -22,6 +22,11 @@ int engine_must_queue(const struct channel *channel, int32_t source, int32_t tag
 /* The first message of a channel that nobody has and that matches; 0 where there is none. */
 int engine_probe(const struct channel *channel, int32_t source, int32_t tag, struct operation *found);
 
+/* Takes the first such message out of the channel, for a receive that names it; NULL where there is none. */
+struct message *engine_reserve(struct channel *channel, int32_t source, int32_t tag, struct operation *found);
+/* That receive: channel, buffer, room and is_told are set. */
+void engine_receive_reserved(struct engine *engine, struct message *message, struct operation *receive);
+
 /* The site's own MPI, asked for messages from ranks here. Ranks are the channel's. */
 struct here {
     /* Whether there is a message; its source and tag. `source` may be ANY. */

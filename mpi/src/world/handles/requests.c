@@ -5,17 +5,23 @@
 
 static struct numbers table;
 
-/* A record is at an even address, so the lowest bit says which kind it is. */
-#define AS_COMM(pointer) ((void *)((uintptr_t)(pointer) | 1))
+/* A record is at an address that four divides, so the lowest bits say which kind it is. */
+enum { IS_FAR, IS_COMM, IS_PERSISTENT };
+#define AS(kind, pointer) ((void *)((uintptr_t)(pointer) | (kind)))
 
 int requests_any(void) { return table.used > 0; }
 
 struct request request_find(MPI_Request request)
 {
     uintptr_t found = (uintptr_t)numbers_find(&table, KEY(request));
-    if (found & 1)
-        return (struct request){.comm = (struct comm *)(found - 1)};
-    return (struct request){.far = (struct far *)found};
+    switch (found & 3) {
+    case IS_COMM:
+        return (struct request){.comm = (struct comm *)(found - IS_COMM)};
+    case IS_PERSISTENT:
+        return (struct request){.persistent = (struct persistent *)(found - IS_PERSISTENT)};
+    default:
+        return (struct request){.far = (struct far *)found};
+    }
 }
 
 /* A handle that is there already is one that the MPI has used again; what it named has ended unseen. */
@@ -29,10 +35,15 @@ static int add(MPI_Request request, void *named)
 int request_add_native(MPI_Request request, struct comm *comm)
 {
     comm_hold(comm);
-    return add(request, AS_COMM(comm));
+    return add(request, AS(IS_COMM, comm));
 }
 
 int request_add_far(MPI_Request request, struct far *far) { return add(request, far); }
+
+int request_add_persistent(MPI_Request request, struct persistent *persistent)
+{
+    return add(request, AS(IS_PERSISTENT, persistent));
+}
 
 void request_remove(MPI_Request request)
 {

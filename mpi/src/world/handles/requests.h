@@ -6,11 +6,13 @@
 #include "world/handles/comms.h"
 
 struct far;
+struct persistent;
 
 /* At most one is set. `comm` holds its communicator until request_remove. */
 struct request {
     struct comm *comm;
     struct far *far;
+    struct persistent *persistent;
 };
 
 int requests_any(void);
@@ -18,6 +20,7 @@ struct request request_find(MPI_Request request);
 /* Return MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int request_add_native(MPI_Request request, struct comm *comm);
 int request_add_far(MPI_Request request, struct far *far);
+int request_add_persistent(MPI_Request request, struct persistent *persistent);
 /* The completion call has set it to null, or freed it. */
 void request_remove(MPI_Request request);
 
