@@ -5,9 +5,9 @@
 //!                                   <--report--
 //! ```
 //! Each byte of the orders is a signal for the command, with [`TO_GROUP`] for its process group, or
-//! [`HURRY`]; their end is the order to end everything. Two processes, because one that is killed with SIGKILL can end
-//! nobody: the guard sees the end of the orders when its owner is killed, and the owner inherits everything
-//! when the guard is.
+//! [`HURRY`]; their end is the order to end everything. Two processes, because one that is killed with
+//! SIGKILL can end nobody: the guard sees the end of the orders when its owner is killed, and the owner
+//! inherits everything when the guard is.
 
 use super::tree::{self, Haste};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

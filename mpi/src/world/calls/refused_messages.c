@@ -1,4 +1,4 @@
-/* Messages in modes that come later, which do not work over sites yet: native within a site. */
+/* Sends and receives in one request, which do not work over sites yet: native within a site. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 

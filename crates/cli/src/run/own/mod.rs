@@ -219,7 +219,12 @@ fn start(
 }
 
 fn tell(commands: &[Command], nodes: &[Option<&str>], facts: &Facts) {
-    say::error(format_args!("causeway: the ranks meet at {}", facts.rendezvous));
+    let sites: Vec<&str> = commands.iter().map(|command| command.site).collect();
+    say::error(format_args!(
+        "causeway: the ranks of {} meet at {}",
+        sites.join(", "),
+        facts.rendezvous
+    ));
     for (Command { site, text }, node) in commands.iter().zip(nodes) {
         let place = node.map_or("this host".to_owned(), |node| format!("node {node}"));
         say::error(format_args!("causeway: site {site}: on {place}: {text}"));

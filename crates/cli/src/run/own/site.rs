@@ -201,3 +201,57 @@ impl Conversation {
 fn not_started(reason: &str) -> Ended {
     Ended::Failed(format!("its command was not started: {reason}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::frame::Started;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// A command whose far end is the test's, and its end.
+    fn site() -> (Site, UnixStream, std::sync::mpsc::Receiver<Ended>) {
+        let (near, far) = UnixStream::pair().unwrap();
+        let site = Site::on(near, None).unwrap();
+        let (sender, ended) = channel();
+        let request = Request {
+            command: "true".to_owned(),
+            environment: Vec::new(),
+            path: Vec::new(),
+        };
+        let report = move |how| drop(sender.send(how));
+        site.begin(request, false, false, report).unwrap();
+        (site, far, ended)
+    }
+
+    fn end(ended: &std::sync::mpsc::Receiver<Ended>) -> Ended {
+        ended.recv_timeout(Duration::from_secs(20)).unwrap()
+    }
+
+    #[test]
+    fn a_command_is_told_what_to_do_and_heard_until_its_end() {
+        let (site, mut far, ended) = site();
+        Frame::Hello.write(&mut far).unwrap();
+        assert!(matches!(Frame::read(&mut far), Ok(Some(Frame::Request(_)))));
+        assert_eq!(Frame::read(&mut far).unwrap(), Some(Frame::StdinEnd));
+        let (pid, command) = (7, "true".to_owned());
+        Frame::Started(Started { pid, command }).write(&mut far).unwrap();
+        site.interrupt();
+        assert_eq!(Frame::read(&mut far).unwrap(), Some(Frame::Interrupt));
+        site.end();
+        assert_eq!(Frame::read(&mut far).unwrap(), None);
+        Frame::Exit(3).write(&mut far).unwrap();
+        assert_eq!(end(&ended), Ended::Status(3));
+    }
+
+    #[test]
+    fn a_refusal_and_a_cut_are_told_apart() {
+        let (_site, mut far, ended) = site();
+        Frame::Error("no such node".to_owned()).write(&mut far).unwrap();
+        assert_eq!(end(&ended), not_started("no such node"));
+        let (_site, mut far, ended) = site();
+        Frame::Hello.write(&mut far).unwrap();
+        drop(far);
+        assert_eq!(end(&ended), Ended::Failed(CUT.to_owned()));
+    }
+}

@@ -404,3 +404,37 @@ fn is_callers(error: &io::Error) -> bool {
 fn is_for_later(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::tests::{TOKEN, a_join, join_bytes};
+    use super::*;
+
+    #[test]
+    fn what_is_half_sent_has_a_deadline_and_a_site_that_waits_has_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let meeting = Meeting::new(&["rennes".to_owned(), "nancy".to_owned()], 5);
+        let mut server = Server::new(listener, meeting, TOKEN, None).unwrap();
+        let join = join_bytes(&a_join("rennes", 2), &TOKEN);
+        // A site that waits, one that has sent half of what it has to say, and a silent stranger.
+        let sent = [&join[..], &join[..40], &[]];
+        let clients = sent.map(|bytes| {
+            let mut client = TcpStream::connect(address).unwrap();
+            client.write_all(bytes).unwrap();
+            client
+        });
+        let until = Instant::now() + Duration::from_secs(20);
+        let knows = |server: &Server| server.connections.values().filter(|one| !one.is_stranger).count();
+        while server.connections.len() < 3 || knows(&server) < 2 {
+            assert!(Instant::now() < until, "not all were heard");
+            server.turn(Some(until)).unwrap();
+        }
+        server.end_late(Instant::now() + GREETING);
+        assert_eq!((server.connections.len(), knows(&server)), (2, 2));
+        server.end_late(Instant::now() + FRAME);
+        server.end_late(Instant::now() + FRAME * 1000);
+        assert_eq!(server.connections.len(), 1);
+        drop(clients);
+    }
+}
