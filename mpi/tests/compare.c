@@ -338,7 +338,10 @@ static void end(struct one *some, int many)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < many; i++)
         requests[i] = some[i].request;
-    switch ((rank + many) % 4) {
+    /* In a world of several MPIs its library asks MPICH with MPI_Testany, which gives a persistent collective
+     * operation of MPICH's own again and again. */
+    int way = (rank + many) % 4;
+    switch (way == 3 && in_world() ? 1 : way) {
     case 0:
         MPI_Waitall(many, requests, statuses);
         break;

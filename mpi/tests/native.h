@@ -39,11 +39,17 @@ static inline void *native_symbol(const char *name)
 #define CROSSINGS "causeway_crossings_mpich"
 #endif
 
+/* Whether sites run MPIs of their own. */
+__attribute__((unused)) static inline int in_world(void)
+{
+    return dlopen(WORLD, RTLD_LAZY | RTLD_NOLOAD) != NULL;
+}
+
 /* Whether the MPI lets others take part in its progress. Where it does, collectives that go on beside the
  * program are improved. In a world of several MPIs that library does. */
 static inline int lets_others_progress(void)
 {
-    if (dlopen(WORLD, RTLD_LAZY | RTLD_NOLOAD))
+    if (in_world())
         return 1;
 #if defined(OPEN_MPI)
     return 1;
