@@ -8,6 +8,42 @@
 /* MPI_Pack and MPI_Unpack count bytes in an int. */
 enum { MOST_AT_ONCE = 1 << 30 };
 
+static int combiner_of(MPI_Datatype type)
+{
+    int integers, addresses, types, combiner;
+    int status = real.Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    return status == MPI_SUCCESS ? combiner : MPI_UNDEFINED;
+}
+
+int data_is_named(MPI_Datatype type) { return combiner_of(type) == MPI_COMBINER_NAMED; }
+
+/* Whether the elements of a type without gaps lie in the order in which they are sent. A vector of vectors
+ * may fill its extent and be transposed; only what is known to be in order is taken for that. */
+static int is_in_order(MPI_Datatype type)
+{
+    int count[1];
+    MPI_Aint none[1];
+    MPI_Datatype inner;
+    switch (combiner_of(type)) {
+    case MPI_COMBINER_NAMED:
+        return 1;
+    case MPI_COMBINER_DUP:
+        if (real.Type_get_contents(type, 0, 0, 1, count, none, &inner) != MPI_SUCCESS)
+            return 0;
+        break;
+    case MPI_COMBINER_CONTIGUOUS:
+        if (real.Type_get_contents(type, 1, 0, 1, count, none, &inner) != MPI_SUCCESS)
+            return 0;
+        break;
+    default:
+        return 0;
+    }
+    int in_order = is_in_order(inner);
+    if (!data_is_named(inner))
+        real.Type_free(&inner);
+    return in_order;
+}
+
 static int ask(MPI_Datatype type, struct shape *shape)
 {
     MPI_Count bytes;
@@ -17,15 +53,9 @@ static int ask(MPI_Datatype type, struct shape *shape)
     TRY(status, real.Type_get_extent(type, &low, &extent));
     TRY(status, real.Type_get_true_extent(type, &true_low, &true_extent));
     if (status == MPI_SUCCESS)
-        *shape = (struct shape){bytes, bytes == extent && bytes == true_extent && low == 0 && true_low == 0};
+        *shape = (struct shape){bytes, bytes == extent && bytes == true_extent && low == 0 && true_low == 0 &&
+                                           is_in_order(type)};
     return status;
-}
-
-int data_is_named(MPI_Datatype type)
-{
-    int integers, addresses, types, combiner;
-    return real.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-           combiner == MPI_COMBINER_NAMED;
 }
 
 /* Named types stay what they are, so the last one's shape is kept. */
