@@ -3,7 +3,6 @@
 #include "world/below/local.h"
 #include "world/calls/check.h"
 #include "world/calls/making.h"
-#include "world/calls/refuse.h"
 #include "world/handles/groups.h"
 #include "world/plain/plain.h"
 
@@ -213,16 +212,6 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
     return comm_error(on, status);
 }
 BOTH(Comm_create);
-
-EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
-{
-    static int is_told;
-    if (!refuse_is_over_sites(comm))
-        return PASS(Comm_create_group, comm, group, tag, made);
-    return group_find(group) ? refuse(comm, "MPI_Comm_create_group", &is_told)
-                             : real.Comm_create_group(comm, group, tag, made);
-}
-BOTH(Comm_create_group);
 
 EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
 {
