@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# run.sh [SEEDS]: programs over sites of this host that each run their own MPI, in either order and with three
-# sites; SEEDS (4) for each pairing of the random receives.
+# run.sh [SEEDS [PAIRING...]]: programs over sites of this host that each run their own MPI, in either order
+# and with three sites; SEEDS (4) for each pairing of the random receives. A PAIRING is several words of MPI
+# and ranks: "debian-openmpi:2 mpich:2".
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 
 pairings=("debian-openmpi:2 debian-mpich:2" "debian-mpich:2 debian-openmpi:2"
     "debian-openmpi:1 debian-mpich:3" "debian-mpich:1 debian-openmpi:2 debian-mpich:2")
+
+if [ $# -gt 1 ]; then pairings=("${@:2}"); fi
 
 run() { # PAIRING PROGRAM ARGUMENTS...
     local log
@@ -24,6 +27,7 @@ for pairing in "${pairings[@]}"; do
     for program in messages communicators operations; do run "$pairing" "$program"; done
     run "$pairing" receives "${1:-4}"
 done
+if [ $# -gt 1 ]; then exit; fi
 # Fortran 77, 90 and 2008.
 for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08; do
     for pairing in "${pairings[@]:0:2}"; do run "$pairing" "$program"; done
