@@ -26,7 +26,10 @@ int look_has_hook;
 
 static int is_looking;
 
-int look_is_needed(void) { return ours.receives > 0 || engine_sends_wait(ours.engine); }
+int look_is_needed(void)
+{
+    return ours.receives > 0 || engine_sends_wait(ours.engine) || streams_unwritten();
+}
 
 static int look_at_sockets(int wait_ms)
 {
