@@ -42,7 +42,7 @@
     CALL(Request_free) CALL(Request_get_status) CALL(Rsend) CALL(Scan) CALL(Scatter) CALL(Scatterv) \
     CALL(Send) CALL(Sendrecv) CALL(Ssend) CALL(Start) CALL(Startall) CALL(Status_set_cancelled) \
     CALL(Status_set_elements_x) CALL(Test) CALL(Test_cancelled) CALL(Testall) CALL(Testany) CALL(Testsome) \
-    CALL(Type_dup) CALL(Type_free) CALL(Type_get_envelope) CALL(Type_get_extent) \
+    CALL(Type_dup) CALL(Type_free) CALL(Type_get_contents) CALL(Type_get_envelope) CALL(Type_get_extent) \
     CALL(Type_get_true_extent) CALL(Type_size_x) CALL(Unpack) CALL(Wait) CALL(Waitall) CALL(Waitany) \
     CALL(Waitsome) CALL(Win_allocate) CALL(Win_create) CALL(Win_create_dynamic)
 /* clang-format on */

@@ -121,6 +121,13 @@ static void groups(void)
         use(comm);
         MPI_Comm_free(&comm);
     }
+    if (rank % 2) {
+        MPI_Comm_create_group(MPI_COMM_WORLD, odd, 5, &comm);
+        MPI_Comm_rank(comm, &mine);
+        CHECK(mine == expected);
+        use(comm);
+        MPI_Comm_free(&comm);
+    }
     MPI_Group_free(&world), MPI_Group_free(&odd), MPI_Group_free(&rest), MPI_Group_free(&both);
     MPI_Group_free(&back);
     if (none != MPI_GROUP_EMPTY)

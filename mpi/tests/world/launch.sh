@@ -40,6 +40,10 @@ site() {
         FI_PROVIDER=tcp MPIR_CVAR_CH4_NETMOD=ofi timeout 100 "$root/.cache/mpi/mpich/bin/mpiexec" \
             "${options[@]}" -n "$ranks" "$@"
         ;;
+    intel)
+        for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
+        I_MPI_FABRICS=shm timeout 100 "$root/.cache/mpi/intel/bin/mpiexec.hydra" "${options[@]}" -n "$ranks" "$@"
+        ;;
     esac
 }
 

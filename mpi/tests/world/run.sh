@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# run.sh [SEEDS [CASES]]: programs over sites of this host that each run their own MPI, in either order and
-# with three sites; SEEDS (4) for each pairing of the random receives, CASES (100) of random collectives, with
-# the library of collectives above, compared with the world's own.
+# run.sh [SEEDS [PAIRING...]]: programs over sites of this host that each run their own MPI, in either order
+# and with three sites; SEEDS (4) for each pairing of the random receives. A PAIRING is several words of MPI
+# and ranks: "debian-openmpi:2 mpich:2". CASES (100) random collectives of each pairing, with the library of
+# collectives above, are compared with the world's own.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 
@@ -17,6 +18,8 @@ sites_of() {
     done
     echo "${all#,}"
 }
+
+if [ $# -gt 1 ]; then pairings=("${@:2}"); fi
 
 run() { # PAIRING PROGRAM ARGUMENTS...
     local log
@@ -35,6 +38,7 @@ for pairing in "${pairings[@]}"; do
     for program in messages communicators operations topologies; do run "$pairing" "$program"; done
     run "$pairing" receives "${1:-4}"
 done
+if [ $# -gt 1 ]; then exit; fi
 # Fortran 77, 90 and 2008.
 for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08; do
     for pairing in "${pairings[@]:0:2}"; do run "$pairing" "$program"; done
@@ -45,6 +49,6 @@ for pairing in "${pairings[@]}"; do
     export COLLECTIVES=1 CAUSEWAY_COLLECTIVES_SITES
     CAUSEWAY_COLLECTIVES_SITES=$(sites_of "$pairing")
     for program in collectives_mpif collectives_f08; do run "$pairing" "$program"; done
-    run "$pairing" compare "${2:-100}" "$seed"
+    run "$pairing" compare "${CASES:-100}" "$seed"
     seed=$((seed + 1))
 done

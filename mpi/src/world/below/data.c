@@ -13,7 +13,7 @@ int data_is_named(MPI_Datatype type) { return combiner_of(type) == MPI_COMBINER_
 
 static int is_plain(MPI_Datatype type);
 
-/* Whether a type is so many of a plain one. */
+/* Whether a type is one or so many of a plain one. */
 static int is_row(MPI_Datatype type)
 {
     typedef int contents(MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *);
@@ -23,7 +23,8 @@ static int is_row(MPI_Datatype type)
     MPI_Datatype of;
     if (!ask)
         ask = (contents *)mpi_calls_find("Type_get_contents");
-    if (!ask || ask(type, 1, 0, 1, &count, &nothing, &of) != MPI_SUCCESS)
+    int counts = combiner_of(type) == MPI_COMBINER_CONTIGUOUS;
+    if (!ask || ask(type, counts, 0, 1, &count, &nothing, &of) != MPI_SUCCESS)
         return 0;
     int is_right = is_plain(of);
     if (!data_is_named(of))
@@ -38,13 +39,13 @@ static int is_plain(MPI_Datatype type)
     MPI_Count bytes;
     MPI_Aint low, extent, true_low, true_extent;
     int combiner = combiner_of(type);
-    if ((combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_CONTIGUOUS) ||
-        real.Type_size_x(type, &bytes) != MPI_SUCCESS ||
+    int is_one = combiner == MPI_COMBINER_NAMED,
+        is_of_one = combiner == MPI_COMBINER_CONTIGUOUS || combiner == MPI_COMBINER_DUP;
+    if ((!is_one && !is_of_one) || real.Type_size_x(type, &bytes) != MPI_SUCCESS ||
         real.Type_get_extent(type, &low, &extent) != MPI_SUCCESS ||
         real.Type_get_true_extent(type, &true_low, &true_extent) != MPI_SUCCESS)
         return 0;
-    return bytes == extent && bytes == true_extent && low == 0 && true_low == 0 &&
-           (combiner == MPI_COMBINER_NAMED || is_row(type));
+    return bytes == extent && bytes == true_extent && low == 0 && true_low == 0 && (is_one || is_row(type));
 }
 
 static int ask(MPI_Datatype type, struct shape *shape)

@@ -56,6 +56,16 @@ static struct operation *begin_receive(struct far *far)
     return receive;
 }
 
+/* A receive that takes what had come already has something to tell its sender: that it is matched, or that
+ * there is room again. Nobody may look from here on, where it has all of the message. */
+static void answer(const struct far *far)
+{
+    const struct operation *receive = &far->operation;
+    if (receive->state != OPERATION_WAITS && receive->source >= 0 &&
+        far->comm->native[receive->source] == FAR)
+        streams_write((uint32_t)far->comm->numbers[receive->source]);
+}
+
 int far_receive(struct far *far, struct comm *comm, void *buffer, int count, MPI_Datatype type, int from,
                 int tag)
 {
@@ -67,6 +77,7 @@ int far_receive(struct far *far, struct comm *comm, void *buffer, int count, MPI
     receive->tag = tag == MPI_ANY_TAG ? ANY : tag;
     receive->may_be_here = from == MPI_ANY_SOURCE || comm->native[from] != FAR;
     engine_post(ours.engine, receive);
+    answer(far);
     return MPI_SUCCESS;
 }
 
@@ -74,8 +85,10 @@ int far_receive_reserved(struct far *far, struct comm *comm, void *buffer, int c
                          struct message *message)
 {
     int status = begin(far, comm, buffer, count, type);
-    if (status == MPI_SUCCESS)
+    if (status == MPI_SUCCESS) {
         engine_receive_reserved(ours.engine, message, begin_receive(far));
+        answer(far);
+    }
     return status;
 }
 

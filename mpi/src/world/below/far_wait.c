@@ -4,7 +4,7 @@
 
 int far_wait(struct far *far)
 {
-    struct pace pace = {0};
+    struct pace pace = {.is_far = !far->operation.may_be_here};
     while (!far_is_done(far))
         look_pause(&pace);
     return far_finish(far);

@@ -10,8 +10,8 @@
 #include "world/streams/streams.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <time.h>
 
 enum {
@@ -19,6 +19,9 @@ enum {
     NS_BETWEEN_SOCKETS = 2000,
     /* So many looks without anything, a few us, and others get the processor. */
     FRUITLESS_LOOKS = 40,
+    /* So many, some 100 us, and who waits for another site sleeps. */
+    FRUITLESS_YIELDS = 200,
+    SLEEP_MS = 1,
 };
 
 int look_has_hook;
@@ -45,29 +48,29 @@ EXPORT int causeway_world_work(int (*work)(void), const atomic_int *waits)
 
 int look_is_needed(void)
 {
-    return ours.receives > 0 || engine_sends_wait(ours.engine) || work_is_needed();
+    return ours.receives > 0 || engine_sends_wait(ours.engine) || streams_unwritten() || work_is_needed();
 }
 
-static int look_at_sockets(void)
+static int look_at_sockets(int wait_ms)
 {
     static int64_t last;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     int64_t ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-    if (ns - last < NS_BETWEEN_SOCKETS)
+    if (ns - last < NS_BETWEEN_SOCKETS && wait_ms == 0)
         return 0;
     last = ns;
-    int did = streams_look(0);
+    int did = streams_look(wait_ms);
     ending_check();
     return did;
 }
 
-static int look_once(void)
+static int look_once(int wait_ms)
 {
     if (is_looking)
         return 0;
     is_looking = 1;
-    int did = look_at_sockets() + here_look();
+    int did = look_at_sockets(wait_ms) + here_look();
     struct operation *done;
     while ((done = engine_take_done(ours.engine))) {
         far_complete((struct far *)done);
@@ -79,11 +82,11 @@ static int look_once(void)
     return did;
 }
 
-void look(void) { look_once(); }
+void look(void) { look_once(0); }
 
 #if defined(OPEN_MPI)
 
-static int hook(void) { return ours.is_on && look_is_needed() ? look_once() : 0; }
+static int hook(void) { return ours.is_on && look_is_needed() ? look_once(0) : 0; }
 
 static int (*unregister)(int (*)(void));
 
@@ -127,11 +130,11 @@ void look_pause(struct pace *pace)
     /* Asking for messages of the site lets the MPI go on, too. */
     if (!engine_asks_here(ours.engine))
         let_mpi_go_on();
-    if (look_once()) {
+    int sleeps = pace->is_far && pace->fruitless > FRUITLESS_YIELDS && !work_is_needed();
+    if (look_once(sleeps ? SLEEP_MS : 0))
         pace->fruitless = 0;
-    } else if (++pace->fruitless > FRUITLESS_LOOKS) {
+    else if (++pace->fruitless > FRUITLESS_LOOKS && !sleeps)
         sched_yield();
-    }
 }
 
 int look_wait(MPI_Request *request, MPI_Status *status)

@@ -30,6 +30,9 @@ static inline int look_may_block(void) { return !ours.is_on || look_has_hook || 
  * nothing has come for long. */
 struct pace {
     unsigned fruitless;
+    /* Only another site can end it: after some time the process sleeps until a socket has something, a
+     * millisecond at most, so that the MPI goes on. */
+    int is_far;
 };
 void look_pause(struct pace *pace);
 

@@ -48,10 +48,14 @@ static void name_mpi(char *name, size_t room)
     real.Get_library_version(text, &length);
     text[sizeof text - 1] = '\0';
     text[strcspn(text, ",\n")] = '\0';
-    if (strncmp(text, "MPICH Version:", 14) == 0)
-        snprintf(name, room, "MPICH %s", text + 14 + strspn(text + 14, " \t"));
+    static const char mpich[] = "MPICH Version:", open_mpi[] = "Open MPI v";
+    const char *version = text + sizeof mpich - 1;
+    if (strncmp(text, mpich, sizeof mpich - 1) == 0)
+        snprintf(name, room, "MPICH %.100s", version + strspn(version, " \t"));
+    else if (strncmp(text, open_mpi, sizeof open_mpi - 1) == 0)
+        snprintf(name, room, "Open MPI %.100s", text + sizeof open_mpi - 1);
     else
-        snprintf(name, room, "%s", strncmp(text, "Open MPI v", 10) == 0 ? text : text);
+        snprintf(name, room, "%.100s", text);
 }
 
 static uint8_t thread_level(void)

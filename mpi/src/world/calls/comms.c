@@ -43,7 +43,7 @@ static int contains_all(const struct comm *a, const struct comm *b)
 EXPORT int MPI_Comm_compare(MPI_Comm left, MPI_Comm right, int *result)
 {
     const struct comm *a = comm_find(left), *b = comm_find(right);
-    if (!a && !b)
+    if ((!a && !b) || left == handle.comm_null || right == handle.comm_null)
         return PASS(Comm_compare, left, right, result);
     *result = MPI_UNEQUAL;
     if (!a || !b || a->size != b->size)
@@ -179,7 +179,7 @@ BOTH(Comm_create);
 EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
 {
     static int tag_ub;
-    if (!ours.is_on || keyval != MPI_TAG_UB)
+    if (!ours.is_on || keyval != MPI_TAG_UB || comm == handle.comm_null)
         return PASS(Comm_get_attr, comm, keyval, value, flag);
     tag_ub = (int)ours.world.tag_ub;
     *(void **)value = &tag_ub;

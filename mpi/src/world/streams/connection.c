@@ -44,6 +44,7 @@ void connection_close(struct connection *connection)
         return;
     close(connection->fd);
     connection->fd = -1;
+    streams.full -= connection->full;
     streams.strangers -= connection->peer == NO_PEER;
     if (connection->before)
         connection->before->after = connection->after;

@@ -50,6 +50,8 @@ struct streams {
     struct connection listener, watched;
     void (*on_watched)(void);
     size_t strangers;
+    /* Sockets that wait for room. */
+    int full;
 };
 
 extern struct streams streams;

@@ -113,6 +113,8 @@ void streams_write(uint32_t peer)
         connection_write(connection);
 }
 
+int streams_unwritten(void) { return streams.full > 0; }
+
 static void close_oldest_stranger(void)
 {
     struct connection *oldest = NULL;

@@ -26,6 +26,9 @@ void streams_want(uint32_t peer);
  * is no stream. The next look goes on with the rest. */
 void streams_write(uint32_t peer);
 
+/* Whether a socket was too full for what the engine had: a look goes on with it. */
+int streams_unwritten(void);
+
 /* Looks once at all sockets, after waiting for `wait_ms` at most (-1: until there is something): accepts,
  * reads, writes. Returns how many of them had something, or -1 with errno. */
 int streams_look(int wait_ms);

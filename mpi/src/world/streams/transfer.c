@@ -94,6 +94,7 @@ static void set_full(struct connection *connection, int full)
     if (connection->fd < 0 || connection->full == full)
         return;
     connection->full = full;
+    streams.full += full ? 1 : -1;
     connection_wait(connection);
 }
 
