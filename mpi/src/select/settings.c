@@ -64,6 +64,8 @@ const char *settings_sites(void) { return text(PREFIX "SITES"); }
 
 const char *settings_grid_map(void) { return text("CAUSEWAY_GRID"); }
 
+const char *settings_world(void) { return text("CAUSEWAY_WORLD"); }
+
 int settings_may_have_sites(void) { return *settings_sites() || *settings_grid_map(); }
 
 const char *settings_groups(void) { return text(PREFIX "GROUPS"); }

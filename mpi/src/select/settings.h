@@ -25,6 +25,8 @@ int settings_by_rank(void);
 const char *settings_sites(void);
 /* The map of the grid that every process of a job has (crates/wire). */
 const char *settings_grid_map(void);
+/* What a process of a world of several MPIs is told (docs/own-mpi.md); empty elsewhere. */
+const char *settings_world(void);
 /* Whether the job may have several sites, as far as a process knows before MPI_Init. */
 int settings_may_have_sites(void);
 /* The groups as crates/cli/src/run/groups.rs writes them, which has checked them:

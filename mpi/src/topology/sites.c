@@ -44,12 +44,22 @@ static int from_list(const char *list, int rank, char *name)
     return strchr(list, ',') != NULL;
 }
 
+/* Each process of a world of several MPIs is told its site: 1,SITE,IP:PORT. Not all of them have the map of
+ * the grid under its usual name. */
+static int from_world(const char *world, char *name)
+{
+    const char *comma = strchr(world, ',');
+    return comma && from_list(comma + 1, 0, name);
+}
+
 /* Whether the job may have several sites, which every rank answers alike. `name` gets the name of this
  * process's site; it is empty where the process does not know it. */
 static int own_site(int rank, char *name)
 {
     if (*settings_sites())
         return from_list(settings_sites(), rank, name);
+    if (mpi_calls_are_worlds())
+        return from_world(settings_world(), name);
     if (!*settings_grid_map())
         return 0;
     own_site_fn ask = (own_site_fn)dlsym(RTLD_DEFAULT, "causeway_own_site");
