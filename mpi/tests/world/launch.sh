@@ -12,8 +12,7 @@ programs=$root/target/mpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 token=00112233445566778899aabbccddeeff
 
-# With COLLECTIVES the library of collectives is above the world, and asks CAUSEWAY_COLLECTIVES_SITES where
-# ranks are.
+# With COLLECTIVES the library of collectives is above the world.
 preloaded() { echo "${COLLECTIVES:+${preloads//_world_/_mpi_}:}$preloads"; }
 
 # site MPI NAME RANKS COMMAND...: one site's job, in the world whose rendezvous is $rendezvous; without one

@@ -133,6 +133,29 @@ static void a_buffer_that_is_replaced(void)
     MPI_Type_free(&type);
 }
 
+/* A type may be freed once its requests are made. */
+static void persistent_requests_outlive_their_type(void)
+{
+    int far = (rank + size / 2) % size, back = (rank + size - size / 2) % size;
+    int out[3] = {rank, -1, 10 * rank}, in[3] = {-1, -1, -1};
+    MPI_Datatype type;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Recv_init(in, 1, type, back, 46, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(out, 1, type, far, 46, MPI_COMM_WORLD, &requests[1]);
+    MPI_Type_free(&type);
+    for (int round = 0; round < 3; round++) {
+        in[0] = in[2] = -1;
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, statuses);
+        CHECK(in[0] == back && in[1] == -1 && in[2] == 10 * back);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
 /* Each rank's neighbours, a far one and any, in every round; one that was never started is freed too. */
 static void persistent_requests(void)
 {
@@ -364,6 +387,7 @@ int main(int argc, char **argv)
     types_with_holes();
     a_buffer_that_is_replaced();
     persistent_requests();
+    persistent_requests_outlive_their_type();
     matched_probes();
     buffered_sends();
     cancels();

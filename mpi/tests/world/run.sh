@@ -9,16 +9,6 @@ set -euo pipefail
 pairings=("debian-openmpi:2 debian-mpich:2" "debian-mpich:2 debian-openmpi:2"
     "debian-openmpi:1 debian-mpich:3" "debian-mpich:1 debian-openmpi:2 debian-mpich:2")
 
-# The site of each rank of a pairing: a,a,b.
-sites_of() {
-    local word letters=(a b c) number=0 all=
-    for word in $1; do
-        for _ in $(seq "${word#*:}"); do all=$all,${letters[number]}; done
-        number=$((number + 1))
-    done
-    echo "${all#,}"
-}
-
 if [ $# -gt 1 ]; then pairings=("${@:2}"); fi
 
 run() { # PAIRING PROGRAM ARGUMENTS...
@@ -46,8 +36,7 @@ done
 # The library of collectives above the world: every form of every operation, on communicators of all kinds.
 seed=1
 for pairing in "${pairings[@]}"; do
-    export COLLECTIVES=1 CAUSEWAY_COLLECTIVES_SITES
-    CAUSEWAY_COLLECTIVES_SITES=$(sites_of "$pairing")
+    export COLLECTIVES=1
     for program in collectives_mpif collectives_f08; do run "$pairing" "$program"; done
     run "$pairing" compare "${CASES:-100}" "$seed"
     seed=$((seed + 1))

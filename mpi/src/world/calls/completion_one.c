@@ -75,6 +75,8 @@ static void free_persistent(struct persistent *persistent)
         real.Request_free(&persistent->active);
     }
     comm_release(persistent->comm);
+    if (persistent->has_type)
+        real.Type_free(&persistent->type);
     free(persistent);
 }
 

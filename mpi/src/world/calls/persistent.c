@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "world/handles/persistent.h"
 
+#include "world/below/data.h"
 #include "world/calls/check.h"
 #include "world/handles/requests.h"
 
@@ -15,9 +16,13 @@ static int make(struct persistent made, MPI_Request *request)
         return comm_error(made.comm, MPI_ERR_NO_MEM);
     *persistent = made;
     persistent->active = handle.request_null;
+    persistent->has_type =
+        !data_is_named(made.type) && real.Type_dup(made.type, &persistent->type) == MPI_SUCCESS;
     int status = real.Recv_init(NULL, 0, handle.byte, 0, 0, ours.self, &persistent->handle);
     TRY(status, request_add_persistent(persistent->handle, persistent));
     if (status != MPI_SUCCESS) {
+        if (persistent->has_type)
+            real.Type_free(&persistent->type);
         free(persistent);
         return status;
     }
@@ -55,7 +60,7 @@ static int start_receive(const struct persistent *p, MPI_Request *request)
             OTHER(#name, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *), buffer,      \
                   count, type, to, tag, comm, request);                                                     \
         int status = check_send(on, count, type, to, tag);                                                  \
-        struct persistent made = {on, starts, (void *)buffer, count, to, tag, type, 0, 0};                  \
+        struct persistent made = {on, starts, (void *)buffer, count, to, tag, type, 0, 0, 0};               \
         return TRY(status, make(made, request));                                                            \
     }                                                                                                       \
     BOTH(name)
@@ -72,7 +77,7 @@ EXPORT int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int from, i
     if (!on)
         return PASS(Recv_init, buffer, count, type, from, tag, comm, request);
     int status = check_receive(on, count, type, from, tag);
-    struct persistent made = {on, start_receive, buffer, count, from, tag, type, 0, 0};
+    struct persistent made = {on, start_receive, buffer, count, from, tag, type, 0, 0, 0};
     return TRY(status, make(made, request));
 }
 BOTH(Recv_init);

@@ -15,6 +15,8 @@ struct persistent {
     MPI_Datatype type;
     /* What the program holds; the message's, or null while it is not active. */
     MPI_Request handle, active;
+    /* The type is a duplicate of ours: the program may free its own once the request is made. */
+    int has_type;
 };
 
 #endif
