@@ -11,37 +11,41 @@ if [ -e "$libraries/libcauseway_world_abi.so" ]; then preloads=$libraries/libcau
 programs=$root/target/mpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 token=00112233445566778899aabbccddeeff
+# How long a job may take.
+seconds=${WORLD_SECONDS:-100}
 
 # With COLLECTIVES the library of collectives is above the world.
 preloaded() { echo "${COLLECTIVES:+${preloads//_world_/_mpi_}:}$preloads"; }
 
 # site MPI NAME RANKS COMMAND...: one site's job, in the world whose rendezvous is $rendezvous; without one
-# the MPI alone. More ranks than cores let each other run.
+# the MPI alone. A rank finds the first two in SITE_MPI and SITE_NAME. More ranks than cores let each other
+# run.
 site() {
-    local mpi=$1 name=$2 ranks=$3 preload=() options=() set
+    local mpi=$1 name=$2 ranks=$3 options=() set
+    local preload=("SITE_MPI=$mpi" "SITE_NAME=$name")
     shift 3
     if [ -n "${rendezvous:-}" ]; then
-        preload=("LD_PRELOAD=$(preloaded)" "CAUSEWAY_WORLD=1,$name,$rendezvous" "CAUSEWAY_TOKEN=$token")
+        preload+=("LD_PRELOAD=$(preloaded)" "CAUSEWAY_WORLD=1,$name,$rendezvous" "CAUSEWAY_TOKEN=$token")
         for set in "${!CAUSEWAY_COLLECTIVES_@}"; do preload+=("$set=${!set}"); done
     fi
     case $mpi in
     debian-openmpi)
         for set in "${preload[@]}"; do options+=(-x "$set"); done
-        timeout 100 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self \
+        timeout "$seconds" mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self \
             "${options[@]}" -n "$ranks" "$@"
         ;;
     debian-mpich)
         for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
-        timeout 100 mpiexec.hydra "${options[@]}" -n "$ranks" "$@"
+        timeout "$seconds" mpiexec.hydra "${options[@]}" -n "$ranks" "$@"
         ;;
     mpich | abi)
         for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
-        FI_PROVIDER=tcp MPIR_CVAR_CH4_NETMOD=ofi timeout 100 "$root/.cache/mpi/mpich/bin/mpiexec" \
+        FI_PROVIDER=tcp MPIR_CVAR_CH4_NETMOD=ofi timeout "$seconds" "$root/.cache/mpi/mpich/bin/mpiexec" \
             "${options[@]}" -n "$ranks" "$@"
         ;;
     intel)
         for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
-        I_MPI_FABRICS=shm timeout 100 "$root/.cache/mpi/intel/bin/mpiexec.hydra" "${options[@]}" -n "$ranks" "$@"
+        I_MPI_FABRICS=shm timeout "$seconds" "$root/.cache/mpi/intel/bin/mpiexec.hydra" "${options[@]}" -n "$ranks" "$@"
         ;;
     esac
 }
@@ -57,7 +61,7 @@ world() {
     done
     shift
     out=$(mktemp -d)
-    timeout 120 "$causeway" rendezvous --token "$token" "${words[@]}" >"$out/address" &
+    timeout "$((seconds + 20))" "$causeway" rendezvous --token "$token" "${words[@]}" >"$out/address" &
     pids+=($!)
     until [ -s "$out/address" ]; do
         kill -0 "${pids[0]}" || return 1
