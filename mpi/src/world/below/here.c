@@ -6,12 +6,16 @@
 /* Receives that the MPI has begun. */
 static struct far *inners;
 
+/* The last look has asked on a communicator of several processes. */
+static int asked;
+
 static int probe(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,
                  int32_t *found_tag)
 {
     struct comm *comm = channel->owner;
     MPI_Status status;
     int flag = 0;
+    asked |= comm->here > 1;
     real.Iprobe(source == ANY ? MPI_ANY_SOURCE : comm->native[source], tag == ANY ? MPI_ANY_TAG : tag,
                 comm->handle, &flag, &status);
     if (!flag)
@@ -53,6 +57,7 @@ static const struct here here = {probe, take};
 
 int here_look(void)
 {
+    asked = 0;
     int did = engine_look_here(ours.engine, &here);
     for (struct far **at = &inners; *at;) {
         struct far *far = *at;
@@ -68,3 +73,5 @@ int here_look(void)
     }
     return did;
 }
+
+int here_asks(void) { return asked; }

@@ -4,5 +4,7 @@
 
 /* Looks for messages, and finishes those that have come. Returns how much was done. */
 int here_look(void);
+/* Whether the last look has let the MPI go on: it has asked for messages of others in this site. */
+int here_asks(void);
 
 #endif

@@ -118,17 +118,18 @@ void look_end(void) {}
 
 #endif
 
-/* The MPI goes on whenever it is asked for a message that is not there. */
+/* The MPI goes on whenever it is asked for a message that is not there. MPICH 4 does not where it is asked on
+ * a communicator of one process: it keeps what a process sends to itself in a place of its own. */
 static void let_mpi_go_on(void)
 {
     int flag;
-    real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, ours.self, &flag, MPI_STATUS_IGNORE);
+    real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, ours.site, &flag, MPI_STATUS_IGNORE);
 }
 
 void look_pause(struct pace *pace)
 {
     /* Asking for messages of the site lets the MPI go on, too. */
-    if (!engine_asks_here(ours.engine))
+    if (!here_asks())
         let_mpi_go_on();
     int sleeps = pace->is_far && pace->fruitless > FRUITLESS_YIELDS && !work_is_needed();
     if (look_once(sleeps ? SLEEP_MS : 0))

@@ -99,6 +99,4 @@ int engine_look_here(struct engine *engine, const struct here *here)
     return matched;
 }
 
-int engine_asks_here(const struct engine *engine) { return engine->listed != NULL; }
-
 void engine_here_done(struct engine *engine, struct operation *receive) { operation_finish(engine, receive); }

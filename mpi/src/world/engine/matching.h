@@ -39,8 +39,6 @@ struct here {
 /* Looks whether the site's MPI has something for receives that are posted here: as it stands, it sees none of
  * them. Returns how many were matched. */
 int engine_look_here(struct engine *engine, const struct here *here);
-/* Whether engine_look_here would ask for anything. */
-int engine_asks_here(const struct engine *engine);
 void engine_here_done(struct engine *engine, struct operation *receive);
 /* The same for one message that a probe found here: whether a receive posted earlier is owed it. */
 int engine_is_owed(const struct channel *channel, int32_t source, int32_t tag);
