@@ -9,6 +9,7 @@ out=$1
 warnings=(-std=gnu11 -O2 -g -Wall -Wextra -Werror)
 flags=("${warnings[@]}" -fPIC -fvisibility=hidden -shared -Wl,-z,defs -pthread)
 
+# Open MPI 5 has one world library with version 4.
 build() { # name, header that shows the interface is there, flags
     local library=$out/libcauseway_mpi_$1.so
     if [ ! -e "$2" ]; then
@@ -17,7 +18,7 @@ build() { # name, header that shows the interface is there, flags
     fi
     # Compiled beside and renamed: a library that is loaded is never written to.
     # shellcheck disable=SC2086 # CFLAGS are several words.
-    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" "-DCAUSEWAY_WORLD_LIBRARY=\"libcauseway_world_$1.so\"" \
+    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" "-DCAUSEWAY_WORLD_LIBRARY=\"libcauseway_world_${1%5}.so\"" \
         -I "$here/src" -I "$here/include" -I "$(dirname "$2")" "$here"/src/*/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }

@@ -17,22 +17,20 @@ pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
 /// The same as [`OPEN_MPI`] for MPICH and those of its interface.
 pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
-/// Lists those of all interfaces, for processes of which each may have another MPI.
-pub const COLLECTIVES: &[&str] = &[
-    "libcauseway_mpi_openmpi.so",
-    "libcauseway_mpi_abi.so",
-    "libcauseway_mpi_mpich.so",
-];
-
-/// The world libraries (mpi/src/world), likewise: for processes of sites that each run their own MPI.
-pub const WORLD: &[&str] = &[
-    "libcauseway_world_openmpi.so",
-    "libcauseway_world_abi.so",
-    "libcauseway_world_mpich.so",
+/// What processes get of which each may have another MPI, since each site runs its own: for each
+/// interface the library of collectives, and the world library (mpi/src/world) below it. A program
+/// finds a call that its MPI lacks in the first library that has one, so those of its own interface
+/// come first: with wider handles, Open MPI's are first for all. Its library of collectives is that
+/// for version 5, which has the names of both.
+pub const WORLD: &[(&str, &str)] = &[
+    ("libcauseway_mpi_openmpi5.so", "libcauseway_world_openmpi.so"),
+    ("libcauseway_mpi_abi.so", "libcauseway_world_abi.so"),
+    ("libcauseway_mpi_mpich.so", "libcauseway_world_mpich.so"),
 ];
 
 /// Names all of them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let collectives = [OPEN_MPI, OPEN_MPI_5, MPICH, WORLD].into_iter().flatten();
-    [SHIM, UCX].into_iter().chain(collectives.copied())
+    let collectives = [OPEN_MPI, OPEN_MPI_5, MPICH].into_iter().flatten().copied();
+    let worlds = WORLD.iter().map(|(_, world)| *world);
+    [SHIM, UCX].into_iter().chain(collectives).chain(worlds)
 }

@@ -26,10 +26,16 @@
     BOTH(I##name);                                                                                  \
     PERSISTENT_FORM(Name, name)
 
-/* Open MPI 4 calls it by another name alone, by which a program finds out whether the MPI has it. */
+/* Open MPI 4 calls it by another name alone, by which a program finds out whether the MPI has it. The library
+ * for version 5 has both: it serves either version where each site runs its own MPI. */
 #if defined(OPEN_MPI) && !defined(CAUSEWAY_OPEN_MPI_5)
 #define PERSISTENT_FORM(Name, name) \
     PERSISTENT_CALL(Name, name, MPIX_##Name##_init, PMPIX_##Name##_init, "MPIX_" #Name "_init")
+#elif defined(OPEN_MPI)
+#define PERSISTENT_FORM(Name, name)                                                                       \
+    PERSISTENT_CALL(Name, name, MPI_##Name##_init, PMPI_##Name##_init, "MPI_" #Name "_init");             \
+    EXPORT __typeof__(MPI_##Name##_init) MPIX_##Name##_init __attribute__((alias("MPI_" #Name "_init"))); \
+    EXPORT __typeof__(MPI_##Name##_init) PMPIX_##Name##_init __attribute__((alias("MPI_" #Name "_init")))
 #else
 #define PERSISTENT_FORM(Name, name) \
     PERSISTENT_CALL(Name, name, MPI_##Name##_init, PMPI_##Name##_init, "MPI_" #Name "_init")

@@ -5,17 +5,24 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 built=${CARGO_TARGET_DIR:-$root/target}/release
 causeway=${CAUSEWAY:-$built/causeway}
 libraries=${WORLD_LIBRARIES:-$built}
-preloads=$libraries/libcauseway_world_openmpi.so:$libraries/libcauseway_world_mpich.so
-# MPICH of PyPI has the standard interface, too.
-if [ -e "$libraries/libcauseway_world_abi.so" ]; then preloads=$libraries/libcauseway_world_abi.so:$preloads; fi
+# In the order of `causeway run --at`; MPICH of PyPI has the standard interface, too.
+interfaces="openmpi abi mpich"
 programs=$root/target/mpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 token=00112233445566778899aabbccddeeff
 # How long a job may take.
 seconds=${WORLD_SECONDS:-100}
 
-# With COLLECTIVES the library of collectives is above the world.
-preloaded() { echo "${COLLECTIVES:+${preloads//_world_/_mpi_}:}$preloads"; }
+# The libraries of a process. With COLLECTIVES the library of collectives is above the world's. CURE is
+# preloaded before them.
+preloaded() {
+    local name list=${CURE:-}
+    for name in $interfaces; do
+        [ -e "$libraries/libcauseway_world_$name.so" ] || continue
+        list+=${COLLECTIVES:+:$libraries/libcauseway_mpi_${name/openmpi/openmpi5}.so}:$libraries/libcauseway_world_$name.so
+    done
+    echo "${list#:}"
+}
 
 # site MPI NAME RANKS COMMAND...: one site's job, in the world whose rendezvous is $rendezvous; without one
 # the MPI alone. A rank finds the first two in SITE_MPI and SITE_NAME. More ranks than cores let each other

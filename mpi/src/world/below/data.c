@@ -13,22 +13,39 @@ int data_is_named(MPI_Datatype type) { return combiner_of(type) == MPI_COMBINER_
 
 static int is_plain(MPI_Datatype type);
 
-/* Whether a type is one or so many of a plain one. */
+/* A struct of more parts is looked at by no message. */
+enum { MOST_PARTS = 4 };
+
+/* Whether so many parts, of plain types, follow each other. */
+static int parts_follow(int count, const int *lengths, const MPI_Aint *places, const MPI_Datatype *types)
+{
+    MPI_Aint end = 0;
+    int is_right = 1;
+    for (int i = 0; i < count; i++) {
+        MPI_Count bytes = 0;
+        is_right = is_right && places[i] == end && is_plain(types[i]) &&
+                   real.Type_size_x(types[i], &bytes) == MPI_SUCCESS;
+        end += (MPI_Aint)(lengths[i] * bytes);
+    }
+    return is_right;
+}
+
+/* Whether a type is one or so many of a plain one, or a struct of such without gaps. */
 static int is_row(MPI_Datatype type)
 {
-    typedef int contents(MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *);
-    static contents *ask;
-    int count;
-    MPI_Aint nothing;
-    MPI_Datatype of;
-    if (!ask)
-        ask = (contents *)mpi_calls_find("Type_get_contents");
-    int counts = combiner_of(type) == MPI_COMBINER_CONTIGUOUS;
-    if (!ask || ask(type, counts, 0, 1, &count, &nothing, &of) != MPI_SUCCESS)
+    struct envelope made;
+    int combiner = combiner_envelope(type, &made), lengths[1 + MOST_PARTS];
+    MPI_Aint places[MOST_PARTS] = {0};
+    MPI_Datatype of[MOST_PARTS];
+    if (made.is_large || made.types > MOST_PARTS ||
+        real.Type_get_contents(type, made.counts, made.addresses, made.types, lengths, places, of) !=
+            MPI_SUCCESS)
         return 0;
-    int is_right = is_plain(of);
-    if (!data_is_named(of))
-        real.Type_free(&of);
+    int is_right =
+        combiner == MPI_COMBINER_STRUCT ? parts_follow(made.types, lengths + 1, places, of) : is_plain(of[0]);
+    for (int i = 0; i < made.types; i++)
+        if (!data_is_named(of[i]))
+            real.Type_free(&of[i]);
     return is_right;
 }
 
@@ -39,13 +56,14 @@ static int is_plain(MPI_Datatype type)
     MPI_Count bytes;
     MPI_Aint low, extent, true_low, true_extent;
     int combiner = combiner_of(type);
-    int is_one = combiner == MPI_COMBINER_NAMED,
-        is_of_one = combiner == MPI_COMBINER_CONTIGUOUS || combiner == MPI_COMBINER_DUP;
-    if ((!is_one && !is_of_one) || real.Type_size_x(type, &bytes) != MPI_SUCCESS ||
+    int is_of_others = combiner == MPI_COMBINER_CONTIGUOUS || combiner == MPI_COMBINER_DUP ||
+                       combiner == MPI_COMBINER_STRUCT;
+    if ((combiner != MPI_COMBINER_NAMED && !is_of_others) || real.Type_size_x(type, &bytes) != MPI_SUCCESS ||
         real.Type_get_extent(type, &low, &extent) != MPI_SUCCESS ||
         real.Type_get_true_extent(type, &true_low, &true_extent) != MPI_SUCCESS)
         return 0;
-    return bytes == extent && bytes == true_extent && low == 0 && true_low == 0 && (is_one || is_row(type));
+    return bytes == extent && bytes == true_extent && low == 0 && true_low == 0 &&
+           (!is_of_others || is_row(type));
 }
 
 static int ask(MPI_Datatype type, struct shape *shape)

@@ -1,212 +1,138 @@
-/* Calls with large counts, of MPI 4: those whose counts are as small as ever are the same as without. Larger
- * ones are native within a site, and refused over sites. */
 #define _GNU_SOURCE
-#include "world/calls/refuse.h"
+#include "world/calls/large.h"
 
-#if MPI_VERSION >= 4
+#include "world/below/rows.h"
 
+#include <dlfcn.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-#define LARGE(name, comm, fits, PARAMETERS, ARGUMENTS, SMALL)    \
-    EXPORT int MPI_##name##_c PARAMETERS                         \
-    {                                                            \
-        static int is_told;                                      \
-        static int(*own) PARAMETERS;                             \
-        if (fits)                                                \
-            return MPI_##name SMALL;                             \
-        if (refuse_is_over_sites(comm))                          \
-            return refuse(comm, "MPI_" #name "_c", &is_told);    \
-        if (!own)                                                \
-            own = (int(*) PARAMETERS)mpi_calls_find(#name "_c"); \
-        return own ? own ARGUMENTS : NO_MPI;                     \
-    }                                                            \
-    BOTH(name##_c);
-
-LARGE(Send, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),
-      (buf, count, datatype, dest, tag, comm), (buf, (int)count, datatype, dest, tag, comm))
-LARGE(Ssend, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),
-      (buf, count, datatype, dest, tag, comm), (buf, (int)count, datatype, dest, tag, comm))
-LARGE(Rsend, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),
-      (buf, count, datatype, dest, tag, comm), (buf, (int)count, datatype, dest, tag, comm))
-LARGE(Bsend, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),
-      (buf, count, datatype, dest, tag, comm), (buf, (int)count, datatype, dest, tag, comm))
-LARGE(Isend, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, dest, tag, comm, request), (buf, (int)count, datatype, dest, tag, comm, request))
-LARGE(Issend, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, dest, tag, comm, request), (buf, (int)count, datatype, dest, tag, comm, request))
-LARGE(Irsend, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, dest, tag, comm, request), (buf, (int)count, datatype, dest, tag, comm, request))
-LARGE(Ibsend, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, dest, tag, comm, request), (buf, (int)count, datatype, dest, tag, comm, request))
-LARGE(Recv, comm, count <= INT_MAX,
-      (void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-       MPI_Status *status),
-      (buf, count, datatype, source, tag, comm, status),
-      (buf, (int)count, datatype, source, tag, comm, status))
-LARGE(Irecv, comm, count <= INT_MAX,
-      (void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, source, tag, comm, request),
-      (buf, (int)count, datatype, source, tag, comm, request))
-LARGE(Sendrecv, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-       MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-       MPI_Status *status),
-      (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
-       status),
-      (sendbuf, (int)sendcount, sendtype, dest, sendtag, recvbuf, (int)recvcount, recvtype, source, recvtag,
-       comm, status))
-LARGE(Sendrecv_replace, comm, count <= INT_MAX,
-      (void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-       MPI_Comm comm, MPI_Status *status),
-      (buf, count, datatype, dest, sendtag, source, recvtag, comm, status),
-      (buf, (int)count, datatype, dest, sendtag, source, recvtag, comm, status))
-LARGE(Send_init, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, dest, tag, comm, request), (buf, (int)count, datatype, dest, tag, comm, request))
-LARGE(Ssend_init, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, dest, tag, comm, request), (buf, (int)count, datatype, dest, tag, comm, request))
-LARGE(Rsend_init, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, dest, tag, comm, request), (buf, (int)count, datatype, dest, tag, comm, request))
-LARGE(Bsend_init, comm, count <= INT_MAX,
-      (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, dest, tag, comm, request), (buf, (int)count, datatype, dest, tag, comm, request))
-LARGE(Recv_init, comm, count <= INT_MAX,
-      (void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-       MPI_Request *request),
-      (buf, count, datatype, source, tag, comm, request),
-      (buf, (int)count, datatype, source, tag, comm, request))
-LARGE(Bcast, comm, count <= INT_MAX,
-      (void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm),
-      (buffer, count, datatype, root, comm), (buffer, (int)count, datatype, root, comm))
-LARGE(Gather, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-       MPI_Datatype recvtype, int root, MPI_Comm comm),
-      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm),
-      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, root, comm))
-LARGE(Scatter, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-       MPI_Datatype recvtype, int root, MPI_Comm comm),
-      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm),
-      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, root, comm))
-LARGE(Allgather, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-       MPI_Datatype recvtype, MPI_Comm comm),
-      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, comm))
-LARGE(Alltoall, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-       MPI_Datatype recvtype, MPI_Comm comm),
-      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, comm))
-LARGE(Reduce, comm, count <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-       MPI_Comm comm),
-      (sendbuf, recvbuf, count, datatype, op, root, comm),
-      (sendbuf, recvbuf, (int)count, datatype, op, root, comm))
-LARGE(Allreduce, comm, count <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
-      (sendbuf, recvbuf, count, datatype, op, comm), (sendbuf, recvbuf, (int)count, datatype, op, comm))
-LARGE(Reduce_scatter_block, comm, recvcount <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-       MPI_Comm comm),
-      (sendbuf, recvbuf, recvcount, datatype, op, comm),
-      (sendbuf, recvbuf, (int)recvcount, datatype, op, comm))
-LARGE(Scan, comm, count <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
-      (sendbuf, recvbuf, count, datatype, op, comm), (sendbuf, recvbuf, (int)count, datatype, op, comm))
-LARGE(Exscan, comm, count <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
-      (sendbuf, recvbuf, count, datatype, op, comm), (sendbuf, recvbuf, (int)count, datatype, op, comm))
-LARGE(Ibcast, comm, count <= INT_MAX,
-      (void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request),
-      (buffer, count, datatype, root, comm, request), (buffer, (int)count, datatype, root, comm, request))
-LARGE(Igather, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request),
-      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request),
-      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, root, comm, request))
-LARGE(Iscatter, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request),
-      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request),
-      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, root, comm, request))
-LARGE(Iallgather, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-       MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
-      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request),
-      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, comm, request))
-LARGE(Ialltoall, comm, sendcount <= INT_MAX && recvcount <= INT_MAX,
-      (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-       MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
-      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request),
-      (sendbuf, (int)sendcount, sendtype, recvbuf, (int)recvcount, recvtype, comm, request))
-LARGE(Ireduce, comm, count <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-       MPI_Comm comm, MPI_Request *request),
-      (sendbuf, recvbuf, count, datatype, op, root, comm, request),
-      (sendbuf, recvbuf, (int)count, datatype, op, root, comm, request))
-LARGE(Iallreduce, comm, count <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-       MPI_Request *request),
-      (sendbuf, recvbuf, count, datatype, op, comm, request),
-      (sendbuf, recvbuf, (int)count, datatype, op, comm, request))
-LARGE(Ireduce_scatter_block, comm, recvcount <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-       MPI_Comm comm, MPI_Request *request),
-      (sendbuf, recvbuf, recvcount, datatype, op, comm, request),
-      (sendbuf, recvbuf, (int)recvcount, datatype, op, comm, request))
-LARGE(Iscan, comm, count <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-       MPI_Request *request),
-      (sendbuf, recvbuf, count, datatype, op, comm, request),
-      (sendbuf, recvbuf, (int)count, datatype, op, comm, request))
-LARGE(Iexscan, comm, count <= INT_MAX,
-      (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-       MPI_Request *request),
-      (sendbuf, recvbuf, count, datatype, op, comm, request),
-      (sendbuf, recvbuf, (int)count, datatype, op, comm, request))
-
-EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
-                       MPI_Status *status)
+int large_count(struct large *large, MPI_Count count, MPI_Datatype *type)
 {
     if (count <= INT_MAX)
-        return MPI_Mrecv(buf, (int)count, datatype, message, status);
-    if (ours.is_on)
-        return comm_error(comm_find(handle.comm_world), MPI_ERR_COUNT);
-    OTHER("Mrecv_c", (void *, MPI_Count, MPI_Datatype, MPI_Message *, MPI_Status *), buf, count, datatype,
-          message, status);
+        return count < 0 ? -1 : (int)count;
+    MPI_Datatype *row = &large->rows[large->row_count];
+    int status = row_make(count, *type, row);
+    if (status != MPI_SUCCESS) {
+        large->error = status;
+        return 0;
+    }
+    large->row_count++;
+    *type = *row;
+    return 1;
 }
-BOTH(Mrecv_c);
 
-EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
-                        MPI_Request *request)
+int large_sent(struct large *large, const void *buffer, MPI_Count count, MPI_Datatype *type)
 {
-    if (count <= INT_MAX)
-        return MPI_Imrecv(buf, (int)count, datatype, message, request);
-    if (ours.is_on)
-        return comm_error(comm_find(handle.comm_world), MPI_ERR_COUNT);
-    OTHER("Imrecv_c", (void *, MPI_Count, MPI_Datatype, MPI_Message *, MPI_Request *), buf, count, datatype,
-          message, request);
+    return buffer == MPI_IN_PLACE ? 0 : large_count(large, count, type);
 }
-BOTH(Imrecv_c);
 
-#endif
+int large_few(struct large *large, MPI_Count count)
+{
+    large->is_too_large |= count > INT_MAX;
+    return count < 0 ? -1 : (int)count;
+}
+
+static int *list_new(struct large *large, int many)
+{
+    int *list = malloc((size_t)(many > 0 ? many : 1) * sizeof *list);
+    if (!list)
+        large->error = MPI_ERR_NO_MEM;
+    large->lists[large->list_count++] = list;
+    return list;
+}
+
+const int *large_counts(struct large *large, const MPI_Count *wide, int many)
+{
+    int *list = list_new(large, many);
+    for (int i = 0; i < many && list; i++)
+        list[i] = large_few(large, wide[i]);
+    return list;
+}
+
+const int *large_places(struct large *large, const MPI_Aint *wide, int many)
+{
+    int *list = list_new(large, many);
+    for (int i = 0; i < many && list; i++) {
+        large->is_too_large |= wide[i] > INT_MAX || wide[i] < INT_MIN;
+        list[i] = (int)wide[i];
+    }
+    return list;
+}
+
+int large_is_root(MPI_Comm comm, int root)
+{
+    int rank = 0;
+    const struct comm *on = comm_find(comm);
+    if (on)
+        rank = on->rank;
+    else
+        PASS(Comm_rank, comm, &rank);
+    return rank == root || root == MPI_ROOT;
+}
+
+/* A call that says an int of a communicator, as a program would get it. */
+static int ask(const char *name, MPI_Comm comm)
+{
+    int (*call)(MPI_Comm, int *) = (int (*)(MPI_Comm, int *))large_find_small(name);
+    int answer = 0;
+    return call && call(comm, &answer) == MPI_SUCCESS ? answer : 0;
+}
+
+int large_own_members(MPI_Comm comm) { return ask("MPI_Comm_size", comm); }
+
+int large_members(MPI_Comm comm)
+{
+    return ask("MPI_Comm_test_inter", comm) ? ask("MPI_Comm_remote_size", comm) : large_own_members(comm);
+}
+
+int large_neighbors(MPI_Comm comm, int way)
+{
+    int kind = ask("MPI_Topo_test", comm), in = 0, out = 0, is_weighted;
+    if (kind == MPI_CART)
+        return 2 * ask("MPI_Cartdim_get", comm);
+    if (kind == MPI_GRAPH) {
+        int (*count)(MPI_Comm, int, int *) =
+            (int (*)(MPI_Comm, int, int *))large_find_small("MPI_Graph_neighbors_count");
+        return count && count(comm, ask("MPI_Comm_rank", comm), &in) == MPI_SUCCESS ? in : 0;
+    }
+    int (*count)(MPI_Comm, int *, int *, int *) =
+        (int (*)(MPI_Comm, int *, int *, int *))large_find_small("MPI_Dist_graph_neighbors_count");
+    if (kind != MPI_DIST_GRAPH || !count || count(comm, &in, &out, &is_weighted) != MPI_SUCCESS)
+        return 0;
+    return way == TO ? out : in;
+}
+
+void *large_at(const void *buffer, MPI_Aint bytes)
+{
+    return buffer == MPI_IN_PLACE || !buffer ? (void *)buffer : (char *)buffer + bytes;
+}
+
+MPI_Aint large_extent(MPI_Datatype type)
+{
+    MPI_Aint low, extent = 0;
+    real.Type_get_extent(type, &low, &extent);
+    return extent;
+}
+
+void *large_find_small(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+
+int large_refuse(struct large *large, MPI_Comm comm, const char *name, int *is_told)
+{
+    if (large->error != MPI_SUCCESS) {
+        real.Comm_call_errhandler(comm, large->error);
+        return large->error;
+    }
+    char text[128];
+    snprintf(text, sizeof text, "%s with counts or displacements above %d", name, INT_MAX);
+    return refuse(comm, text, is_told);
+}
+
+void large_end(struct large *large)
+{
+    for (int i = 0; i < large->row_count; i++)
+        real.Type_free(&large->rows[i]);
+    for (int i = 0; i < large->list_count; i++)
+        free(large->lists[i]);
+}

@@ -18,7 +18,7 @@ mod site;
 use super::error::RunError;
 use super::sites::{self, own_address};
 use super::{Args, MAX_NAME, ask_for_job, collectives};
-use crate::preload::{COLLECTIVES, SHIM, UCX, WORLD};
+use crate::preload::{SHIM, UCX, WORLD};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
 use causeway_control::{JobReply, Plan, Request};
@@ -124,18 +124,19 @@ fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) ->
 /// collectives where they are wanted, and below them the world libraries. What does not fit a process's MPI
 /// hands calls on.
 fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError> {
-    let built = |names: &[&str]| {
-        let paths = names.iter().map(|name| own.with_file_name(name));
-        paths.filter(|path| path.is_file()).collect::<Vec<_>>()
-    };
-    let always = [SHIM, UCX].map(|name| own.with_file_name(name));
-    let above = built(if with_collectives { COLLECTIVES } else { &[] });
-    let world = built(WORLD);
+    let beside = |name: &str| own.with_file_name(name);
+    let always = [SHIM, UCX].map(beside);
+    let mut world = Vec::new();
+    for (above, name) in WORLD {
+        let above = with_collectives.then(|| beside(above));
+        let both = above.into_iter().chain([beside(name)]);
+        world.extend(both.filter(|path| path.is_file()));
+    }
     let missing = always.iter().find(|path| !path.is_file()).cloned();
-    let none = world.is_empty().then(|| own.with_file_name(WORLD[0]));
+    let none = world.is_empty().then(|| beside(WORLD[0].1));
     match missing.or(none) {
         Some(missing) => Err(RunError::NoLibrary(missing)),
-        None => Ok(always.into_iter().chain(above).chain(world).collect()),
+        None => Ok(always.into_iter().chain(world).collect()),
     }
 }
 
