@@ -6,9 +6,6 @@ REFUSE(Comm_accept, comm, (const char *port_name, MPI_Info info, int root, MPI_C
        (port_name, info, root, comm, newcomm))
 REFUSE(Comm_connect, comm, (const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
        (port_name, info, root, comm, newcomm))
-REFUSE(Comm_idup, comm, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm, newcomm, request))
-REFUSE(Comm_idup_with_info, comm, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request),
-       (comm, info, newcomm, request))
 REFUSE_MEETING(Comm_spawn, comm,
                (const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
                 MPI_Comm *intercomm, int array_of_errcodes[]),

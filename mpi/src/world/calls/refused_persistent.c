@@ -2,166 +2,70 @@
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 
-REFUSE(Allgather_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
 #if MPI_VERSION >= 4
 REFUSE(Allgather_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-#endif
-REFUSE(Allgatherv_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-        const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Allgatherv_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
         const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
         MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
-#endif
-REFUSE(Allreduce_init, comm,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Allreduce_init_c, comm,
        (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
         MPI_Info info, MPI_Request *request),
        (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-#endif
-REFUSE(Alltoall_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Alltoall_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-#endif
-REFUSE(Alltoallv_init, comm,
-       (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-        void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Alltoallv_init_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
         void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request))
-#endif
-REFUSE(Alltoallw_init, comm,
-       (const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
-        void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
-        request))
-#if MPI_VERSION >= 4
 REFUSE(Alltoallw_init_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
         const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
         const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
         request))
-#endif
-REFUSE(Barrier_init, comm, (MPI_Comm comm, MPI_Info info, MPI_Request *request), (comm, info, request))
-REFUSE(Bcast_init, comm,
-       (void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
-        MPI_Request *request),
-       (buffer, count, datatype, root, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Bcast_init_c, comm,
        (void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
         MPI_Request *request),
        (buffer, count, datatype, root, comm, info, request))
-#endif
-REFUSE(Exscan_init, comm,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Exscan_init_c, comm,
        (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
         MPI_Info info, MPI_Request *request),
        (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-#endif
-REFUSE(Gather_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Gather_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
         MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-#endif
-REFUSE(Gatherv_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-        const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-        MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Gatherv_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
         const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
         MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request))
-#endif
-REFUSE(Neighbor_allgather_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Neighbor_allgather_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-#endif
-REFUSE(Neighbor_allgatherv_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-        const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Neighbor_allgatherv_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
         const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
         MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
-#endif
-REFUSE(Neighbor_alltoall_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Neighbor_alltoall_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-#endif
-REFUSE(Neighbor_alltoallv_init, comm,
-       (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-        void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Neighbor_alltoallv_init_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
         void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request))
-#endif
-REFUSE(Neighbor_alltoallw_init, comm,
-       (const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-        void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
-        request))
-#if MPI_VERSION >= 4
 REFUSE(Neighbor_alltoallw_init_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
         const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
@@ -177,61 +81,27 @@ REFUSE(Psend_init, comm,
        (const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (buf, partitions, count, datatype, dest, tag, comm, info, request))
-REFUSE(Reduce_init, comm,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, root, comm, info, request))
 #if MPI_VERSION >= 4
 REFUSE(Reduce_init_c, comm,
        (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, recvbuf, count, datatype, op, root, comm, info, request))
-#endif
-REFUSE(Reduce_scatter_block_init, comm,
-       (const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, recvcount, datatype, op, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Reduce_scatter_block_init_c, comm,
        (const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, recvbuf, recvcount, datatype, op, comm, info, request))
-#endif
-REFUSE(Reduce_scatter_init, comm,
-       (const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Reduce_scatter_init_c, comm,
        (const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request))
-#endif
-REFUSE(Scan_init, comm,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Scan_init_c, comm,
        (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
         MPI_Info info, MPI_Request *request),
        (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-#endif
-REFUSE(Scatter_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Scatter_init_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
         MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-#endif
-REFUSE(Scatterv_init, comm,
-       (const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf,
-        int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-#if MPI_VERSION >= 4
 REFUSE(Scatterv_init_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype,
         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,

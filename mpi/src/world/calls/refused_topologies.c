@@ -2,55 +2,25 @@
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 
-REFUSE(Ineighbor_allgather, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request))
 #if MPI_VERSION >= 4
 REFUSE(Ineighbor_allgather_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
         MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request))
-#endif
-REFUSE(Ineighbor_allgatherv, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-        const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request))
-#if MPI_VERSION >= 4
 REFUSE(Ineighbor_allgatherv_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
         const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
         MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request))
-#endif
-REFUSE(Ineighbor_alltoall, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request))
-#if MPI_VERSION >= 4
 REFUSE(Ineighbor_alltoall_c, comm,
        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
         MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request))
-#endif
-REFUSE(Ineighbor_alltoallv, comm,
-       (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-        void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-        MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request))
-#if MPI_VERSION >= 4
 REFUSE(Ineighbor_alltoallv_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
         void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype,
         MPI_Comm comm, MPI_Request *request),
        (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request))
-#endif
-REFUSE(Ineighbor_alltoallw, comm,
-       (const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-        void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-        MPI_Comm comm, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request))
-#if MPI_VERSION >= 4
 REFUSE(Ineighbor_alltoallw_c, comm,
        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
         const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],

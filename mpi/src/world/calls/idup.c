@@ -1,0 +1,91 @@
+/* Duplicates that are made beside the program: the native halves by the MPI, the record by a task. */
+#define _GNU_SOURCE
+#include "world/below/local.h"
+#include "world/below/task.h"
+#include "world/calls/making.h"
+#include "world/plain/plain.h"
+
+#include <stdlib.h>
+
+struct duplicate {
+    struct comm *on;
+    /* Where the program's handle comes, and what belongs to it. */
+    MPI_Comm *made, hidden;
+    MPI_Request made_comes, hidden_comes;
+};
+
+/* The name of the duplicate is what rank 0 says. */
+static int run(void *of)
+{
+    struct duplicate *duplicate = of;
+    struct comm *on = duplicate->on;
+    uint64_t number = comm_next_number();
+    int status = plain_bcast(on->hidden, &number, (int)sizeof number, handle.byte, 0);
+    int made = look_wait(&duplicate->made_comes, MPI_STATUS_IGNORE);
+    int hidden = look_wait(&duplicate->hidden_comes, MPI_STATUS_IGNORE);
+    TRY(status, made);
+    TRY(status, hidden);
+    TRY(status, real.Comm_set_errhandler(duplicate->hidden, handle.errors_return));
+    if (status != MPI_SUCCESS)
+        return status;
+    struct comm *record = comm_make(*duplicate->made, duplicate->hidden, number, on->size, on->numbers);
+    if (!record)
+        return MPI_ERR_NO_MEM;
+    record->topology = on->topology;
+    topology_hold(on->topology);
+    return MPI_SUCCESS;
+}
+
+/* Both native halves begin in the call, so that all ranks begin them in the same order. */
+static int begin(struct comm *on, int (*dup)(MPI_Comm, MPI_Comm *, MPI_Request *), int status,
+                 struct duplicate *duplicate, MPI_Request *request)
+{
+    struct work work = {run, free, duplicate};
+    TRY(status, dup(on->hidden->handle, &duplicate->hidden, &duplicate->hidden_comes));
+    TRY(status, task_start(on, &work, request));
+    if (status != MPI_SUCCESS)
+        free(duplicate);
+    return comm_error(on, status);
+}
+
+typedef int idup(MPI_Comm, MPI_Comm *, MPI_Request *);
+typedef int idup_with_info(MPI_Comm, MPI_Info, MPI_Comm *, MPI_Request *);
+
+static struct duplicate *duplicate_of(struct comm *on, MPI_Comm *made)
+{
+    struct duplicate *duplicate = malloc(sizeof *duplicate);
+    if (duplicate)
+        *duplicate = (struct duplicate){.on = on, .made = made};
+    return duplicate;
+}
+
+EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
+{
+    static idup *own;
+    struct comm *on = comm_find(comm);
+    if (!own)
+        own = (idup *)mpi_calls_find("Comm_idup");
+    if (!own || !on)
+        return own ? own(comm, made, request) : NO_MPI;
+    struct duplicate *duplicate = duplicate_of(on, made);
+    if (!duplicate)
+        return comm_error(on, MPI_ERR_NO_MEM);
+    return begin(on, own, own(comm, made, &duplicate->made_comes), duplicate, request);
+}
+BOTH(Comm_idup);
+
+EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
+{
+    static idup_with_info *own;
+    struct comm *on = comm_find(comm);
+    if (!own)
+        own = (idup_with_info *)mpi_calls_find("Comm_idup_with_info");
+    idup *plain = (idup *)mpi_calls_find("Comm_idup");
+    if (!own || !plain || !on)
+        return own ? own(comm, info, made, request) : NO_MPI;
+    struct duplicate *duplicate = duplicate_of(on, made);
+    if (!duplicate)
+        return comm_error(on, MPI_ERR_NO_MEM);
+    return begin(on, plain, own(comm, info, made, &duplicate->made_comes), duplicate, request);
+}
+BOTH(Comm_idup_with_info);
