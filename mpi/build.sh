@@ -24,13 +24,13 @@ build() { # name, header that shows the interface is there, flags
 }
 
 # Calls of its own go to itself, whatever else is preloaded.
-world() { # name, header that shows the interface is there, flags: libcauseway_world_NAME.so, from binding and world
+world() { # name, header that shows the interface is there, flags: libcauseway_world_NAME.so, from binding, coroutine and world
     local library=$out/libcauseway_world_$1.so
     [ -e "$2" ] || return 0
     # shellcheck disable=SC2086 # CFLAGS are several words.
     "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -Wl,-soname,"libcauseway_world_$1.so" -Wl,-Bsymbolic-functions \
         -I "$here/src" -I "$(dirname "$2")" \
-        "$here"/src/binding/{mpi_calls,combiner}.c "$here"/src/world/*/*.c -o "$library.part" -ldl
+        "$here"/src/binding/{mpi_calls,combiner}.c "$here"/src/coroutine/*.c "$here"/src/world/*/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }
 

@@ -58,7 +58,9 @@ for name in "$@"; do
     for source in ring alltoall own_world pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
     compile_all data "${c[@]}"
     for source in compare crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done
-    for source in messages receives communicators operations topologies large; do compile "${c[@]}" "$root/mpi/tests/world/$source.c"; done
+    for source in messages receives communicators operations topologies pending intercomms large; do
+        compile "${c[@]}" "$root/mpi/tests/world/$source.c"
+    done
     compile "${c[@]}" "$root/mpi/examples/topology.c"
     # Partitioned communication is of MPI 4.
     case $name in mpich | abi) for source in delivery delivery_windows; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done ;; esac

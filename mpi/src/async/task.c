@@ -5,6 +5,7 @@
 #include "async/plan_lifetime.h"
 #include "async/progress.h"
 #include "binding/fatal.h"
+#include "coroutine/coroutine.h"
 #include "topology/hierarchy_cache.h"
 #include "transfer/waiting.h"
 
@@ -12,17 +13,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <ucontext.h>
-#include <unistd.h>
-
-/* Size of a task's stack. The MPI's own calls and the program's reductions run on it. Only what is touched
- * takes memory. */
-#define STACK_BYTES (2 << 20)
-/* So many stacks are kept for the next tasks. */
-#define MAX_STACKS 16
 
 struct task {
+    /* First: its address is the task's. */
+    struct coroutine coroutine;
     struct task *next;
     struct plan *plan;
     /* The plan's hierarchy, with tags of this task's own. */
@@ -30,98 +24,39 @@ struct task {
     int completion;
     /* The request that the task waits for. */
     MPI_Request *awaits;
-    int status, has_begun, is_over;
-    char *stack;
-    /* Where the task goes on, and where the scheduler does. */
-    ucontext_t own, back;
+    int status, has_begun;
 };
 
 /* Held while tasks are resumed: by one thread at a time, and not again from inside the MPI's calls that tasks
  * make. */
 static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
-/* Guards the three below. */
+/* Guards the list. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
-static char *stacks[MAX_STACKS];
-static int stack_count;
-
-static _Thread_local struct task *current __attribute__((tls_model("initial-exec")));
-
-/* A task may go on in another thread than it stopped in. So nothing may keep the address of `current` across
- * a switch of stacks: these two are functions that the compiler does not look into. */
-__attribute__((noinline)) static struct task *current_task(void)
-{
-    __asm__ volatile("");
-    return current;
-}
-
-__attribute__((noinline)) static void set_current(struct task *task)
-{
-    __asm__ volatile("");
-    current = task;
-}
-
-static char *take_stack(void)
-{
-    pthread_mutex_lock(&lock);
-    char *stack = stack_count ? stacks[--stack_count] : NULL;
-    pthread_mutex_unlock(&lock);
-    if (stack)
-        return stack;
-    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED)
-        return NULL;
-    /* An overflow ends the program where it happens. */
-    mprotect(stack, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
-    return stack;
-}
-
-static void leave_stack(char *stack)
-{
-    pthread_mutex_lock(&lock);
-    int is_kept = stack_count < MAX_STACKS;
-    if (is_kept)
-        stacks[stack_count++] = stack;
-    pthread_mutex_unlock(&lock);
-    if (!is_kept)
-        munmap(stack, STACK_BYTES);
-}
 
 /* What runs on a task's stack. */
-static void body(void)
+static void body(struct coroutine *coroutine)
 {
-    struct task *task = current_task();
+    struct task *task = (struct task *)coroutine;
     task->status = task->plan->run(&task->on, task->plan);
-    task->is_over = 1;
-    swapcontext(&task->own, &task->back);
 }
 
-/* Switches to a task's stack, until the task waits or is over. */
-static void resume(struct task *task)
-{
-    set_current(task);
-    swapcontext(&task->back, &task->own);
-    set_current(NULL);
-}
-
-static int is_task(void) { return current_task() != NULL; }
+static int is_task(void) { return coroutine_current() != NULL; }
 
 /* Switches back to the scheduler, until the request is complete. */
 static int wait_as_task(MPI_Request *request)
 {
-    struct task *task = current_task();
+    struct task *task = (struct task *)coroutine_current();
     int status;
     if (progress_completes(request, &status))
         return status;
     task->awaits = request;
-    swapcontext(&task->own, &task->back);
+    coroutine_leave();
     return task->status;
 }
 
 static void finish(struct task *task)
 {
-    leave_stack(task->stack);
     pthread_mutex_lock(&lock);
     struct task **at = &tasks;
     while (*at != task)
@@ -151,16 +86,7 @@ static int has_its_tags(const struct task *task)
 
 /* Gives a task its stack. False where the task must wait: for another with its tags, or for memory, until
  * another has ended. */
-static int begin(struct task *task)
-{
-    if (!has_its_tags(task) || !(task->stack = take_stack()))
-        return 0;
-    getcontext(&task->own);
-    task->own.uc_stack.ss_sp = task->stack;
-    task->own.uc_stack.ss_size = STACK_BYTES;
-    makecontext(&task->own, body, 0);
-    return 1;
-}
+static int begin(struct task *task) { return has_its_tags(task) && coroutine_begin(&task->coroutine, body); }
 
 static int may_go_on(struct task *task)
 {
@@ -181,11 +107,11 @@ static int run(void)
     while (task) {
         int goes_on = may_go_on(task);
         if (goes_on)
-            resume(task);
+            coroutine_resume(&task->coroutine);
         pthread_mutex_lock(&lock);
         struct task *next = task->next;
         pthread_mutex_unlock(&lock);
-        if (task->is_over)
+        if (task->coroutine.is_over)
             finish(task);
         taken_up += goes_on;
         task = next;
@@ -283,6 +209,5 @@ void tasks_finish_all(void)
 void tasks_end(void)
 {
     progress_leave();
-    while (stack_count)
-        munmap(stacks[--stack_count], STACK_BYTES);
+    coroutines_end();
 }

@@ -24,11 +24,11 @@ outcomes() {
 # alone MPI RANKS: the tests on one site; what each rank said is kept for the next pairing.
 alone() {
     local directory=$out/alone-$1-$2
-    [ ! -e "$directory/done" ] || return 0
+    [ "$(cat "$directory/done" 2>/dev/null)" != "$modules" ] || return 0
     rm -rf "$directory" && mkdir -p "$directory"
     rendezvous='' site "$1" alone "$2" "$root/mpi/tests/world/mpi4py-rank.sh" "$directory" -i "$modules" -e p2p_buf_part >"$directory/stdout" 2>&1 || :
     [ "$(cat "$directory"/stderr.* | grep -c '^Ran ')" = "$2" ] || { echo "$1, $2 ranks, alone: some rank has not come to the end: $directory" >&2 && exit 1; }
-    touch "$directory/done"
+    echo "$modules" >"$directory/done"
 }
 
 # left_out PAIRING RANKS: the tests that this pairing goes without, in its directory.

@@ -38,7 +38,7 @@ int far_send(struct far *far, struct comm *comm, const void *buffer, int count, 
         send->has_own_memory = 1;
     }
     engine_send(ours.engine, send, (uint32_t)comm->rank);
-    uint32_t peer = (uint32_t)comm->numbers[to];
+    uint32_t peer = (uint32_t)comm->peer_numbers[to];
     streams_want(peer);
     streams_write(peer);
     if (send->state != OPERATION_DONE)
@@ -63,7 +63,7 @@ static void answer(const struct far *far)
     const struct operation *receive = &far->operation;
     if (receive->state != OPERATION_WAITS && receive->source >= 0 &&
         far->comm->native[receive->source] == FAR)
-        streams_write((uint32_t)far->comm->numbers[receive->source]);
+        streams_write((uint32_t)far->comm->peer_numbers[receive->source]);
 }
 
 int far_receive(struct far *far, struct comm *comm, void *buffer, int count, MPI_Datatype type, int from,
@@ -190,8 +190,7 @@ void far_cancel(struct far *far)
         engine_cancel_receive(ours.engine, &far->operation);
 }
 
-/* Gives the operation a request. One that is done already is complete from the start. */
-static int make_request(struct far *far, MPI_Request *request)
+int far_request(struct far *far, MPI_Request *request)
 {
     int status = real.Grequest_start(query, freed, cancelled, far, &far->request);
     if (status != MPI_SUCCESS)
@@ -211,7 +210,7 @@ int far_isend(struct comm *comm, const void *buffer, int count, MPI_Datatype typ
         free(far);
         return status;
     }
-    status = make_request(far, request);
+    status = far_request(far, request);
     if (far_is_done(far))
         far_complete(far);
     else
@@ -226,7 +225,7 @@ static int request_receive(struct far *far, int status, MPI_Request *request)
         free(far);
         return status;
     }
-    status = make_request(far, request);
+    status = far_request(far, request);
     if (far_is_done(far)) {
         far_complete(far);
         return status;

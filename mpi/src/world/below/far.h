@@ -51,6 +51,9 @@ int far_irecv(struct comm *comm, void *buffer, int count, MPI_Datatype type, int
 int far_imrecv(struct comm *comm, void *buffer, int count, MPI_Datatype type, struct message *message,
                MPI_Request *request);
 
+/* Gives the operation a request, and holds its communicator. One that is done already is completed next. */
+int far_request(struct far *far, MPI_Request *request);
+
 static inline int far_is_done(const struct far *far) { return far->operation.state == OPERATION_DONE; }
 
 /* After that: unpacks, and returns the operation's error. It is called once or more. */

@@ -2,10 +2,10 @@
 
 #include "world/below/look.h"
 
+static int is_done(void *of) { return far_is_done(of); }
+
 int far_wait(struct far *far)
 {
-    struct pace pace = {.is_far = !far->operation.may_be_here};
-    while (!far_is_done(far))
-        look_pause(&pace);
+    look_until(is_done, far, !far->operation.may_be_here);
     return far_finish(far);
 }

@@ -5,6 +5,12 @@ int local_meet(MPI_Comm comm)
     if (!ours.is_on || look_has_hook)
         return MPI_SUCCESS;
     MPI_Request request;
-    int status = real.Ibarrier(comm, &request);
-    return status == MPI_SUCCESS ? look_wait(&request, MPI_STATUS_IGNORE) : status;
+    int is_inter = 0, status = real.Comm_test_inter(comm, &is_inter);
+    /* Who leaves the first barrier of an intercommunicator knows that the other group has come; who leaves
+     * the second knows that its own has. */
+    for (int round = 0; round <= is_inter; round++) {
+        TRY(status, real.Ibarrier(comm, &request));
+        TRY(status, look_wait(&request, MPI_STATUS_IGNORE));
+    }
+    return status;
 }

@@ -48,7 +48,8 @@ EXPORT int causeway_world_work(int (*work)(void), const atomic_int *waits)
 
 int look_is_needed(void)
 {
-    return ours.receives > 0 || engine_sends_wait(ours.engine) || streams_unwritten() || work_is_needed();
+    return ours.receives > 0 || task_count > 0 || engine_sends_wait(ours.engine) || streams_unwritten() ||
+           work_is_needed();
 }
 
 static int look_at_sockets(int wait_ms)
@@ -76,6 +77,7 @@ static int look_once(int wait_ms)
         far_complete((struct far *)done);
         did++;
     }
+    did += tasks_run();
     if (work_is_needed())
         did += work_above();
     is_looking = 0;
@@ -138,11 +140,35 @@ void look_pause(struct pace *pace)
         sched_yield();
 }
 
+void look_until(int (*is_over)(void *of), void *of, int is_far)
+{
+    struct pace pace = {.is_far = is_far};
+    while (!is_over(of)) {
+        if (task_is_running())
+            task_await(is_over, of);
+        else
+            look_pause(&pace);
+    }
+}
+
+struct tested {
+    MPI_Request *request;
+    MPI_Status *status;
+    int flag, error;
+};
+
+/* Asked again, it says the same. */
+static int is_complete(void *of)
+{
+    struct tested *tested = of;
+    if (!tested->flag && tested->error == MPI_SUCCESS)
+        tested->error = real.Test(tested->request, &tested->flag, tested->status);
+    return tested->flag || tested->error != MPI_SUCCESS;
+}
+
 int look_wait(MPI_Request *request, MPI_Status *status)
 {
-    struct pace pace = {0};
-    int flag = 0, error;
-    while ((error = real.Test(request, &flag, status)) == MPI_SUCCESS && !flag)
-        look_pause(&pace);
-    return error;
+    struct tested tested = {request, status, 0, MPI_SUCCESS};
+    look_until(is_complete, &tested, 0);
+    return tested.error;
 }

@@ -3,6 +3,7 @@
 #ifndef CAUSEWAY_WORLD_LOOK_H
 #define CAUSEWAY_WORLD_LOOK_H
 
+#include "world/below/task.h"
 #include "world/handles/ours.h"
 
 #include <stdatomic.h>
@@ -24,7 +25,10 @@ int look_is_needed(void);
 /* Whether the MPI looks for us while it waits. It depends on the MPI alone: all ranks of a site agree. */
 extern int look_has_hook;
 /* Whether a native call may wait by itself now. */
-static inline int look_may_block(void) { return !ours.is_on || look_has_hook || !look_is_needed(); }
+static inline int look_may_block(void)
+{
+    return !ours.is_on || (!task_is_running() && (look_has_hook || !look_is_needed()));
+}
 
 /* A loop that waits. Zeroed at first; look_pause looks, lets the MPI go on, and gives way to others when
  * nothing has come for long. */
@@ -35,6 +39,9 @@ struct pace {
     int is_far;
 };
 void look_pause(struct pace *pace);
+
+/* Waits until `is_over` says so: in a loop of looks, or as a task. */
+void look_until(int (*is_over)(void *of), void *of, int is_far);
 
 /* Waits for a native request; others go on meanwhile. */
 int look_wait(MPI_Request *request, MPI_Status *status);

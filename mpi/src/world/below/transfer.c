@@ -37,10 +37,14 @@ static int begun(struct transfer *transfer, int status)
     return status;
 }
 
+/* Hidden communicators have none of their own. */
+static int tag_of(const struct comm *comm, int tag) { return comm->hidden ? tag : tag + task_tags(); }
+
 int transfer_send(struct transfer *transfer, struct comm *comm, const void *buffer, int count,
                   MPI_Datatype type, int to, int tag)
 {
     transfer->comm = comm;
+    tag = tag_of(comm, tag);
     if (to != MPI_PROC_NULL && comm->native[to] == FAR) {
         transfer->kind = FAR_AWAY;
         int status = far_send(&transfer->far, comm, buffer, count, type, to, tag, STANDARD);
@@ -55,6 +59,7 @@ int transfer_receive(struct transfer *transfer, struct comm *comm, void *buffer,
                      int from, int tag)
 {
     transfer->comm = comm;
+    tag = tag_of(comm, tag);
     if (!transfer_is_native(comm, from, tag)) {
         transfer->kind = FAR_AWAY;
         return begun(transfer,

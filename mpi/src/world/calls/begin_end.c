@@ -215,6 +215,7 @@ static void end_world(void)
     engine_say_bye(ours.engine);
     streams_stop(BYE_MS);
     look_end();
+    tasks_end();
     ours.receives = 0;
 }
 

@@ -9,7 +9,7 @@ static int check_data(int count, MPI_Datatype type)
 
 static int is_rank(const struct comm *comm, int rank)
 {
-    return rank == MPI_PROC_NULL || (rank >= 0 && rank < comm->size);
+    return rank == MPI_PROC_NULL || (rank >= 0 && rank < comm->peers);
 }
 
 int check_send(const struct comm *comm, int count, MPI_Datatype type, int to, int tag)
@@ -34,5 +34,7 @@ int check_receive(const struct comm *comm, int count, MPI_Datatype type, int fro
 
 int check_root(const struct comm *comm, int root)
 {
-    return comm_error(comm, root >= 0 && root < comm->size ? MPI_SUCCESS : MPI_ERR_ROOT);
+    int is_right =
+        (root >= 0 && root < comm->peers) || (comm->local && (root == MPI_ROOT || root == MPI_PROC_NULL));
+    return comm_error(comm, is_right ? MPI_SUCCESS : MPI_ERR_ROOT);
 }

@@ -1,171 +1,266 @@
-/* Blocking collective operations: of a site natively, over sites by plain/. */
+/* Collective operations that move data: of a site natively, over sites by plain/. */
 #define _GNU_SOURCE
-#include "world/below/local.h"
-#include "world/calls/check.h"
+#include "world/calls/collective.h"
 #include "world/plain/plain.h"
 
-EXPORT int MPI_Barrier(MPI_Comm comm)
+static int lay_out(const struct part *part, struct blocks *blocks)
 {
-    struct comm *on = comm_find(comm);
-    return on ? comm_error(on, plain_barrier(on->hidden)) : LOCAL(Barrier, Ibarrier, comm);
+    if (part->types)
+        return blocks_typed(blocks, part->buffer, part->counts, part->starts, part->types);
+    if (part->counts)
+        return blocks_listed(blocks, part->buffer, part->counts, part->starts, part->type);
+    return blocks_even(blocks, part->buffer, part->count, part->type);
 }
-BOTH(Barrier);
 
-EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+/* Says that the data is where the other part is. It is the same of every MPI's form. */
+static const struct part in_place = {.buffer = MPI_IN_PLACE};
+
+static struct part even(const void *buffer, int count, MPI_Datatype type)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Bcast, Ibcast, buffer, count, type, root, comm);
-    int status = check_root(on, root);
-    return status != MPI_SUCCESS ? status
-                                 : comm_error(on, plain_bcast(on->hidden, buffer, count, type, root));
+    if (buffer == MPI_IN_PLACE)
+        return in_place;
+    return (struct part){.buffer = buffer, .count = count, .type = type};
 }
-BOTH(Bcast);
 
-EXPORT int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *receive,
-                      int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
+static struct part listed(const struct comm *on, const void *buffer, const int *counts, const int *starts,
+                          MPI_Datatype type)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Gather, Igather, send, send_count, send_type, receive, receive_count, receive_type, root,
-                     comm);
+    if (buffer == MPI_IN_PLACE)
+        return in_place;
+    return (struct part){
+        .buffer = buffer, .counts = counts, .starts = starts, .type = type, .entries = on->peers};
+}
+
+static struct part typed(const struct comm *on, const void *buffer, const int *counts, const int *starts,
+                         const MPI_Datatype *types)
+{
+    if (buffer == MPI_IN_PLACE)
+        return in_place;
+    return (struct part){
+        .buffer = buffer, .counts = counts, .starts = starts, .types = types, .entries = on->peers};
+}
+
+static int run_barrier(const struct collective *all) { return plain_barrier(all->on->hidden); }
+
+static int prepare_Barrier(struct collective *all, MPI_Comm comm)
+{
+    (void)comm;
+    all->run = run_barrier;
+    return MPI_SUCCESS;
+}
+COLLECTIVE_FORMS(Barrier, Ibarrier, (MPI_Comm comm), (comm), return LOCAL(Barrier, Ibarrier, comm),
+                 return PASS(Ibarrier, comm, request));
+
+static int run_bcast(const struct collective *all)
+{
+    return plain_bcast(all->on->hidden, (void *)all->in.buffer, all->in.count, all->in.type, all->root);
+}
+
+static int prepare_Bcast(struct collective *all, void *buffer, int count, MPI_Datatype type, int root,
+                         MPI_Comm comm)
+{
+    (void)comm;
+    all->run = run_bcast;
+    all->root = root;
+    int status = check_root(all->on, root);
+    if (status == MPI_SUCCESS && root != MPI_PROC_NULL)
+        all->in = even(buffer, count, type);
+    return status;
+}
+COLLECTIVE(Bcast, Ibcast, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
+           (buffer, count, type, root, comm));
+
+static int run_gather(const struct collective *all)
+{
     struct blocks into = {0};
-    int status = check_root(on, root);
-    if (status != MPI_SUCCESS)
-        return status;
-    if (on->rank == root)
-        status = blocks_even(&into, receive, receive_count, receive_type);
-    TRY(status, plain_gather(on->hidden, send, send_count, send_type, &into, root));
-    return comm_error(on, status);
+    const struct part *out = &all->out;
+    int status = MPI_SUCCESS;
+    if (collective_is_root(all->on, all->root))
+        status = lay_out(&all->in, &into);
+    TRY(status, plain_gather(all->on->hidden, out->buffer, out->count, out->type, &into, all->root));
+    return status;
 }
-BOTH(Gather);
 
-EXPORT int MPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive,
-                       const int counts[], const int starts[], MPI_Datatype receive_type, int root,
-                       MPI_Comm comm)
+/* What comes in means something at the root only. */
+static int gathers(struct collective *all, int root, struct part out, struct part in)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Gatherv, Igatherv, send, send_count, send_type, receive, counts, starts, receive_type,
-                     root, comm);
-    struct blocks into = {0};
-    int status = check_root(on, root);
-    if (status != MPI_SUCCESS)
-        return status;
-    if (on->rank == root)
-        status = blocks_listed(&into, receive, counts, starts, receive_type);
-    TRY(status, plain_gather(on->hidden, send, send_count, send_type, &into, root));
-    return comm_error(on, status);
+    all->run = run_gather;
+    all->root = root;
+    if (collective_has_part(all->on, root))
+        all->out = out;
+    if (collective_is_root(all->on, root))
+        all->in = in;
+    return check_root(all->on, root);
 }
-BOTH(Gatherv);
 
-EXPORT int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *receive,
-                       int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
+static int prepare_Gather(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
+                          void *receive, int receive_count, MPI_Datatype receive_type, int root,
+                          MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Scatter, Iscatter, send, send_count, send_type, receive, receive_count, receive_type,
-                     root, comm);
+    (void)comm;
+    return gathers(all, root, even(send, send_count, send_type), even(receive, receive_count, receive_type));
+}
+COLLECTIVE(Gather, Igather,
+           (const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
+            MPI_Datatype receive_type, int root, MPI_Comm comm),
+           (send, send_count, send_type, receive, receive_count, receive_type, root, comm));
+
+static int prepare_Gatherv(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
+                           void *receive, const int counts[], const int starts[], MPI_Datatype receive_type,
+                           int root, MPI_Comm comm)
+{
+    (void)comm;
+    return gathers(all, root, even(send, send_count, send_type),
+                   listed(all->on, receive, counts, starts, receive_type));
+}
+COLLECTIVE(Gatherv, Igatherv,
+           (const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
+            const int starts[], MPI_Datatype receive_type, int root, MPI_Comm comm),
+           (send, send_count, send_type, receive, counts, starts, receive_type, root, comm));
+
+static int run_scatter(const struct collective *all)
+{
     struct blocks from = {0};
-    int status = check_root(on, root);
-    if (status != MPI_SUCCESS)
-        return status;
-    if (on->rank == root)
-        status = blocks_even(&from, send, send_count, send_type);
-    TRY(status, plain_scatter(on->hidden, &from, receive, receive_count, receive_type, root));
-    return comm_error(on, status);
+    const struct part *in = &all->in;
+    int status = MPI_SUCCESS;
+    if (collective_is_root(all->on, all->root))
+        status = lay_out(&all->out, &from);
+    TRY(status, plain_scatter(all->on->hidden, &from, (void *)in->buffer, in->count, in->type, all->root));
+    return status;
 }
-BOTH(Scatter);
 
-EXPORT int MPI_Scatterv(const void *send, const int counts[], const int starts[], MPI_Datatype send_type,
-                        void *receive, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
+static int scatters(struct collective *all, int root, struct part out, struct part in)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Scatterv, Iscatterv, send, counts, starts, send_type, receive, receive_count,
-                     receive_type, root, comm);
-    struct blocks from = {0};
-    int status = check_root(on, root);
-    if (status != MPI_SUCCESS)
-        return status;
-    if (on->rank == root)
-        status = blocks_listed(&from, send, counts, starts, send_type);
-    TRY(status, plain_scatter(on->hidden, &from, receive, receive_count, receive_type, root));
-    return comm_error(on, status);
+    all->run = run_scatter;
+    all->root = root;
+    if (collective_is_root(all->on, root))
+        all->out = out;
+    if (collective_has_part(all->on, root))
+        all->in = in;
+    return check_root(all->on, root);
 }
-BOTH(Scatterv);
 
-EXPORT int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *receive,
-                         int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+static int prepare_Scatter(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
+                           void *receive, int receive_count, MPI_Datatype receive_type, int root,
+                           MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Allgather, Iallgather, send, send_count, send_type, receive, receive_count, receive_type,
-                     comm);
+    (void)comm;
+    return scatters(all, root, even(send, send_count, send_type), even(receive, receive_count, receive_type));
+}
+COLLECTIVE(Scatter, Iscatter,
+           (const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
+            MPI_Datatype receive_type, int root, MPI_Comm comm),
+           (send, send_count, send_type, receive, receive_count, receive_type, root, comm));
+
+static int prepare_Scatterv(struct collective *all, const void *send, const int counts[], const int starts[],
+                            MPI_Datatype send_type, void *receive, int receive_count,
+                            MPI_Datatype receive_type, int root, MPI_Comm comm)
+{
+    (void)comm;
+    return scatters(all, root, listed(all->on, send, counts, starts, send_type),
+                    even(receive, receive_count, receive_type));
+}
+COLLECTIVE(Scatterv, Iscatterv,
+           (const void *send, const int counts[], const int starts[], MPI_Datatype send_type, void *receive,
+            int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm),
+           (send, counts, starts, send_type, receive, receive_count, receive_type, root, comm));
+
+static int run_allgather(const struct collective *all)
+{
     struct blocks into;
-    int status = blocks_even(&into, receive, receive_count, receive_type);
-    TRY(status, plain_allgather(on->hidden, send, send_count, send_type, &into));
-    return comm_error(on, status);
+    int status = lay_out(&all->in, &into);
+    TRY(status, plain_allgather(all->on->hidden, all->out.buffer, all->out.count, all->out.type, &into));
+    return status;
 }
-BOTH(Allgather);
 
-EXPORT int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive,
-                          const int counts[], const int starts[], MPI_Datatype receive_type, MPI_Comm comm)
+static int allgathers(struct collective *all, struct part out, struct part in)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Allgatherv, Iallgatherv, send, send_count, send_type, receive, counts, starts,
-                     receive_type, comm);
-    struct blocks into;
-    int status = blocks_listed(&into, receive, counts, starts, receive_type);
-    TRY(status, plain_allgather(on->hidden, send, send_count, send_type, &into));
-    return comm_error(on, status);
+    all->run = run_allgather;
+    all->out = out;
+    all->in = in;
+    return MPI_SUCCESS;
 }
-BOTH(Allgatherv);
 
-EXPORT int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive,
-                        int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+static int prepare_Allgather(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
+                             void *receive, int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Alltoall, Ialltoall, send, send_count, send_type, receive, receive_count, receive_type,
-                     comm);
+    (void)comm;
+    return allgathers(all, even(send, send_count, send_type), even(receive, receive_count, receive_type));
+}
+COLLECTIVE(Allgather, Iallgather,
+           (const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
+            MPI_Datatype receive_type, MPI_Comm comm),
+           (send, send_count, send_type, receive, receive_count, receive_type, comm));
+
+static int prepare_Allgatherv(struct collective *all, const void *send, int send_count,
+                              MPI_Datatype send_type, void *receive, const int counts[], const int starts[],
+                              MPI_Datatype receive_type, MPI_Comm comm)
+{
+    (void)comm;
+    return allgathers(all, even(send, send_count, send_type),
+                      listed(all->on, receive, counts, starts, receive_type));
+}
+COLLECTIVE(Allgatherv, Iallgatherv,
+           (const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
+            const int starts[], MPI_Datatype receive_type, MPI_Comm comm),
+           (send, send_count, send_type, receive, counts, starts, receive_type, comm));
+
+static int run_alltoall(const struct collective *all)
+{
     struct blocks from, into;
-    int status = blocks_even(&from, send, send_count, send_type);
-    TRY(status, blocks_even(&into, receive, receive_count, receive_type));
-    TRY(status, plain_alltoall(on->hidden, &from, &into));
-    return comm_error(on, status);
+    int status = lay_out(&all->out, &from);
+    TRY(status, lay_out(&all->in, &into));
+    TRY(status, plain_alltoall(all->on->hidden, &from, &into));
+    return status;
 }
-BOTH(Alltoall);
 
-EXPORT int MPI_Alltoallv(const void *send, const int send_counts[], const int send_starts[],
-                         MPI_Datatype send_type, void *receive, const int receive_counts[],
-                         const int receive_starts[], MPI_Datatype receive_type, MPI_Comm comm)
+static int exchanges(struct collective *all, struct part out, struct part in)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Alltoallv, Ialltoallv, send, send_counts, send_starts, send_type, receive,
-                     receive_counts, receive_starts, receive_type, comm);
-    struct blocks from, into;
-    int status = blocks_listed(&from, send, send_counts, send_starts, send_type);
-    TRY(status, blocks_listed(&into, receive, receive_counts, receive_starts, receive_type));
-    TRY(status, plain_alltoall(on->hidden, &from, &into));
-    return comm_error(on, status);
+    all->run = run_alltoall;
+    all->out = out;
+    all->in = in;
+    return MPI_SUCCESS;
 }
-BOTH(Alltoallv);
 
-EXPORT int MPI_Alltoallw(const void *send, const int send_counts[], const int send_starts[],
-                         const MPI_Datatype send_types[], void *receive, const int receive_counts[],
-                         const int receive_starts[], const MPI_Datatype receive_types[], MPI_Comm comm)
+static int prepare_Alltoall(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
+                            void *receive, int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Alltoallw, Ialltoallw, send, send_counts, send_starts, send_types, receive,
-                     receive_counts, receive_starts, receive_types, comm);
-    struct blocks from, into;
-    int status = blocks_typed(&from, send, send_counts, send_starts, send_types);
-    TRY(status, blocks_typed(&into, receive, receive_counts, receive_starts, receive_types));
-    TRY(status, plain_alltoall(on->hidden, &from, &into));
-    return comm_error(on, status);
+    (void)comm;
+    return exchanges(all, even(send, send_count, send_type), even(receive, receive_count, receive_type));
 }
-BOTH(Alltoallw);
+COLLECTIVE(Alltoall, Ialltoall,
+           (const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
+            MPI_Datatype receive_type, MPI_Comm comm),
+           (send, send_count, send_type, receive, receive_count, receive_type, comm));
+
+static int prepare_Alltoallv(struct collective *all, const void *send, const int send_counts[],
+                             const int send_starts[], MPI_Datatype send_type, void *receive,
+                             const int receive_counts[], const int receive_starts[],
+                             MPI_Datatype receive_type, MPI_Comm comm)
+{
+    (void)comm;
+    return exchanges(all, listed(all->on, send, send_counts, send_starts, send_type),
+                     listed(all->on, receive, receive_counts, receive_starts, receive_type));
+}
+COLLECTIVE(Alltoallv, Ialltoallv,
+           (const void *send, const int send_counts[], const int send_starts[], MPI_Datatype send_type,
+            void *receive, const int receive_counts[], const int receive_starts[], MPI_Datatype receive_type,
+            MPI_Comm comm),
+           (send, send_counts, send_starts, send_type, receive, receive_counts, receive_starts, receive_type,
+            comm));
+
+static int prepare_Alltoallw(struct collective *all, const void *send, const int send_counts[],
+                             const int send_starts[], const MPI_Datatype send_types[], void *receive,
+                             const int receive_counts[], const int receive_starts[],
+                             const MPI_Datatype receive_types[], MPI_Comm comm)
+{
+    (void)comm;
+    return exchanges(all, typed(all->on, send, send_counts, send_starts, send_types),
+                     typed(all->on, receive, receive_counts, receive_starts, receive_types));
+}
+COLLECTIVE(Alltoallw, Ialltoallw,
+           (const void *send, const int send_counts[], const int send_starts[],
+            const MPI_Datatype send_types[], void *receive, const int receive_counts[],
+            const int receive_starts[], const MPI_Datatype receive_types[], MPI_Comm comm),
+           (send, send_counts, send_starts, send_types, receive, receive_counts, receive_starts,
+            receive_types, comm));

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "world/below/local.h"
 #include "world/calls/check.h"
+#include "world/calls/inter.h"
 #include "world/calls/making.h"
 #include "world/handles/groups.h"
 #include "world/plain/plain.h"
@@ -28,16 +29,19 @@ EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank)
 }
 BOTH(Comm_rank);
 
-static int contains_all(const struct comm *a, const struct comm *b)
+/* Lists of as many numbers: MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL. */
+static int compare(int size, const int32_t *a, const int32_t *b)
 {
-    for (int i = 0; i < a->size; i++) {
+    int is_same = 1;
+    for (int i = 0; i < size; i++) {
         int k = 0;
-        while (k < b->size && b->numbers[k] != a->numbers[i])
+        while (k < size && b[k] != a[i])
             k++;
-        if (k == b->size)
-            return 0;
+        if (k == size)
+            return MPI_UNEQUAL;
+        is_same = is_same && a[i] == b[i];
     }
-    return 1;
+    return is_same ? MPI_CONGRUENT : MPI_SIMILAR;
 }
 
 EXPORT int MPI_Comm_compare(MPI_Comm left, MPI_Comm right, int *result)
@@ -46,17 +50,16 @@ EXPORT int MPI_Comm_compare(MPI_Comm left, MPI_Comm right, int *result)
     if ((!a && !b) || left == handle.comm_null || right == handle.comm_null)
         return PASS(Comm_compare, left, right, result);
     *result = MPI_UNEQUAL;
-    if (!a || !b || a->size != b->size)
+    if (!a || !b || a->size != b->size || a->peers != b->peers || !a->local != !b->local)
         return MPI_SUCCESS;
-    int is_same = 1;
-    for (int i = 0; i < a->size; i++)
-        is_same = is_same && a->numbers[i] == b->numbers[i];
+    int local = compare(a->size, a->numbers, b->numbers);
+    int remote = compare(a->peers, a->peer_numbers, b->peer_numbers);
     if (a == b)
         *result = MPI_IDENT;
-    else if (is_same)
-        *result = MPI_CONGRUENT;
-    else if (contains_all(a, b))
-        *result = MPI_SIMILAR;
+    else if (local == MPI_UNEQUAL || remote == MPI_UNEQUAL)
+        *result = MPI_UNEQUAL;
+    else
+        *result = local == remote ? local : MPI_SIMILAR;
     return MPI_SUCCESS;
 }
 BOTH(Comm_compare);
@@ -87,6 +90,8 @@ BOTH(Comm_disconnect);
 /* The numbers of the duplicates are what rank 0 said. */
 static int record_duplicate(struct comm *on, MPI_Comm *made)
 {
+    if (on->local)
+        return comm_error(on, inter_duplicate(on, *made));
     struct says *all = malloc((size_t)on->size * sizeof *all);
     int status = all ? making_exchange(on, 0, 0, all) : MPI_ERR_NO_MEM;
     TRY(status, making_record(*made, all[0].number, on->size, on->numbers));
@@ -132,9 +137,15 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
 }
 BOTH(Comm_split);
 
-/* What MPI_COMM_TYPE_SHARED and kinds of hardware name lies within a site. */
+/* What MPI_COMM_TYPE_SHARED and kinds of hardware name lies within a site, and so does a part of an
+ * intercommunicator that has processes of both groups. */
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
 {
+    const struct comm *on = comm_find(comm);
+    if (on && on->local && !on->here) {
+        *made = handle.comm_null;
+        return MPI_SUCCESS;
+    }
     int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
     return TRY(status, PASS(Comm_split_type, comm, type, key, info, made));
 }
@@ -158,6 +169,17 @@ static int create(struct comm *on, const struct says *all, int size, const int32
     return status;
 }
 
+/* Both groups split by who is in the group that its own side names, in its order. Frees the list. */
+static int create_inter(struct comm *on, int size, int32_t *numbers, MPI_Comm *made)
+{
+    int place = 0;
+    while (numbers && place < size && numbers[place] != (int32_t)ours.world.me)
+        place++;
+    int status = numbers ? inter_split(on, place < size ? 0 : -1, place, made) : MPI_ERR_NO_MEM;
+    free(numbers);
+    return status;
+}
+
 EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
 {
     struct comm *on = comm_find(comm);
@@ -167,6 +189,8 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
     }
     int size;
     int32_t *numbers = group_list(group, &size);
+    if (on->local)
+        return comm_error(on, create_inter(on, size, numbers, made));
     struct says *all = malloc((size_t)on->size * sizeof *all);
     int status = all && numbers ? making_exchange(on, 0, 0, all) : MPI_ERR_NO_MEM;
     TRY(status, create(on, all, size, numbers, made));

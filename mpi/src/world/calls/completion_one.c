@@ -4,6 +4,7 @@
 #include "world/below/look.h"
 #include "world/below/transfer.h"
 #include "world/calls/check.h"
+#include "world/calls/collective.h"
 #include "world/calls/kept.h"
 #include "world/handles/persistent.h"
 
@@ -77,6 +78,8 @@ static void free_persistent(struct persistent *persistent)
     comm_release(persistent->comm);
     if (persistent->has_type)
         real.Type_free(&persistent->type);
+    if (persistent->collective)
+        collective_free(persistent->collective);
     free(persistent);
 }
 

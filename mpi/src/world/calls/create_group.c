@@ -74,6 +74,8 @@ EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Co
     int32_t *numbers = group_list(group, &size);
     *made = handle.comm_null;
     int status = numbers ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (on->local)
+        status = MPI_ERR_COMM;
     if (status == MPI_SUCCESS && size > 0)
         status = tag < 0 ? MPI_ERR_TAG : create(on, size, numbers, tag, made);
     free(numbers);

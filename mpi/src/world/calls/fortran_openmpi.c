@@ -62,13 +62,10 @@ static int hand_on PARAMETERS
 
 static int members(MPI_Comm comm)
 {
-    static int (*remote)(MPI_Comm, int *);
     int size = 0, is_inter = 0;
-    if (!remote)
-        remote = (int (*)(MPI_Comm, int *))mpi_calls_find("Comm_remote_size");
-    real.Comm_test_inter(comm, &is_inter);
-    if (is_inter && remote)
-        remote(comm, &size);
+    PMPI_Comm_test_inter(comm, &is_inter);
+    if (is_inter)
+        PMPI_Comm_remote_size(comm, &size);
     else
         PMPI_Comm_size(comm, &size);
     return size;

@@ -3,6 +3,7 @@
 #include "binding/export.h"
 
 #include "world/below/local.h"
+#include "world/calls/inter.h"
 #include "world/plain/plain.h"
 
 #include <stdlib.h>
@@ -50,11 +51,10 @@ int making_record(MPI_Comm native, uint64_t number, int size, const int32_t *num
     return status;
 }
 
-/* Lists the ranks of one color, in the order of keys, then of ranks. */
-static int members(const struct comm *on, const struct says *all, int color, int *ranks)
+int making_members(const struct says *all, int size, int color, int *ranks)
 {
     int count = 0;
-    for (int rank = 0; rank < on->size; rank++) {
+    for (int rank = 0; rank < size; rank++) {
         if (all[rank].color != color)
             continue;
         int at = count++;
@@ -68,7 +68,7 @@ static int members(const struct comm *on, const struct says *all, int color, int
 static int split(struct comm *on, const struct says *all, int color, int *ranks, int32_t *numbers,
                  MPI_Comm *made)
 {
-    int count = color < 0 ? 0 : members(on, all, color, ranks), order = 0;
+    int count = color < 0 ? 0 : making_members(all, on->size, color, ranks), order = 0;
     for (int i = 0; i < count; i++) {
         numbers[i] = on->numbers[ranks[i]];
         if (ranks[i] == on->rank)
@@ -83,6 +83,8 @@ static int split(struct comm *on, const struct says *all, int color, int *ranks,
 
 int making_split(struct comm *on, int color, int key, MPI_Comm *made)
 {
+    if (on->local)
+        return inter_split(on, color, key, made);
     struct says *all = malloc((size_t)on->size * sizeof *all);
     int *ranks = malloc((size_t)on->size * sizeof *ranks);
     int32_t *numbers = malloc((size_t)on->size * sizeof *numbers);

@@ -13,6 +13,9 @@ struct says {
 /* Exchanges that over a communicator; `all` has an entry for each rank. Returns an MPI's code. */
 int making_exchange(struct comm *on, int color, int key, struct says *all);
 
+/* Lists the ranks of one color, in the order of keys, then of ranks; returns how many. */
+int making_members(const struct says *all, int size, int color, int *ranks);
+
 /* Makes the record of a native communicator that has been made here, if some of these processes are far.
  * `number` is what the first of them said. */
 int making_record(MPI_Comm native, uint64_t number, int size, const int32_t *numbers);

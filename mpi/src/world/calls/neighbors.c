@@ -1,8 +1,7 @@
 /* Collective operations among neighbours of a topology over sites: a message for each edge. */
 #define _GNU_SOURCE
-#include "world/below/local.h"
 #include "world/below/transfer.h"
-#include "world/calls/check.h"
+#include "world/calls/collective.h"
 
 #include <stdlib.h>
 
@@ -81,126 +80,137 @@ static int exchange(struct comm *on, const struct neighbors *all, const struct s
     return status != MPI_SUCCESS ? status : ended;
 }
 
-/* How an operation describes its blocks. NULL counts: `count` each; NULL starts: one behind the other, or
- * `is_one`: all the same. Starts are in elements, or in bytes in `places`. */
-struct layout {
-    const void *buffer;
-    const int *counts, *starts;
-    const MPI_Aint *places;
-    const MPI_Datatype *types;
-    MPI_Datatype type;
-    int count, is_one;
-};
-
-static int lay_out(const struct layout *layout, int count, struct slot *slots)
+/* Where the blocks of a part are. One that goes to all neighbours is the same for each. */
+static int lay_out(const struct part *part, int is_one, int count, struct slot *slots)
 {
     MPI_Aint low, extent = 0;
-    int status = layout->types ? MPI_SUCCESS : real.Type_get_extent(layout->type, &low, &extent);
+    int status = part->types ? MPI_SUCCESS : real.Type_get_extent(part->type, &low, &extent);
     for (int i = 0; i < count; i++) {
-        MPI_Aint place = layout->is_one ? 0 : (MPI_Aint)i * layout->count * extent;
-        if (layout->places)
-            place = layout->places[i];
-        else if (layout->starts)
-            place = layout->starts[i] * extent;
-        slots[i] =
-            (struct slot){(char *)layout->buffer + place, layout->counts ? layout->counts[i] : layout->count,
-                          layout->types ? layout->types[i] : layout->type};
+        MPI_Aint place = is_one ? 0 : (MPI_Aint)i * part->count * extent;
+        if (part->places)
+            place = part->places[i];
+        else if (part->starts)
+            place = part->starts[i] * extent;
+        slots[i] = (struct slot){(char *)part->buffer + place, part->counts ? part->counts[i] : part->count,
+                                 part->types ? part->types[i] : part->type};
     }
     return status;
 }
 
-static int operate(struct comm *on, const struct layout *out, const struct layout *in)
+static int operate(const struct collective *all, int is_one)
 {
-    struct neighbors all;
-    int status = neighbors_of(on, &all);
-    struct slot *slots = calloc((size_t)all.in + (size_t)all.out + 1, sizeof *slots);
+    struct neighbors neighbors;
+    int status = neighbors_of(all->on, &neighbors);
+    struct slot *slots = calloc((size_t)neighbors.in + (size_t)neighbors.out + 1, sizeof *slots);
     if (status == MPI_SUCCESS && !slots)
         status = MPI_ERR_NO_MEM;
-    TRY(status, lay_out(in, all.in, slots));
-    TRY(status, lay_out(out, all.out, slots + all.in));
-    TRY(status, exchange(on, &all, slots + all.in, slots));
+    TRY(status, lay_out(&all->in, 0, neighbors.in, slots));
+    TRY(status, lay_out(&all->out, is_one, neighbors.out, slots + neighbors.in));
+    TRY(status, exchange(all->on, &neighbors, slots + neighbors.in, slots));
     free(slots);
-    free(all.ranks);
-    return comm_error(on, status);
+    free(neighbors.ranks);
+    return status;
+}
+
+static int run_same(const struct collective *all) { return operate(all, 1); }
+static int run_each(const struct collective *all) { return operate(all, 0); }
+
+/* Fills in a call; without lists there are no entries. */
+static int prepare(struct collective *all, int (*run)(const struct collective *), struct part out,
+                   struct part in)
+{
+    struct neighbors neighbors;
+    int status = neighbors_of(all->on, &neighbors);
+    free(neighbors.ranks);
+    all->run = run;
+    all->out = out;
+    all->in = in;
+    if (out.counts)
+        all->out.entries = neighbors.out;
+    if (in.counts)
+        all->in.entries = neighbors.in;
+    return comm_error(all->on, status);
 }
 
 /* Natively, within a site: all meet first, so that nobody waits who could move others along. */
-#define WITHIN_A_SITE(text, PARAMETERS, ...)  \
-    do {                                      \
-        if (ours.is_on)                       \
-            local_meet(comm);                 \
-        OTHER(text, PARAMETERS, __VA_ARGS__); \
-    } while (0)
+#define NEIGHBORS(name, iname, PARAMETERS, ARGUMENTS)                                                 \
+    COLLECTIVE_FORMS(                                                                                 \
+        name, iname, PARAMETERS, ARGUMENTS,                                                           \
+        do {                                                                                          \
+            if (ours.is_on)                                                                           \
+                local_meet(comm);                                                                     \
+            OTHER(#name, PARAMETERS, COLLECTIVE_ONLY ARGUMENTS);                                      \
+        } while (0),                                                                                  \
+        OTHER(#iname, (COLLECTIVE_ONLY PARAMETERS, MPI_Request * request), COLLECTIVE_ONLY ARGUMENTS, \
+              request))
 
-EXPORT int MPI_Neighbor_allgather(const void *out, int out_count, MPI_Datatype out_type, void *in,
-                                  int in_count, MPI_Datatype in_type, MPI_Comm comm)
+static int prepare_Neighbor_allgather(struct collective *all, const void *out, int out_count,
+                                      MPI_Datatype out_type, void *in, int in_count, MPI_Datatype in_type,
+                                      MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        WITHIN_A_SITE("Neighbor_allgather",
-                      (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm), out, out_count,
-                      out_type, in, in_count, in_type, comm);
-    return operate(on, &(struct layout){.buffer = out, .count = out_count, .type = out_type, .is_one = 1},
-                   &(struct layout){.buffer = in, .count = in_count, .type = in_type});
+    (void)comm;
+    return prepare(all, run_same, (struct part){.buffer = out, .count = out_count, .type = out_type},
+                   (struct part){.buffer = in, .count = in_count, .type = in_type});
 }
-BOTH(Neighbor_allgather);
+NEIGHBORS(Neighbor_allgather, Ineighbor_allgather,
+          (const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
+           MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_count, out_type, in, in_count, in_type, comm));
 
-EXPORT int MPI_Neighbor_allgatherv(const void *out, int out_count, MPI_Datatype out_type, void *in,
-                                   const int in_counts[], const int in_starts[], MPI_Datatype in_type,
-                                   MPI_Comm comm)
+static int prepare_Neighbor_allgatherv(struct collective *all, const void *out, int out_count,
+                                       MPI_Datatype out_type, void *in, const int in_counts[],
+                                       const int in_starts[], MPI_Datatype in_type, MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        WITHIN_A_SITE(
-            "Neighbor_allgatherv",
-            (const void *, int, MPI_Datatype, void *, const int *, const int *, MPI_Datatype, MPI_Comm), out,
-            out_count, out_type, in, in_counts, in_starts, in_type, comm);
-    return operate(on, &(struct layout){.buffer = out, .count = out_count, .type = out_type, .is_one = 1},
-                   &(struct layout){.buffer = in, .counts = in_counts, .starts = in_starts, .type = in_type});
+    (void)comm;
+    return prepare(all, run_same, (struct part){.buffer = out, .count = out_count, .type = out_type},
+                   (struct part){.buffer = in, .counts = in_counts, .starts = in_starts, .type = in_type});
 }
-BOTH(Neighbor_allgatherv);
+NEIGHBORS(Neighbor_allgatherv, Ineighbor_allgatherv,
+          (const void *out, int out_count, MPI_Datatype out_type, void *in, const int in_counts[],
+           const int in_starts[], MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_count, out_type, in, in_counts, in_starts, in_type, comm));
 
-EXPORT int MPI_Neighbor_alltoall(const void *out, int out_count, MPI_Datatype out_type, void *in,
-                                 int in_count, MPI_Datatype in_type, MPI_Comm comm)
+static int prepare_Neighbor_alltoall(struct collective *all, const void *out, int out_count,
+                                     MPI_Datatype out_type, void *in, int in_count, MPI_Datatype in_type,
+                                     MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        WITHIN_A_SITE("Neighbor_alltoall",
-                      (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm), out, out_count,
-                      out_type, in, in_count, in_type, comm);
-    return operate(on, &(struct layout){.buffer = out, .count = out_count, .type = out_type},
-                   &(struct layout){.buffer = in, .count = in_count, .type = in_type});
+    (void)comm;
+    return prepare(all, run_each, (struct part){.buffer = out, .count = out_count, .type = out_type},
+                   (struct part){.buffer = in, .count = in_count, .type = in_type});
 }
-BOTH(Neighbor_alltoall);
+NEIGHBORS(Neighbor_alltoall, Ineighbor_alltoall,
+          (const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
+           MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_count, out_type, in, in_count, in_type, comm));
 
-EXPORT int MPI_Neighbor_alltoallv(const void *out, const int out_counts[], const int out_starts[],
-                                  MPI_Datatype out_type, void *in, const int in_counts[],
-                                  const int in_starts[], MPI_Datatype in_type, MPI_Comm comm)
+static int prepare_Neighbor_alltoallv(struct collective *all, const void *out, const int out_counts[],
+                                      const int out_starts[], MPI_Datatype out_type, void *in,
+                                      const int in_counts[], const int in_starts[], MPI_Datatype in_type,
+                                      MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        WITHIN_A_SITE("Neighbor_alltoallv",
-                      (const void *, const int *, const int *, MPI_Datatype, void *, const int *, const int *,
-                       MPI_Datatype, MPI_Comm),
-                      out, out_counts, out_starts, out_type, in, in_counts, in_starts, in_type, comm);
-    return operate(
-        on, &(struct layout){.buffer = out, .counts = out_counts, .starts = out_starts, .type = out_type},
-        &(struct layout){.buffer = in, .counts = in_counts, .starts = in_starts, .type = in_type});
+    (void)comm;
+    return prepare(all, run_each,
+                   (struct part){.buffer = out, .counts = out_counts, .starts = out_starts, .type = out_type},
+                   (struct part){.buffer = in, .counts = in_counts, .starts = in_starts, .type = in_type});
 }
-BOTH(Neighbor_alltoallv);
+NEIGHBORS(Neighbor_alltoallv, Ineighbor_alltoallv,
+          (const void *out, const int out_counts[], const int out_starts[], MPI_Datatype out_type, void *in,
+           const int in_counts[], const int in_starts[], MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_counts, out_starts, out_type, in, in_counts, in_starts, in_type, comm));
 
-EXPORT int MPI_Neighbor_alltoallw(const void *out, const int out_counts[], const MPI_Aint out_places[],
-                                  const MPI_Datatype out_types[], void *in, const int in_counts[],
-                                  const MPI_Aint in_places[], const MPI_Datatype in_types[], MPI_Comm comm)
+static int prepare_Neighbor_alltoallw(struct collective *all, const void *out, const int out_counts[],
+                                      const MPI_Aint out_places[], const MPI_Datatype out_types[], void *in,
+                                      const int in_counts[], const MPI_Aint in_places[],
+                                      const MPI_Datatype in_types[], MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        WITHIN_A_SITE("Neighbor_alltoallw",
-                      (const void *, const int *, const MPI_Aint *, const MPI_Datatype *, void *, const int *,
-                       const MPI_Aint *, const MPI_Datatype *, MPI_Comm),
-                      out, out_counts, out_places, out_types, in, in_counts, in_places, in_types, comm);
-    return operate(
-        on, &(struct layout){.buffer = out, .counts = out_counts, .places = out_places, .types = out_types},
-        &(struct layout){.buffer = in, .counts = in_counts, .places = in_places, .types = in_types});
+    (void)comm;
+    return prepare(
+        all, run_each,
+        (struct part){.buffer = out, .counts = out_counts, .places = out_places, .types = out_types},
+        (struct part){.buffer = in, .counts = in_counts, .places = in_places, .types = in_types});
 }
-BOTH(Neighbor_alltoallw);
+NEIGHBORS(Neighbor_alltoallw, Ineighbor_alltoallw,
+          (const void *out, const int out_counts[], const MPI_Aint out_places[],
+           const MPI_Datatype out_types[], void *in, const int in_counts[], const MPI_Aint in_places[],
+           const MPI_Datatype in_types[], MPI_Comm comm),
+          (out, out_counts, out_places, out_types, in, in_counts, in_places, in_types, comm));

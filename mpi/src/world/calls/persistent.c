@@ -1,6 +1,6 @@
 /* Persistent sends and receives: made, started, freed. */
 #define _GNU_SOURCE
-#include "world/handles/persistent.h"
+#include "world/calls/persistent.h"
 
 #include "world/below/data.h"
 #include "world/calls/check.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* The handle that the program gets is a native persistent receive from this process itself. */
-static int make(struct persistent made, MPI_Request *request)
+int persistent_make(struct persistent made, MPI_Request *request)
 {
     struct persistent *persistent = malloc(sizeof *persistent);
     if (!persistent)
@@ -60,8 +60,8 @@ static int start_receive(const struct persistent *p, MPI_Request *request)
             OTHER(#name, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *), buffer,      \
                   count, type, to, tag, comm, request);                                                     \
         int status = check_send(on, count, type, to, tag);                                                  \
-        struct persistent made = {on, starts, (void *)buffer, count, to, tag, type, 0, 0, 0};               \
-        return TRY(status, make(made, request));                                                            \
+        struct persistent made = {on, starts, (void *)buffer, count, to, tag, type, 0, 0, 0, 0};            \
+        return TRY(status, persistent_make(made, request));                                                 \
     }                                                                                                       \
     BOTH(name)
 
@@ -77,8 +77,8 @@ EXPORT int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int from, i
     if (!on)
         return PASS(Recv_init, buffer, count, type, from, tag, comm, request);
     int status = check_receive(on, count, type, from, tag);
-    struct persistent made = {on, start_receive, buffer, count, from, tag, type, 0, 0, 0};
-    return TRY(status, make(made, request));
+    struct persistent made = {on, start_receive, buffer, count, from, tag, type, 0, 0, 0, 0};
+    return TRY(status, persistent_make(made, request));
 }
 BOTH(Recv_init);
 

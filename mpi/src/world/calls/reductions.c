@@ -1,10 +1,11 @@
-/* Blocking reductions: of a site natively, over sites by plain/. */
+/* Reductions: of a site natively, over sites by plain/. */
 #define _GNU_SOURCE
-#include "world/below/local.h"
-#include "world/calls/check.h"
+#include "world/calls/collective.h"
 #include "world/plain/plain.h"
 
-static int check(const struct comm *on, int count, MPI_Datatype type, MPI_Op op)
+/* Fills in a call; `in` means something where the result comes to this rank. */
+static int prepare(struct collective *all, int (*run)(const struct collective *), const void *send,
+                   void *receive, int count, MPI_Datatype type, MPI_Op op)
 {
     int status = MPI_SUCCESS;
     if (count < 0)
@@ -13,80 +14,117 @@ static int check(const struct comm *on, int count, MPI_Datatype type, MPI_Op op)
         status = MPI_ERR_TYPE;
     else if (op == handle.op_null)
         status = MPI_ERR_OP;
-    return comm_error(on, status);
+    all->run = run;
+    all->op = op;
+    all->out = (struct part){.buffer = send, .count = count, .type = type};
+    all->in = (struct part){.buffer = receive, .count = count, .type = type};
+    return comm_error(all->on, status);
 }
 
-EXPORT int MPI_Reduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root,
-                      MPI_Comm comm)
+static int run_reduce(const struct collective *all)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Reduce, Ireduce, send, receive, count, type, op, root, comm);
-    int status = check(on, count, type, op);
-    TRY(status, check_root(on, root));
-    return status != MPI_SUCCESS
-               ? status
-               : comm_error(on, plain_reduce(on->hidden, send, receive, count, type, op, root));
+    return plain_reduce(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
+                        all->op, all->root);
 }
-BOTH(Reduce);
 
-EXPORT int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op,
-                         MPI_Comm comm)
+static int prepare_Reduce(struct collective *all, const void *send, void *receive, int count,
+                          MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Allreduce, Iallreduce, send, receive, count, type, op, comm);
-    int status = check(on, count, type, op);
-    return status != MPI_SUCCESS
-               ? status
-               : comm_error(on, plain_allreduce(on->hidden, send, receive, count, type, op));
+    (void)comm;
+    int status = check_root(all->on, root);
+    all->root = root;
+    all->run = run_reduce;
+    if (status == MPI_SUCCESS && root != MPI_PROC_NULL)
+        status = prepare(all, run_reduce, send, receive, count, type, op);
+    return status;
 }
-BOTH(Allreduce);
+COLLECTIVE(Reduce, Ireduce,
+           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root,
+            MPI_Comm comm),
+           (send, receive, count, type, op, root, comm));
 
-EXPORT int MPI_Reduce_scatter(const void *send, void *receive, const int counts[], MPI_Datatype type,
-                              MPI_Op op, MPI_Comm comm)
+static int run_allreduce(const struct collective *all)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Reduce_scatter, Ireduce_scatter, send, receive, counts, type, op, comm);
-    int status = check(on, 0, type, op);
-    return status != MPI_SUCCESS
-               ? status
-               : comm_error(on, plain_reduce_scatter(on->hidden, send, receive, counts, 0, type, op));
+    return plain_allreduce(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count,
+                           all->in.type, all->op);
 }
-BOTH(Reduce_scatter);
 
-EXPORT int MPI_Reduce_scatter_block(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op,
-                                    MPI_Comm comm)
+static int prepare_Allreduce(struct collective *all, const void *send, void *receive, int count,
+                             MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Reduce_scatter_block, Ireduce_scatter_block, send, receive, count, type, op, comm);
-    int status = check(on, count, type, op);
-    return status != MPI_SUCCESS
-               ? status
-               : comm_error(on, plain_reduce_scatter(on->hidden, send, receive, NULL, count, type, op));
+    (void)comm;
+    return prepare(all, run_allreduce, send, receive, count, type, op);
 }
-BOTH(Reduce_scatter_block);
+COLLECTIVE(Allreduce, Iallreduce,
+           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (send, receive, count, type, op, comm));
 
-EXPORT int MPI_Scan(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int run_reduce_scatter(const struct collective *all)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Scan, Iscan, send, receive, count, type, op, comm);
-    int status = check(on, count, type, op);
-    return status != MPI_SUCCESS ? status
-                                 : comm_error(on, plain_scan(on->hidden, send, receive, count, type, op));
+    const struct part *in = &all->in;
+    return plain_reduce_scatter(all->on->hidden, all->out.buffer, (void *)in->buffer, in->counts, in->count,
+                                in->type, all->op);
 }
-BOTH(Scan);
 
-EXPORT int MPI_Exscan(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int prepare_Reduce_scatter(struct collective *all, const void *send, void *receive, const int counts[],
+                                  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    struct comm *on = comm_find(comm);
-    if (!on)
-        return LOCAL(Exscan, Iexscan, send, receive, count, type, op, comm);
-    int status = check(on, count, type, op);
-    return status != MPI_SUCCESS ? status
-                                 : comm_error(on, plain_exscan(on->hidden, send, receive, count, type, op));
+    (void)comm;
+    int status = prepare(all, run_reduce_scatter, send, receive, 0, type, op);
+    all->in.counts = counts;
+    all->in.entries = all->on->size;
+    return status;
 }
-BOTH(Exscan);
+COLLECTIVE(Reduce_scatter, Ireduce_scatter,
+           (const void *send, void *receive, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (send, receive, counts, type, op, comm));
+
+static int prepare_Reduce_scatter_block(struct collective *all, const void *send, void *receive, int count,
+                                        MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    (void)comm;
+    return prepare(all, run_reduce_scatter, send, receive, count, type, op);
+}
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
+           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (send, receive, count, type, op, comm));
+
+/* Intercommunicators have no scans. */
+static int prepare_in_order(struct collective *all, int (*run)(const struct collective *), const void *send,
+                            void *receive, int count, MPI_Datatype type, MPI_Op op)
+{
+    int status = comm_error(all->on, all->on->local ? MPI_ERR_COMM : MPI_SUCCESS);
+    return TRY(status, prepare(all, run, send, receive, count, type, op));
+}
+
+static int run_scan(const struct collective *all)
+{
+    return plain_scan(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
+                      all->op);
+}
+
+static int prepare_Scan(struct collective *all, const void *send, void *receive, int count, MPI_Datatype type,
+                        MPI_Op op, MPI_Comm comm)
+{
+    (void)comm;
+    return prepare_in_order(all, run_scan, send, receive, count, type, op);
+}
+COLLECTIVE(Scan, Iscan,
+           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (send, receive, count, type, op, comm));
+
+static int run_exscan(const struct collective *all)
+{
+    return plain_exscan(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
+                        all->op);
+}
+
+static int prepare_Exscan(struct collective *all, const void *send, void *receive, int count,
+                          MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    (void)comm;
+    return prepare_in_order(all, run_exscan, send, receive, count, type, op);
+}
+COLLECTIVE(Exscan, Iexscan,
+           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (send, receive, count, type, op, comm));

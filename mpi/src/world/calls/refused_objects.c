@@ -1,4 +1,5 @@
-/* Communicators of other kinds, windows and files, which do not work over sites yet: native within a site. */
+/* Communicators with processes of other jobs, windows and files, which do not work over sites yet: native
+ * within a site. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 
@@ -6,9 +7,6 @@ REFUSE(Comm_accept, comm, (const char *port_name, MPI_Info info, int root, MPI_C
        (port_name, info, root, comm, newcomm))
 REFUSE(Comm_connect, comm, (const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
        (port_name, info, root, comm, newcomm))
-REFUSE(Comm_idup, comm, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm, newcomm, request))
-REFUSE(Comm_idup_with_info, comm, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request),
-       (comm, info, newcomm, request))
 REFUSE_MEETING(Comm_spawn, comm,
                (const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
                 MPI_Comm *intercomm, int array_of_errcodes[]),
@@ -21,10 +19,6 @@ REFUSE_MEETING(Comm_spawn_multiple, comm,
                 intercomm, array_of_errcodes))
 REFUSE_MEETING(File_open, comm, (MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh),
                (comm, filename, amode, info, fh))
-REFUSE_MEETING(Intercomm_create, local_comm,
-               (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
-                MPI_Comm *newintercomm),
-               (local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm))
 REFUSE_MEETING(Win_allocate, comm,
                (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
                (size, disp_unit, info, comm, baseptr, win))

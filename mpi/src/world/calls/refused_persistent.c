@@ -1,75 +1,7 @@
-/* Persistent requests, and partitioned ones, which do not work over sites yet: native within a site. */
+/* Partitioned messages, which do not work over sites yet: native within a site. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 
-REFUSE(Allgather_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-REFUSE(Allgatherv_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-        const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
-REFUSE(Allreduce_init, comm,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-REFUSE(Alltoall_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-REFUSE(Alltoallv_init, comm,
-       (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-        void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request))
-REFUSE(Alltoallw_init, comm,
-       (const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
-        void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
-        request))
-REFUSE(Barrier_init, comm, (MPI_Comm comm, MPI_Info info, MPI_Request *request), (comm, info, request))
-REFUSE(Bcast_init, comm,
-       (void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
-        MPI_Request *request),
-       (buffer, count, datatype, root, comm, info, request))
-REFUSE(Exscan_init, comm,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-REFUSE(Gather_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-REFUSE(Gatherv_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-        const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-        MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request))
-REFUSE(Neighbor_allgather_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-REFUSE(Neighbor_allgatherv_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-        const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
-REFUSE(Neighbor_alltoall_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
-REFUSE(Neighbor_alltoallv_init, comm,
-       (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-        void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request))
-REFUSE(Neighbor_alltoallw_init, comm,
-       (const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-        void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
-        request))
 REFUSE(Precv_init, comm,
        (void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
         MPI_Info info, MPI_Request *request),
@@ -78,27 +10,3 @@ REFUSE(Psend_init, comm,
        (const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (buf, partitions, count, datatype, dest, tag, comm, info, request))
-REFUSE(Reduce_init, comm,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, root, comm, info, request))
-REFUSE(Reduce_scatter_block_init, comm,
-       (const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, recvcount, datatype, op, comm, info, request))
-REFUSE(Reduce_scatter_init, comm,
-       (const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request))
-REFUSE(Scan_init, comm,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-        MPI_Info info, MPI_Request *request),
-       (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-REFUSE(Scatter_init, comm,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-REFUSE(Scatterv_init, comm,
-       (const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf,
-        int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))

@@ -28,32 +28,50 @@ static void forget(struct comm *comm)
     free(comm);
 }
 
-static struct comm *make(MPI_Comm native, uint64_t context, int size, const int32_t *numbers)
+/* By rank, this process's place in it too. */
+struct list {
+    int size;
+    const int32_t *numbers;
+};
+
+/* Says where the peers are: which of them are here, and in `handle`. */
+static void place_peers(struct comm *comm)
 {
+    for (int i = 0; i < comm->peers; i++) {
+        int is_here = world_is_here(&ours.world, (uint32_t)comm->peer_numbers[i]);
+        comm->native[i] = is_here ? comm->here : FAR;
+        if (is_here)
+            comm->rank_of[comm->here++] = i;
+    }
+}
+
+/* The peers are those of the group itself where `remote` is NULL. */
+static struct comm *make(MPI_Comm native, uint64_t context, struct list group, const struct list *remote)
+{
+    struct list peers = remote ? *remote : group;
     struct comm *comm = calloc(1, sizeof *comm);
     if (!comm)
         return NULL;
-    comm->numbers = malloc(3 * (size_t)size * sizeof *comm->numbers);
+    comm->numbers = malloc(((size_t)group.size + 3 * (size_t)peers.size) * sizeof *comm->numbers);
     if (!comm->numbers) {
         free(comm);
         return NULL;
     }
-    comm->native = comm->numbers + size;
-    comm->rank_of = comm->native + size;
-    memcpy(comm->numbers, numbers, (size_t)size * sizeof *numbers);
+    memcpy(comm->numbers, group.numbers, (size_t)group.size * sizeof *comm->numbers);
+    comm->peer_numbers = comm->numbers + group.size;
+    memcpy(comm->peer_numbers, peers.numbers, (size_t)peers.size * sizeof *comm->numbers);
+    comm->native = comm->peer_numbers + peers.size;
+    comm->rank_of = comm->native + peers.size;
     comm->handle = native;
-    comm->size = size;
+    comm->size = group.size;
+    comm->peers = peers.size;
     comm->holders = 1;
-    for (int i = 0; i < size; i++) {
-        int is_here = world_is_here(&ours.world, (uint32_t)numbers[i]);
-        comm->native[i] = is_here ? comm->here : FAR;
-        if (is_here)
-            comm->rank_of[comm->here++] = i;
-        if (numbers[i] == (int32_t)ours.world.me)
+    for (int i = 0; i < group.size; i++)
+        if (group.numbers[i] == (int32_t)ours.world.me)
             comm->rank = i;
-    }
-    comm->channel =
-        (struct channel){.context = context, .numbers = comm->numbers, .size = (uint32_t)size, .owner = comm};
+    place_peers(comm);
+    comm->channel = (struct channel){
+        .context = context, .numbers = comm->peer_numbers, .size = (uint32_t)peers.size, .owner = comm};
     if (engine_channel_open(ours.engine, &comm->channel)) {
         forget(comm);
         return NULL;
@@ -61,21 +79,37 @@ static struct comm *make(MPI_Comm native, uint64_t context, int size, const int3
     return comm;
 }
 
-/* World number of the first rank (24 bits), its count (39), hidden (1): unique without asking anybody. */
-static uint64_t context_of(int32_t first, uint64_t number, int is_hidden)
+/* World number of the process that names it (24 bits), its count (39), hidden (1): unique without asking
+ * anybody. */
+static uint64_t context_of(int32_t namer, uint64_t number, int is_hidden)
 {
-    return (uint64_t)(uint32_t)first << 40 | number << 1 | (unsigned)is_hidden;
+    return (uint64_t)(uint32_t)namer << 40 | number << 1 | (unsigned)is_hidden;
 }
 
 struct comm *comm_make(MPI_Comm handle, MPI_Comm hidden, uint64_t first_number, int size,
                        const int32_t *numbers)
 {
-    struct comm *comm = make(handle, context_of(numbers[0], first_number, 0), size, numbers);
+    struct list group = {size, numbers};
+    struct comm *comm = make(handle, context_of(numbers[0], first_number, 0), group, NULL);
     if (!comm)
         return NULL;
-    comm->hidden = make(hidden, context_of(numbers[0], first_number, 1), size, numbers);
+    comm->hidden = make(hidden, context_of(numbers[0], first_number, 1), group, NULL);
     if (!comm->hidden || numbers_add(&table, KEY(handle), comm))
         return NULL;
+    return comm;
+}
+
+struct comm *comm_make_inter(const struct inter *of)
+{
+    struct list group = {of->local.size, of->local.numbers}, remote = {of->remote.size, of->remote.numbers};
+    struct comm *comm = make(of->handle, context_of(of->namer, of->number, 0), group, &remote);
+    if (!comm)
+        return NULL;
+    comm->hidden = make(of->hidden, context_of(of->namer, of->number, 1), group, &remote);
+    comm->local = make(of->inside, context_of(of->local.namer, of->local.number, 1), group, NULL);
+    if (!comm->hidden || !comm->local || numbers_add(&table, KEY(of->handle), comm))
+        return NULL;
+    comm->hidden->local = comm->local;
     return comm;
 }
 
@@ -86,6 +120,8 @@ void comm_release(struct comm *comm)
     if (--comm->holders > 0)
         return;
     engine_channel_close(ours.engine, &comm->channel);
+    if (comm->hidden && comm->local)
+        comm_release(comm->local);
     if (comm->hidden)
         comm_release(comm->hidden);
     real.Comm_free(&comm->handle);

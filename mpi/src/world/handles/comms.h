@@ -12,14 +12,19 @@ enum { FAR = -1 };
 struct comm {
     MPI_Comm handle;
     struct channel channel;
+    /* The group; of an intercommunicator the local one. By rank: the number in the world. */
     int size, rank;
-    /* By rank: the number in the world, and the rank in `handle` or FAR. */
-    int32_t *numbers, *native;
-    /* By native rank, `here` of them. */
-    int32_t *rank_of;
-    int here;
+    int32_t *numbers;
+    /* The peers, whom messages go to and come from: the same, or the remote group. By their rank: the number
+     * in the world, and the rank in `handle` or FAR. By native rank, `here` of them: their rank. */
+    int peers, here;
+    int32_t *peer_numbers, *native, *rank_of;
+    /* An intercommunicator's: its local group, for messages of operations. NULL in all others. */
+    struct comm *local;
     /* The same processes, for messages of collective operations; NULL in that itself. */
     struct comm *hidden;
+    /* How many operations that do not wait have begun on it. */
+    unsigned operations;
     /* NULL where it has none. */
     struct topology *topology;
     /* The program, and each receive that is pending: they need the native communicator. */
@@ -43,6 +48,26 @@ uint64_t comm_next_number(void);
  * `hidden` a native communicator of the same processes. NULL where there is no memory. */
 struct comm *comm_make(MPI_Comm handle, MPI_Comm hidden, uint64_t first_number, int size,
                        const int32_t *numbers);
+
+/* A group of an intercommunicator: its processes, and the one of them that names what the group has, with a
+ * number of its own. */
+struct side {
+    int size;
+    int32_t *numbers;
+    int32_t namer;
+    uint64_t number;
+};
+
+/* What an intercommunicator is made of. `handle` and `hidden` are native intercommunicators of the processes
+ * here where both groups have some, and else communicators of the local group's; `inside` is one of these,
+ * too. Both sides know the process that names it, and its number. */
+struct inter {
+    MPI_Comm handle, hidden, inside;
+    struct side local, remote;
+    int32_t namer;
+    uint64_t number;
+};
+struct comm *comm_make_inter(const struct inter *of);
 
 void comm_hold(struct comm *comm);
 /* Lets go. The last one frees it, and then its native communicators. */

@@ -1,4 +1,4 @@
-/* Persistent sends and receives on communicators that span sites. The program holds a native request that is
+/* Persistent operations on communicators that span sites. The program holds a native request that is
  * never started; while ours is active, completion calls are given the request of that message in its place.
  */
 #ifndef CAUSEWAY_WORLD_PERSISTENT_H
@@ -17,6 +17,8 @@ struct persistent {
     MPI_Request handle, active;
     /* The type is a duplicate of ours: the program may free its own once the request is made. */
     int has_type;
+    /* The call of a collective operation; NULL of others. */
+    void *collective;
 };
 
 #endif

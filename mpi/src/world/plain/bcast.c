@@ -1,10 +1,23 @@
-/* Barrier and broadcast, along a binomial tree of ranks. */
+/* Barrier and broadcast: along a binomial tree of ranks, and from each to each of an intercommunicator. */
 #include "world/plain/plain.h"
 
 enum { TAG = 1 };
 
+/* The root is in one group; the other group hears it. */
+static int bcast_over(struct comm *on, void *buffer, int count, MPI_Datatype type, int root)
+{
+    int status = MPI_SUCCESS;
+    if (root >= 0)
+        return transfer_receive_now(on, buffer, count, type, root, TAG, MPI_STATUS_IGNORE);
+    for (int rank = 0; root == MPI_ROOT && rank < on->peers; rank++)
+        TRY(status, transfer_send_now(on, buffer, count, type, rank, TAG));
+    return status;
+}
+
 int plain_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int root)
 {
+    if (on->local)
+        return bcast_over(on, buffer, count, type, root);
     int status = MPI_SUCCESS, place = (on->rank - root + on->size) % on->size, bit = 1;
     for (; bit < on->size; bit *= 2)
         if (place & bit) {
@@ -18,9 +31,24 @@ int plain_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int
     return status;
 }
 
+/* The first of each group meets its own group, then the other's first, and tells its group. */
+static int barrier_over(struct comm *on)
+{
+    int status = plain_barrier(on->local);
+    char nothing = 0;
+    if (on->rank == 0) {
+        TRY(status, transfer_send_now(on, &nothing, 0, handle.byte, 0, TAG));
+        TRY(status, transfer_receive_now(on, &nothing, 0, handle.byte, 0, TAG, MPI_STATUS_IGNORE));
+    }
+    TRY(status, plain_bcast(on->local, &nothing, 0, handle.byte, 0));
+    return status;
+}
+
 /* Everybody is heard along the tree, then everybody is told. */
 int plain_barrier(struct comm *on)
 {
+    if (on->local)
+        return barrier_over(on);
     int status = MPI_SUCCESS;
     char nothing = 0;
     for (int bit = 1; bit < on->size; bit *= 2) {

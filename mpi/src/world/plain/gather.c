@@ -25,6 +25,15 @@ static int many_end(struct many *many, int status)
     return status != MPI_SUCCESS ? status : ended;
 }
 
+/* Who has the whole is in the other group of an intercommunicator, or MPI_ROOT itself. */
+static int is_root(const struct comm *on, int root)
+{
+    return on->local ? root == MPI_ROOT : root == on->rank;
+}
+
+/* This rank among its peers; -1 where they are another group. */
+static int own_place(const struct comm *on) { return on->local ? -1 : on->rank; }
+
 static int begin_receive(struct many *many, struct comm *on, const struct blocks *into, int rank)
 {
     return transfer_receive(&many->all[many->count++], on, block_at(into, rank), block_count(into, rank),
@@ -40,16 +49,18 @@ static int begin_send(struct many *many, struct comm *on, const void *buffer, in
 int plain_gather(struct comm *on, const void *send, int count, MPI_Datatype type, const struct blocks *into,
                  int root)
 {
-    if (on->rank != root)
+    if (root == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    if (!is_root(on, root))
         return transfer_send_now(on, send, count, type, root, TAG);
     struct many many;
-    int status = many_new(&many, on->size + 1);
+    int status = many_new(&many, on->peers + 1), own = own_place(on);
     if (status != MPI_SUCCESS)
         return status;
-    for (int rank = 0; rank < on->size; rank++)
-        if (rank != root || send != MPI_IN_PLACE)
+    for (int rank = 0; rank < on->peers; rank++)
+        if (rank != own || send != MPI_IN_PLACE)
             TRY(status, begin_receive(&many, on, into, rank));
-    if (send != MPI_IN_PLACE)
+    if (own >= 0 && send != MPI_IN_PLACE)
         TRY(status, begin_send(&many, on, send, count, type, root));
     return many_end(&many, status);
 }
@@ -57,16 +68,18 @@ int plain_gather(struct comm *on, const void *send, int count, MPI_Datatype type
 int plain_scatter(struct comm *on, const struct blocks *from, void *receive, int count, MPI_Datatype type,
                   int root)
 {
-    if (on->rank != root)
+    if (root == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    if (!is_root(on, root))
         return transfer_receive_now(on, receive, count, type, root, TAG, MPI_STATUS_IGNORE);
     struct many many;
-    int status = many_new(&many, on->size + 1);
+    int status = many_new(&many, on->peers + 1), own = own_place(on);
     if (status != MPI_SUCCESS)
         return status;
-    if (receive != MPI_IN_PLACE)
+    if (own >= 0 && receive != MPI_IN_PLACE)
         TRY(status, transfer_receive(&many.all[many.count++], on, receive, count, type, root, TAG));
-    for (int rank = 0; rank < on->size; rank++)
-        if (rank != root || receive != MPI_IN_PLACE)
+    for (int rank = 0; rank < on->peers; rank++)
+        if (rank != own || receive != MPI_IN_PLACE)
             TRY(status, begin_send(&many, on, block_at(from, rank), block_count(from, rank),
                                    block_type(from, rank), rank));
     return many_end(&many, status);
@@ -76,19 +89,19 @@ int plain_allgather(struct comm *on, const void *send, int count, MPI_Datatype t
                     const struct blocks *into)
 {
     struct many many;
-    int status = many_new(&many, 2 * on->size), is_in_place = send == MPI_IN_PLACE;
+    int status = many_new(&many, 2 * on->peers), is_in_place = send == MPI_IN_PLACE, own = own_place(on);
     if (status != MPI_SUCCESS)
         return status;
-    for (int rank = 0; rank < on->size; rank++)
-        if (rank != on->rank || !is_in_place)
+    for (int rank = 0; rank < on->peers; rank++)
+        if (rank != own || !is_in_place)
             TRY(status, begin_receive(&many, on, into, rank));
     if (is_in_place) {
         send = block_at(into, on->rank);
         count = block_count(into, on->rank);
         type = block_type(into, on->rank);
     }
-    for (int rank = 0; rank < on->size; rank++)
-        if (rank != on->rank || !is_in_place)
+    for (int rank = 0; rank < on->peers; rank++)
+        if (rank != own || !is_in_place)
             TRY(status, begin_send(&many, on, send, count, type, rank));
     return many_end(&many, status);
 }
@@ -131,13 +144,13 @@ int plain_alltoall(struct comm *on, const struct blocks *from, const struct bloc
     if (from->buffer == MPI_IN_PLACE)
         return exchange_in_place(on, into);
     struct many many;
-    int status = many_new(&many, 2 * on->size);
+    int status = many_new(&many, 2 * on->peers);
     if (status != MPI_SUCCESS)
         return status;
-    for (int i = 0; i < on->size; i++)
-        TRY(status, begin_receive(&many, on, into, (on->rank + i) % on->size));
-    for (int i = 0; i < on->size; i++) {
-        int rank = (on->rank + i) % on->size;
+    for (int i = 0; i < on->peers; i++)
+        TRY(status, begin_receive(&many, on, into, (on->rank + i) % on->peers));
+    for (int i = 0; i < on->peers; i++) {
+        int rank = (on->rank + i) % on->peers;
         TRY(status, begin_send(&many, on, block_at(from, rank), block_count(from, rank),
                                block_type(from, rank), rank));
     }

@@ -1,6 +1,7 @@
 /* Collective operations over messages: right for every argument, in as few lines as that takes. Faster ones
  * are not here. All go over the hidden half of a communicator, `on`; arguments are the MPI's, ranks are of
- * the communicator. They return an MPI's code and call no error handler. */
+ * the communicator. On an intercommunicator blocks are by the remote group's ranks, and a root may be
+ * MPI_ROOT or MPI_PROC_NULL; there are no scans. They return an MPI's code and call no error handler. */
 #ifndef CAUSEWAY_WORLD_PLAIN_H
 #define CAUSEWAY_WORLD_PLAIN_H
 

@@ -30,31 +30,32 @@ static int scratch_new(struct scratch *scratch, int64_t count, MPI_Datatype type
 /* Copies elements through a message to this process itself: it takes every type. */
 static int copy(struct comm *on, const void *from, void *into, int count, MPI_Datatype type)
 {
-    int self = on->native[on->rank], status;
     struct transfer sending = {0};
     struct shape shape;
     if (data_shape(type, &shape) == MPI_SUCCESS && shape.is_plain) {
         memmove(into, from, (size_t)(count * shape.bytes));
         return MPI_SUCCESS;
     }
-    status = transfer_send(&sending, on, from, count, type, on->rank, TAG);
-    TRY(status, real.Recv(into, count, type, self, TAG, on->handle, MPI_STATUS_IGNORE));
+    int status = transfer_send(&sending, on, from, count, type, on->rank, TAG);
+    TRY(status, transfer_receive_now(on, into, count, type, on->rank, TAG, MPI_STATUS_IGNORE));
     int ended = transfer_wait(&sending, MPI_STATUS_IGNORE);
     return status != MPI_SUCCESS ? status : ended;
 }
 
-/* At the root: into = a_0 op ... op a_n, where the own part is in `own`. */
+/* At the root: into = a_0 op ... op a_n, where the own part is in `own`; that is of none where the peers are
+ * another group. */
 static int collect(struct comm *on, const void *own, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     struct scratch scratch;
-    int status = scratch_new(&scratch, count, type), last = on->size - 1;
-    if (last == on->rank)
+    int status = scratch_new(&scratch, count, type), last = on->peers - 1;
+    int mine = on->local ? -1 : on->rank;
+    if (last == mine)
         TRY(status, copy(on, own, into, count, type));
     else
         TRY(status, transfer_receive_now(on, into, count, type, last, TAG, MPI_STATUS_IGNORE));
     for (int rank = last - 1; rank >= 0; rank--) {
         const void *part = scratch.buffer;
-        if (rank == on->rank)
+        if (rank == mine)
             part = own;
         else
             TRY(status, transfer_receive_now(on, scratch.buffer, count, type, rank, TAG, MPI_STATUS_IGNORE));
@@ -67,7 +68,11 @@ static int collect(struct comm *on, const void *own, void *into, int count, MPI_
 int plain_reduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op,
                  int root)
 {
-    if (on->rank != root)
+    if (root == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    if (on->local && root == MPI_ROOT)
+        return collect(on, NULL, into, count, type, op);
+    if (on->local || on->rank != root)
         return transfer_send_now(on, send, count, type, root, TAG);
     if (send != MPI_IN_PLACE)
         return collect(on, send, into, count, type, op);
@@ -79,14 +84,28 @@ int plain_reduce(struct comm *on, const void *send, void *into, int count, MPI_D
     return status;
 }
 
+/* The first of each group gets what the other group makes together. All send before any waits. */
+static int reduce_over(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
+{
+    struct transfer sending = {0};
+    int status = transfer_send(&sending, on, send, count, type, 0, TAG);
+    if (on->rank == 0)
+        TRY(status, collect(on, NULL, into, count, type, op));
+    int ended = transfer_wait(&sending, MPI_STATUS_IGNORE);
+    return status != MPI_SUCCESS ? status : ended;
+}
+
 int plain_allreduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     int in_place = send == MPI_IN_PLACE;
-    int status = plain_reduce(on, in_place && on->rank != 0 ? into : send, into, count, type, op, 0);
-    TRY(status, plain_bcast(on, into, count, type, 0));
+    int status = on->local
+                     ? reduce_over(on, send, into, count, type, op)
+                     : plain_reduce(on, in_place && on->rank != 0 ? into : send, into, count, type, op, 0);
+    TRY(status, plain_bcast(on->local ? on->local : on, into, count, type, 0));
     return status;
 }
 
+/* `counts` are by the ranks of the own group. */
 int plain_reduce_scatter(struct comm *on, const void *send, void *into, const int *counts, int count,
                          MPI_Datatype type, MPI_Op op)
 {
@@ -104,10 +123,11 @@ int plain_reduce_scatter(struct comm *on, const void *send, void *into, const in
     }
     const void *own = send == MPI_IN_PLACE ? into : send;
     struct blocks blocks;
-    status = plain_reduce(on, own, whole.buffer, (int)all, type, op, 0);
+    status = on->local ? reduce_over(on, own, whole.buffer, (int)all, type, op)
+                       : plain_reduce(on, own, whole.buffer, (int)all, type, op, 0);
     TRY(status, counts ? blocks_listed(&blocks, whole.buffer, counts, starts, type)
                        : blocks_even(&blocks, whole.buffer, count, type));
-    TRY(status, plain_scatter(on, &blocks, into, mine, type, 0));
+    TRY(status, plain_scatter(on->local ? on->local : on, &blocks, into, mine, type, 0));
     free(starts);
     free(whole.memory);
     return status;

@@ -1,0 +1,35 @@
+/* Intercommunicators over sites: their records, and what is made of them. A native one is made at each site
+ * where both groups have processes; elsewhere the native communicator is that of the local group. */
+#ifndef CAUSEWAY_WORLD_INTER_H
+#define CAUSEWAY_WORLD_INTER_H
+
+#include "world/handles/comms.h"
+
+/* Takes two numbers of this process, and returns the first: one is for what both groups have, the next for
+ * what the own group has. */
+uint64_t inter_take_numbers(void);
+
+/* Makes the record. `number` of either group is what its `namer` has taken; both groups say the same of each.
+ */
+int inter_record(MPI_Comm handle, MPI_Comm hidden, MPI_Comm inside, const struct side *local,
+                 const struct side *remote);
+
+/* What the first of each group says, known to all: its numbers, and a value. */
+struct word {
+    uint64_t number;
+    int64_t value;
+};
+int inter_agree(struct comm *on, struct word *ours, struct word *theirs);
+/* A group and what its first said. */
+struct side inter_side(int size, int32_t *numbers, const struct word *said);
+
+/* Makes the record of a native duplicate. */
+int inter_duplicate(struct comm *on, MPI_Comm made);
+/* The two groups' processes of one color make a new one; a negative color makes none here. */
+int inter_split(struct comm *on, int color, int key, MPI_Comm *made);
+
+/* Makes a native communicator of the same processes, without attributes, whose errors are returned. All of
+ * them are in the call. */
+int inter_copy_native(MPI_Comm native, MPI_Comm *copy);
+
+#endif

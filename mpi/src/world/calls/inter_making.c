@@ -1,0 +1,186 @@
+#include "world/calls/inter.h"
+
+#include "world/below/local.h"
+#include "world/calls/making.h"
+#include "world/plain/plain.h"
+
+#include <stdlib.h>
+
+/* Above those of blocking operations. */
+enum { TAG = 8 };
+
+uint64_t inter_take_numbers(void)
+{
+    uint64_t number = comm_next_number();
+    comm_next_number();
+    return number;
+}
+
+/* Both groups say which one names what they share: that with the first process of the world. */
+int inter_record(MPI_Comm handle, MPI_Comm hidden, MPI_Comm inside, const struct side *local,
+                 const struct side *remote)
+{
+    const struct side *first = local->namer < remote->namer ? local : remote;
+    struct inter of = {.handle = handle,
+                       .hidden = hidden,
+                       .inside = inside,
+                       .local = *local,
+                       .remote = *remote,
+                       .namer = first->namer,
+                       .number = first->number};
+    of.local.number++;
+    of.remote.number++;
+    return comm_make_inter(&of) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+int inter_agree(struct comm *on, struct word *ours, struct word *theirs)
+{
+    struct word both[2] = {*ours, {0, 0}};
+    int status = MPI_SUCCESS, bytes = (int)sizeof *ours;
+    if (on->rank == 0) {
+        struct transfer sending = {0};
+        status = transfer_send(&sending, on->hidden, ours, bytes, handle.byte, 0, TAG);
+        TRY(status,
+            transfer_receive_now(on->hidden, &both[1], bytes, handle.byte, 0, TAG, MPI_STATUS_IGNORE));
+        int ended = transfer_wait(&sending, MPI_STATUS_IGNORE);
+        TRY(status, ended);
+    }
+    TRY(status, plain_bcast(on->local, both, 2 * bytes, handle.byte, 0));
+    *ours = both[0];
+    *theirs = both[1];
+    return status;
+}
+
+int inter_copy_native(MPI_Comm native, MPI_Comm *copy)
+{
+    MPI_Group group;
+    int is_inter = 0;
+    int status = real.Comm_test_inter(native, &is_inter);
+    /* Hidden ones have no attributes that a duplicate would copy; Comm_create copies none. */
+    TRY(status, real.Comm_group(native, &group));
+    if (status != MPI_SUCCESS)
+        return status;
+    status = is_inter ? real.Comm_dup(native, copy) : real.Comm_create(native, group, copy);
+    real.Group_free(&group);
+    TRY(status, real.Comm_set_errhandler(*copy, handle.errors_return));
+    return status;
+}
+
+struct side inter_side(int size, int32_t *numbers, const struct word *said)
+{
+    return (struct side){.size = size, .numbers = numbers, .namer = numbers[0], .number = said->number};
+}
+
+int inter_duplicate(struct comm *on, MPI_Comm made)
+{
+    MPI_Comm hidden, inside;
+    struct word ours = {inter_take_numbers(), 0}, theirs;
+    int status = inter_agree(on, &ours, &theirs);
+    TRY(status, local_meet(on->handle));
+    TRY(status, inter_copy_native(on->hidden->handle, &hidden));
+    TRY(status, inter_copy_native(on->local->handle, &inside));
+    struct side local = inter_side(on->size, on->numbers, &ours);
+    struct side remote = inter_side(on->peers, on->peer_numbers, &theirs);
+    return TRY(status, inter_record(made, hidden, inside, &local, &remote));
+}
+
+/* One group of a split: what all its ranks said, who of them has a color, and the new group. */
+struct half {
+    struct says *all;
+    int *ranks;
+    struct side side;
+    int are_here;
+};
+
+static int half_new(struct half *half, int size)
+{
+    half->all = malloc((size_t)size * sizeof *half->all);
+    half->ranks = malloc((size_t)size * sizeof *half->ranks);
+    half->side.numbers = malloc((size_t)size * sizeof *half->side.numbers);
+    return half->all && half->ranks && half->side.numbers ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+static void half_free(struct half *half)
+{
+    free(half->all);
+    free(half->ranks);
+    free(half->side.numbers);
+}
+
+static void choose(struct half *half, int size, const int32_t *numbers, int color)
+{
+    struct side *side = &half->side;
+    side->size = color < 0 ? 0 : making_members(half->all, size, color, half->ranks);
+    for (int i = 0; i < side->size; i++) {
+        side->numbers[i] = numbers[half->ranks[i]];
+        half->are_here += world_is_here(&ours.world, (uint32_t)side->numbers[i]);
+    }
+    if (side->size) {
+        side->namer = side->numbers[0];
+        side->number = half->all[half->ranks[0]].number;
+    }
+}
+
+/* Each rank's color, key and numbers go to both groups. */
+static int exchange(struct comm *on, int color, int key, struct half *local, struct half *remote)
+{
+    struct says mine = {color, key, inter_take_numbers()};
+    struct blocks ours_in, theirs_in;
+    int bytes = (int)sizeof mine;
+    int status = blocks_even(&ours_in, local->all, bytes, handle.byte);
+    TRY(status, blocks_even(&theirs_in, remote->all, bytes, handle.byte));
+    TRY(status, plain_allgather(on->local, &mine, bytes, handle.byte, &ours_in));
+    TRY(status, plain_allgather(on->hidden, &mine, bytes, handle.byte, &theirs_in));
+    return status;
+}
+
+/* The native communicators: all ranks of this site take part, also those that make none. */
+static int split_native(struct comm *on, int color, int order, int has_both, MPI_Comm *made, MPI_Comm *inside)
+{
+    int status = local_meet(on->handle);
+    *made = *inside = handle.comm_null;
+    TRY(status, real.Comm_split(on->local->handle, color < 0 ? MPI_UNDEFINED : color, order, inside));
+    if (on->here)
+        TRY(status, real.Comm_split(on->handle, has_both ? color : MPI_UNDEFINED, order, made));
+    if (color >= 0 && !has_both)
+        TRY(status, inter_copy_native(*inside, made));
+    return status;
+}
+
+static int make_split(struct comm *on, int color, const struct half *local, const struct half *remote,
+                      MPI_Comm *made)
+{
+    MPI_Comm hidden = handle.comm_null, inside = handle.comm_null;
+    MPI_Errhandler errors;
+    int order = 0;
+    while (order < local->side.size && local->side.numbers[order] != (int32_t)ours.world.me)
+        order++;
+    int is_one = remote->side.size > 0;
+    int status = split_native(on, is_one ? color : -1, order, is_one && remote->are_here, made, &inside);
+    if (!is_one || status != MPI_SUCCESS)
+        return status;
+    if (local->are_here == local->side.size && remote->are_here == remote->side.size)
+        return real.Comm_free(&inside);
+    status = inter_copy_native(*made, &hidden);
+    TRY(status, real.Comm_set_errhandler(inside, handle.errors_return));
+    TRY(status, real.Comm_get_errhandler(on->handle, &errors));
+    TRY(status, real.Comm_set_errhandler(*made, errors));
+    TRY(status, real.Errhandler_free(&errors));
+    return TRY(status, inter_record(*made, hidden, inside, &local->side, &remote->side));
+}
+
+int inter_split(struct comm *on, int color, int key, MPI_Comm *made)
+{
+    struct half local = {0}, remote = {0};
+    int status = half_new(&local, on->size);
+    TRY(status, half_new(&remote, on->peers));
+    TRY(status, exchange(on, color, key, &local, &remote));
+    if (status == MPI_SUCCESS) {
+        choose(&local, on->size, on->numbers, color);
+        choose(&remote, on->peers, on->peer_numbers, color);
+        status = make_split(on, color, &local, &remote, made);
+    }
+    half_free(&local);
+    half_free(&remote);
+    return status;
+}

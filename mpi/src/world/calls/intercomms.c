@@ -1,0 +1,347 @@
+/* Intercommunicators: made of two communicators' processes, merged, and what is asked of them. */
+#define _GNU_SOURCE
+#include "world/below/local.h"
+#include "world/below/transfer.h"
+#include "world/calls/check.h"
+#include "world/calls/inter.h"
+#include "world/calls/making.h"
+#include "world/handles/groups.h"
+#include "world/plain/plain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Leaders' messages over the peer communicator: apart from those of MPI_Comm_create_group and of tasks.
+     */
+    FIRST_TAG = 17408,
+    TAGS = 3072,
+    /* Between processes of this site, on a communicator of this library. */
+    MEET_TAG = 1,
+};
+
+EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
+{
+    const struct comm *on = comm_find(comm);
+    if (!on)
+        return PASS(Comm_test_inter, comm, flag);
+    *flag = on->local != NULL;
+    return MPI_SUCCESS;
+}
+BOTH(Comm_test_inter);
+
+EXPORT int MPI_Comm_remote_size(MPI_Comm comm, int *size)
+{
+    const struct comm *on = comm_find(comm);
+    if (!on)
+        OTHER("Comm_remote_size", (MPI_Comm, int *), comm, size);
+    if (!on->local)
+        return comm_error(on, MPI_ERR_COMM);
+    *size = on->peers;
+    return MPI_SUCCESS;
+}
+BOTH(Comm_remote_size);
+
+EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
+{
+    const struct comm *on = comm_find(comm);
+    if (!on)
+        OTHER("Comm_remote_group", (MPI_Comm, MPI_Group *), comm, group);
+    return comm_error(on, on->local ? group_make(on->peers, on->peer_numbers, group) : MPI_ERR_COMM);
+}
+BOTH(Comm_remote_group);
+
+/* The arguments of MPI_Intercomm_create, and what the call finds out. Ranks of one communicator may be of
+ * several MPIs, so what they tell each other has no MPI's code in it. */
+struct creation {
+    MPI_Comm comm, peer;
+    struct comm *on, *over;
+    int leader, remote_leader, tag, rank;
+    struct side local, remote;
+    /* What the leader knows, for all: whether anything has failed, or some process is of no site. */
+    struct verdict {
+        uint64_t number, remote_number;
+        int32_t size, has_failed, is_native;
+    } verdict;
+};
+
+static int meet_group(struct creation *c)
+{
+    return c->on ? plain_barrier(c->on->hidden) : LOCAL(Barrier, Ibarrier, c->comm);
+}
+
+static int tell_group(struct creation *c, void *buffer, int bytes)
+{
+    return c->on ? plain_bcast(c->on->hidden, buffer, bytes, handle.byte, c->leader)
+                 : LOCAL(Bcast, Ibcast, buffer, bytes, handle.byte, c->leader, c->comm);
+}
+
+/* Whether some process of a communicator of this site is none of the world's: a child, for example. */
+static int has_strangers(int size, const int32_t *numbers)
+{
+    for (int i = 0; i < size; i++)
+        if (numbers[i] < 0)
+            return 1;
+    return 0;
+}
+
+static int list_comm(MPI_Comm comm, struct side *side)
+{
+    MPI_Group group;
+    int status = MPI_Comm_group(comm, &group);
+    if (status != MPI_SUCCESS)
+        return status;
+    side->numbers = group_list(group, &side->size);
+    if (group != handle.group_empty)
+        MPI_Group_free(&group);
+    return side->numbers ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+/* Both leaders send before they wait. */
+static int trade(struct creation *c, const void *out, int out_bytes, void *in, int in_bytes)
+{
+    if (!c->over) {
+        MPI_Request sends, receives;
+        int status = real.Irecv(in, in_bytes, handle.byte, c->remote_leader, c->tag, c->peer, &receives);
+        TRY(status, real.Isend(out, out_bytes, handle.byte, c->remote_leader, c->tag, c->peer, &sends));
+        TRY(status, look_wait(&receives, MPI_STATUS_IGNORE));
+        return TRY(status, look_wait(&sends, MPI_STATUS_IGNORE));
+    }
+    struct transfer sending = {0};
+    int tag = FIRST_TAG + c->tag % TAGS;
+    int status = transfer_send(&sending, c->over->hidden, out, out_bytes, handle.byte, c->remote_leader, tag);
+    TRY(status, transfer_receive_now(c->over->hidden, in, in_bytes, handle.byte, c->remote_leader, tag,
+                                     MPI_STATUS_IGNORE));
+    int ended = transfer_wait(&sending, MPI_STATUS_IGNORE);
+    return TRY(status, ended);
+}
+
+static int peer_has_strangers(const struct creation *c)
+{
+    struct side peers = {0};
+    if (c->over || list_comm(c->peer, &peers) != MPI_SUCCESS)
+        return 0;
+    int has = has_strangers(peers.size, peers.numbers);
+    free(peers.numbers);
+    return has;
+}
+
+/* Far numbers come from another process. */
+static int are_right(const struct side *side)
+{
+    for (int i = 0; i < side->size; i++)
+        if (side->numbers[i] < 0 || (uint32_t)side->numbers[i] >= ours.world.size)
+            return 0;
+    return 1;
+}
+
+/* At the leader: learns who the others are. */
+static int learn(struct creation *c)
+{
+    struct {
+        uint64_t number;
+        int64_t size;
+    } own = {c->verdict.number, c->local.size}, their = {0, 0};
+    int status = trade(c, &own, (int)sizeof own, &their, (int)sizeof their);
+    if (status == MPI_SUCCESS && (their.size <= 0 || their.size > ours.world.size))
+        status = MPI_ERR_OTHER;
+    if (status != MPI_SUCCESS)
+        return status;
+    c->verdict.remote_number = their.number;
+    c->verdict.size = c->remote.size = (int)their.size;
+    c->remote.numbers = malloc((size_t)their.size * sizeof *c->remote.numbers);
+    if (!c->remote.numbers)
+        return MPI_ERR_NO_MEM;
+    int each = (int)sizeof *c->remote.numbers;
+    status = trade(c, c->local.numbers, c->local.size * each, c->remote.numbers, c->remote.size * each);
+    return status == MPI_SUCCESS && !are_right(&c->remote) ? MPI_ERR_OTHER : status;
+}
+
+static int check_leader(const struct creation *c)
+{
+    int peers = 0;
+    if (c->over)
+        peers = c->over->peers;
+    else if (c->peer == handle.comm_null || real.Comm_size(c->peer, &peers) != MPI_SUCCESS)
+        return MPI_ERR_COMM;
+    return c->remote_leader >= 0 && c->remote_leader < peers ? MPI_SUCCESS : MPI_ERR_RANK;
+}
+
+/* All of the own group are here, and so are those of the other before its leader answers. */
+static int agree(struct creation *c)
+{
+    int status = meet_group(c);
+    c->verdict.number = inter_take_numbers();
+    if (c->rank == c->leader) {
+        int found = status;
+        TRY(found, check_leader(c));
+        c->verdict.is_native = found == MPI_SUCCESS && peer_has_strangers(c);
+        if (!c->verdict.is_native)
+            TRY(found, learn(c));
+        c->verdict.has_failed = found != MPI_SUCCESS;
+    }
+    TRY(status, tell_group(c, &c->verdict, (int)sizeof c->verdict));
+    if (status != MPI_SUCCESS || c->verdict.has_failed || c->verdict.is_native)
+        return c->verdict.has_failed && status == MPI_SUCCESS ? MPI_ERR_OTHER : status;
+    if (c->rank != c->leader) {
+        c->remote.size = c->verdict.size;
+        c->remote.numbers = malloc((size_t)c->remote.size * sizeof *c->remote.numbers);
+        if (!c->remote.numbers)
+            return MPI_ERR_NO_MEM;
+    }
+    status = tell_group(c, c->remote.numbers, c->remote.size * (int)sizeof *c->remote.numbers);
+    c->local.namer = c->local.numbers[c->leader];
+    c->local.number = c->verdict.number;
+    c->remote.number = c->verdict.remote_number;
+    return status;
+}
+
+/* Wholly within the site. The peer communicator may span sites. */
+static int create_within(const struct creation *c, MPI_Comm *made)
+{
+    static int (*own)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);
+    int remote_leader = c->remote_leader;
+    if (!own)
+        own = (int (*)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *))mpi_calls_find("Intercomm_create");
+    if (c->over && c->rank == c->leader)
+        remote_leader = c->over->native[remote_leader];
+    return own ? own(c->comm, c->leader, c->peer, remote_leader, c->tag, made) : NO_MPI;
+}
+
+static int32_t first_here(const struct side *side)
+{
+    for (int i = 0; i < side->size; i++)
+        if (world_is_here(&ours.world, (uint32_t)side->numbers[i]))
+            return side->numbers[i] - (int32_t)ours.world.first_here;
+    return -1;
+}
+
+/* Both groups' processes at this site wait for each other, in looks, before a native call that waits. */
+static int meet_other(MPI_Comm part, int other)
+{
+    MPI_Request request;
+    char out = 0, in;
+    int rank, status = local_meet(part);
+    TRY(status, real.Comm_rank(part, &rank));
+    if (status == MPI_SUCCESS && rank == 0) {
+        status = real.Isend(&out, 1, handle.byte, other, MEET_TAG, ours.site, &request);
+        MPI_Request comes;
+        TRY(status, real.Irecv(&in, 1, handle.byte, other, MEET_TAG, ours.site, &comes));
+        TRY(status, look_wait(&comes, MPI_STATUS_IGNORE));
+        TRY(status, look_wait(&request, MPI_STATUS_IGNORE));
+    }
+    return TRY(status, local_meet(part));
+}
+
+static int create_over(const struct creation *c, MPI_Comm *made)
+{
+    static int (*own)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);
+    MPI_Comm part = c->comm, hidden, inside;
+    MPI_Errhandler errors;
+    int other = first_here(&c->remote), status;
+    if (!own)
+        own = (int (*)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *))mpi_calls_find("Intercomm_create");
+    if (other >= 0) {
+        status = meet_other(part, other);
+        TRY(status, own ? own(part, 0, ours.site, other, MEET_TAG, made) : NO_MPI);
+    } else {
+        status = local_meet(part);
+        TRY(status, inter_copy_native(part, made));
+    }
+    TRY(status, inter_copy_native(*made, &hidden));
+    TRY(status, inter_copy_native(part, &inside));
+    TRY(status, real.Comm_get_errhandler(part, &errors));
+    TRY(status, real.Comm_set_errhandler(*made, errors));
+    TRY(status, real.Errhandler_free(&errors));
+    return TRY(status, inter_record(*made, hidden, inside, &c->local, &c->remote));
+}
+
+static int create(struct creation *c, MPI_Comm *made)
+{
+    int status = agree(c);
+    if (status != MPI_SUCCESS)
+        return status;
+    if (c->verdict.is_native)
+        return create_within(c, made);
+    int are_here = 1;
+    for (int i = 0; i < c->local.size; i++)
+        are_here = are_here && world_is_here(&ours.world, (uint32_t)c->local.numbers[i]);
+    for (int i = 0; i < c->remote.size; i++)
+        are_here = are_here && world_is_here(&ours.world, (uint32_t)c->remote.numbers[i]);
+    return are_here ? create_within(c, made) : create_over(c, made);
+}
+
+EXPORT int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int remote_leader, int tag,
+                                MPI_Comm *made)
+{
+    struct creation c = {.comm = comm, .peer = peer, .leader = leader, .remote_leader = remote_leader};
+    int size = 0;
+    c.tag = tag;
+    if (!ours.is_on || comm == handle.comm_null)
+        OTHER("Intercomm_create", (MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *), comm, leader, peer,
+              remote_leader, tag, made);
+    c.on = comm_find(comm);
+    int status = MPI_Comm_size(comm, &size);
+    TRY(status, MPI_Comm_rank(comm, &c.rank));
+    if (status == MPI_SUCCESS && (leader < 0 || leader >= size || (c.on && c.on->local)))
+        status = c.on && c.on->local ? MPI_ERR_COMM : MPI_ERR_RANK;
+    if (status == MPI_SUCCESS && (tag < 0 || (uint32_t)tag > ours.world.tag_ub))
+        status = MPI_ERR_TAG;
+    if (c.rank == leader && peer != handle.comm_null)
+        c.over = comm_find(peer);
+    TRY(status, list_comm(comm, &c.local));
+    if (status == MPI_SUCCESS)
+        status = has_strangers(c.local.size, c.local.numbers) ? create_within(&c, made) : create(&c, made);
+    free(c.local.numbers);
+    free(c.remote.numbers);
+    if (status != MPI_SUCCESS)
+        real.Comm_call_errhandler(comm, status);
+    return status;
+}
+BOTH(Intercomm_create);
+
+/* The lower group's ranks come first; where both say the same, the group of the first process of the world
+ * does. */
+static int merge(struct comm *on, int high, MPI_Comm *made)
+{
+    static int (*own)(MPI_Comm, int, MPI_Comm *);
+    struct word mine = {inter_take_numbers(), high != 0}, theirs;
+    int32_t *numbers = malloc(((size_t)on->size + (size_t)on->peers) * sizeof *numbers);
+    int status = numbers ? inter_agree(on, &mine, &theirs) : MPI_ERR_NO_MEM;
+    if (!own)
+        own = (int (*)(MPI_Comm, int, MPI_Comm *))mpi_calls_find("Intercomm_merge");
+    if (status != MPI_SUCCESS) {
+        free(numbers);
+        return status;
+    }
+    int is_second =
+        mine.value != theirs.value ? mine.value > theirs.value : on->numbers[0] > on->peer_numbers[0];
+    int at = is_second ? on->peers : 0, peers_at = is_second ? 0 : on->size;
+    memcpy(numbers + at, on->numbers, (size_t)on->size * sizeof *numbers);
+    memcpy(numbers + peers_at, on->peer_numbers, (size_t)on->peers * sizeof *numbers);
+    status = local_meet(on->handle);
+    if (on->here) {
+        TRY(status, own ? own(on->handle, is_second, made) : NO_MPI);
+    } else {
+        MPI_Errhandler errors;
+        TRY(status, inter_copy_native(on->handle, made));
+        TRY(status, real.Comm_get_errhandler(on->handle, &errors));
+        TRY(status, real.Comm_set_errhandler(*made, errors));
+        TRY(status, real.Errhandler_free(&errors));
+    }
+    TRY(status, making_record(*made, is_second ? theirs.number : mine.number, on->size + on->peers, numbers));
+    free(numbers);
+    return status;
+}
+
+EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
+{
+    struct comm *on = comm_find(comm);
+    if (!on) {
+        if (ours.is_on && comm != handle.comm_null)
+            local_meet(comm);
+        OTHER("Intercomm_merge", (MPI_Comm, int, MPI_Comm *), comm, high, made);
+    }
+    return comm_error(on, on->local ? merge(on, high, made) : MPI_ERR_COMM);
+}
+BOTH(Intercomm_merge);
