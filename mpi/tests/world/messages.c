@@ -378,6 +378,44 @@ static void messages_to_nobody(void)
     CHECK(x == 3);
 }
 
+#if MPI_VERSION < 4
+/* The world's library has them on communicators that span sites, whatever the MPI has. */
+#pragma weak MPI_Isendrecv
+#pragma weak MPI_Isendrecv_replace
+int MPI_Isendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm,
+                  MPI_Request *);
+int MPI_Isendrecv_replace(void *, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request *);
+#endif
+
+/* Both at once in one request, with each other rank in turn, beside other messages. */
+static void both_in_one_request(void)
+{
+    MPI_Datatype type = type_with_holes();
+    for (int shift = 0; shift < size; shift++) {
+        int to = (rank + shift) % size, from = (rank + size - shift) % size, late[2] = {rank, -1};
+        struct holes out = {'a', rank + 0.5, rank, 7}, in = {0}, same = out;
+        MPI_Request requests[4];
+        MPI_Status statuses[4];
+        int count;
+        MPI_Datatype passing;
+        MPI_Type_dup(type, &passing);
+        MPI_Irecv(&late[1], 1, MPI_INT, from, 5, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isendrecv(&out, 1, passing, to, 3, &in, 1, passing, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD,
+                      &requests[1]);
+        MPI_Isendrecv_replace(&same, 1, passing, to, 4, from, 4, MPI_COMM_WORLD, &requests[2]);
+        MPI_Type_free(&passing);
+        MPI_Isend(&late[0], 1, MPI_INT, to, 5, MPI_COMM_WORLD, &requests[3]);
+        MPI_Waitall(4, requests, statuses);
+        CHECK(late[1] == from && in.d == from + 0.5 && same.i == from);
+        CHECK(statuses[1].MPI_SOURCE == from && statuses[1].MPI_TAG == 3 && statuses[2].MPI_SOURCE == from);
+        MPI_Get_count(&statuses[1], type, &count);
+        CHECK(count == 1);
+        /* Nobody goes on before all have received from any source. */
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -386,6 +424,7 @@ int main(int argc, char **argv)
     large_ones_out_of_order();
     types_with_holes();
     a_buffer_that_is_replaced();
+    both_in_one_request();
     persistent_requests();
     persistent_requests_outlive_their_type();
     matched_probes();

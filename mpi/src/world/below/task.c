@@ -50,9 +50,23 @@ static void body(struct coroutine *coroutine)
     task->far->error = task->work.run(task->work.of);
 }
 
+void task_receives(const MPI_Status *status)
+{
+    struct far *far = running()->far;
+    MPI_Count bytes = 0;
+    real.Get_elements_x(status, handle.byte, &bytes);
+    far->is_finished = 1;
+    far->operation.is_send = 0;
+    far->operation.source = status->MPI_SOURCE;
+    far->operation.tag = status->MPI_TAG;
+    far->operation.bytes = (uint64_t)bytes;
+}
+
 /* Tags come round: then the earlier operation that has them ends first. */
 static int may_begin(const struct task *task)
 {
+    if (!task->tags)
+        return 1;
     for (const struct task *other = tasks; other != task; other = other->next)
         if (other->far->comm == task->far->comm && other->tags == task->tags)
             return 0;
@@ -103,7 +117,7 @@ int tasks_run(void)
     return taken_up;
 }
 
-int task_start(struct comm *comm, const struct work *work, MPI_Request *request)
+static int start(struct comm *comm, const struct work *work, int tags, MPI_Request *request)
 {
     struct task *task = calloc(1, sizeof *task);
     struct far *far = calloc(1, sizeof *far);
@@ -118,7 +132,7 @@ int task_start(struct comm *comm, const struct work *work, MPI_Request *request)
     }
     task->work = *work;
     task->far = far;
-    task->tags = FIRST_TAG + (int)(comm->operations++ % OPERATIONS) * TAGS_EACH;
+    task->tags = tags;
     struct task **end = &tasks;
     while (*end)
         end = &(*end)->next;
@@ -126,6 +140,17 @@ int task_start(struct comm *comm, const struct work *work, MPI_Request *request)
     task_count++;
     take_up(task);
     return MPI_SUCCESS;
+}
+
+int task_start(struct comm *comm, const struct work *work, MPI_Request *request)
+{
+    int tags = FIRST_TAG + (int)(comm->operations++ % OPERATIONS) * TAGS_EACH;
+    return start(comm, work, tags, request);
+}
+
+int task_start_alone(struct comm *comm, const struct work *work, MPI_Request *request)
+{
+    return start(comm, work, 0, request);
 }
 
 void tasks_end(void) { coroutines_end(); }

@@ -1,4 +1,4 @@
-/* Collective operations that go on beside the program. Each is a task: a coroutine that runs the blocking
+/* Operations that go on beside the program. Each is a task: a coroutine that runs the blocking
  * form. Where that would wait the task leaves its stack; looks resume it. The program has a generalised
  * request, which every completion call takes. */
 #ifndef CAUSEWAY_WORLD_TASK_H
@@ -17,6 +17,11 @@ struct work {
 /* Starts a task of this communicator; all its ranks start the same ones in the same order. Where it fails
  * nothing has begun, and `work` is not ended. */
 int task_start(struct comm *comm, const struct work *work, MPI_Request *request);
+
+/* The same of this rank's own, which needs no tags: others know nothing of it. */
+int task_start_alone(struct comm *comm, const struct work *work, MPI_Request *request);
+/* The running task has received this: its request's status says so. */
+void task_receives(const MPI_Status *status);
 
 /* Whether a task runs, which must not block: it waits by task_await. */
 int task_is_running(void);

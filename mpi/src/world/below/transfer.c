@@ -23,10 +23,10 @@ void transfer_name_source(const struct comm *comm, MPI_Status *status)
 }
 
 /* Errors of a native call have been given to its communicator's handler; those of far ones have not. In a
- * hidden communicator they are the collective operation's. */
+ * hidden communicator they are the collective operation's, and a task's are those of its request. */
 static int raise(const struct comm *comm, int status)
 {
-    return comm->hidden ? comm_error(comm, status) : status;
+    return comm->hidden && !task_is_running() ? comm_error(comm, status) : status;
 }
 
 /* What has not begun is not waited for. */
@@ -85,7 +85,7 @@ int transfer_wait(struct transfer *transfer, MPI_Status *status)
         break;
     case FAR_AWAY:
         error = far_wait(&transfer->far);
-        if (transfer->comm->hidden)
+        if (transfer->comm->hidden && !task_is_running())
             far_raise(&transfer->far);
         far_status(&transfer->far, status);
     }
