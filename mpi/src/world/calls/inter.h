@@ -28,6 +28,10 @@ int inter_duplicate(struct comm *on, MPI_Comm made);
 /* The two groups' processes of one color make a new one; a negative color makes none here. */
 int inter_split(struct comm *on, int color, int key, MPI_Comm *made);
 
+/* Makes the native communicator of a new one: `part` has the local group's processes here, in order. Where
+ * the remote group has some here too, these make theirs at the same time. */
+int inter_make_native(MPI_Comm part, const struct side *remote, MPI_Comm *made);
+
 /* Makes a native communicator of the same processes, without attributes, whose errors are returned. All of
  * them are in the call. */
 int inter_copy_native(MPI_Comm native, MPI_Comm *copy);

@@ -1,13 +1,18 @@
 #include "world/calls/inter.h"
 
+#include "binding/export.h"
 #include "world/below/local.h"
 #include "world/calls/making.h"
 #include "world/plain/plain.h"
 
 #include <stdlib.h>
 
-/* Above those of blocking operations. */
-enum { TAG = 8 };
+enum {
+    /* Above those of blocking operations. */
+    TAG = 8,
+    /* Between processes of this site, on a communicator of this library. */
+    MEET_TAG = 1,
+};
 
 uint64_t inter_take_numbers(void)
 {
@@ -64,6 +69,42 @@ int inter_copy_native(MPI_Comm native, MPI_Comm *copy)
     real.Group_free(&group);
     TRY(status, real.Comm_set_errhandler(*copy, handle.errors_return));
     return status;
+}
+
+static int32_t first_here(const struct side *side)
+{
+    for (int i = 0; i < side->size; i++)
+        if (world_is_here(&ours.world, (uint32_t)side->numbers[i]))
+            return side->numbers[i] - (int32_t)ours.world.first_here;
+    return -1;
+}
+
+/* Both groups' processes at this site wait for each other, in looks, before a native call that waits. */
+static int meet_other(MPI_Comm part, int other)
+{
+    MPI_Request sends, comes;
+    char out = 0, in;
+    int rank, status = local_meet(part);
+    TRY(status, real.Comm_rank(part, &rank));
+    if (status == MPI_SUCCESS && rank == 0) {
+        status = real.Irecv(&in, 1, handle.byte, other, MEET_TAG, ours.site, &comes);
+        TRY(status, real.Isend(&out, 1, handle.byte, other, MEET_TAG, ours.site, &sends));
+        TRY(status, look_wait(&comes, MPI_STATUS_IGNORE));
+        TRY(status, look_wait(&sends, MPI_STATUS_IGNORE));
+    }
+    return TRY(status, local_meet(part));
+}
+
+int inter_make_native(MPI_Comm part, const struct side *remote, MPI_Comm *made)
+{
+    static int (*own)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);
+    int other = first_here(remote);
+    if (!own)
+        own = (int (*)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *))mpi_calls_find("Intercomm_create");
+    int status = other >= 0 ? meet_other(part, other) : local_meet(part);
+    if (other >= 0)
+        return TRY(status, own ? own(part, 0, ours.site, other, MEET_TAG, made) : NO_MPI);
+    return TRY(status, inter_copy_native(part, made));
 }
 
 struct side inter_side(int size, int32_t *numbers, const struct word *said)
@@ -134,19 +175,8 @@ static int exchange(struct comm *on, int color, int key, struct half *local, str
     return status;
 }
 
-/* The native communicators: all ranks of this site take part, also those that make none. */
-static int split_native(struct comm *on, int color, int order, int has_both, MPI_Comm *made, MPI_Comm *inside)
-{
-    int status = local_meet(on->handle);
-    *made = *inside = handle.comm_null;
-    TRY(status, real.Comm_split(on->local->handle, color < 0 ? MPI_UNDEFINED : color, order, inside));
-    if (on->here)
-        TRY(status, real.Comm_split(on->handle, has_both ? color : MPI_UNDEFINED, order, made));
-    if (color >= 0 && !has_both)
-        TRY(status, inter_copy_native(*inside, made));
-    return status;
-}
-
+/* The native intercommunicator is made anew: that which MPICH 4.0.2 splits off another loses messages where
+ * the first rank of a group is in none. */
 static int make_split(struct comm *on, int color, const struct half *local, const struct half *remote,
                       MPI_Comm *made)
 {
@@ -155,9 +185,13 @@ static int make_split(struct comm *on, int color, const struct half *local, cons
     int order = 0;
     while (order < local->side.size && local->side.numbers[order] != (int32_t)ours.world.me)
         order++;
-    int is_one = remote->side.size > 0;
-    int status = split_native(on, is_one ? color : -1, order, is_one && remote->are_here, made, &inside);
+    int is_one = remote->side.size > 0, status = local_meet(on->local->handle);
+    *made = handle.comm_null;
+    TRY(status, real.Comm_split(on->local->handle, is_one ? color : MPI_UNDEFINED, order, &inside));
     if (!is_one || status != MPI_SUCCESS)
+        return status;
+    status = inter_make_native(inside, &remote->side, made);
+    if (status != MPI_SUCCESS)
         return status;
     if (local->are_here == local->side.size && remote->are_here == remote->side.size)
         return real.Comm_free(&inside);

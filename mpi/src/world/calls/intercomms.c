@@ -16,8 +16,6 @@ enum {
      */
     FIRST_TAG = 17408,
     TAGS = 3072,
-    /* Between processes of this site, on a communicator of this library. */
-    MEET_TAG = 1,
 };
 
 EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
@@ -208,49 +206,14 @@ static int create_within(const struct creation *c, MPI_Comm *made)
     return own ? own(c->comm, c->leader, c->peer, remote_leader, c->tag, made) : NO_MPI;
 }
 
-static int32_t first_here(const struct side *side)
-{
-    for (int i = 0; i < side->size; i++)
-        if (world_is_here(&ours.world, (uint32_t)side->numbers[i]))
-            return side->numbers[i] - (int32_t)ours.world.first_here;
-    return -1;
-}
-
-/* Both groups' processes at this site wait for each other, in looks, before a native call that waits. */
-static int meet_other(MPI_Comm part, int other)
-{
-    MPI_Request request;
-    char out = 0, in;
-    int rank, status = local_meet(part);
-    TRY(status, real.Comm_rank(part, &rank));
-    if (status == MPI_SUCCESS && rank == 0) {
-        status = real.Isend(&out, 1, handle.byte, other, MEET_TAG, ours.site, &request);
-        MPI_Request comes;
-        TRY(status, real.Irecv(&in, 1, handle.byte, other, MEET_TAG, ours.site, &comes));
-        TRY(status, look_wait(&comes, MPI_STATUS_IGNORE));
-        TRY(status, look_wait(&request, MPI_STATUS_IGNORE));
-    }
-    return TRY(status, local_meet(part));
-}
-
 static int create_over(const struct creation *c, MPI_Comm *made)
 {
-    static int (*own)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);
-    MPI_Comm part = c->comm, hidden, inside;
+    MPI_Comm hidden, inside;
     MPI_Errhandler errors;
-    int other = first_here(&c->remote), status;
-    if (!own)
-        own = (int (*)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *))mpi_calls_find("Intercomm_create");
-    if (other >= 0) {
-        status = meet_other(part, other);
-        TRY(status, own ? own(part, 0, ours.site, other, MEET_TAG, made) : NO_MPI);
-    } else {
-        status = local_meet(part);
-        TRY(status, inter_copy_native(part, made));
-    }
+    int status = inter_make_native(c->comm, &c->remote, made);
     TRY(status, inter_copy_native(*made, &hidden));
-    TRY(status, inter_copy_native(part, &inside));
-    TRY(status, real.Comm_get_errhandler(part, &errors));
+    TRY(status, inter_copy_native(c->comm, &inside));
+    TRY(status, real.Comm_get_errhandler(c->comm, &errors));
     TRY(status, real.Comm_set_errhandler(*made, errors));
     TRY(status, real.Errhandler_free(&errors));
     return TRY(status, inter_record(*made, hidden, inside, &c->local, &c->remote));
