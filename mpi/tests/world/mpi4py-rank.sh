@@ -8,8 +8,6 @@ libraries=/usr/lib/$(cc -print-multiarch)
 case $SITE_MPI in
 debian-openmpi) python=(env MPI4PY_MPIABI=openmpi "MPI4PY_LIBMPI=$libraries/libmpi.so.40" "$suite/bin/python") ;;
 debian-mpich) python=(env MPI4PY_MPIABI=mpich "LD_LIBRARY_PATH=$root/target/mpi/debian-mpich/lib" "$suite/bin/python") ;;
-abi) python=("$root/.cache/mpi/mpich/bin/python") ;;
-mpich) python=(env MPI4PY_MPIABI=mpich "$root/.cache/mpi/mpich/bin/python") ;;
 *) python=("$root/.cache/mpi/$SITE_MPI/bin/python") ;;
 esac
 rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:?no launcher has set a rank}}}

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # mpi4py.sh [PAIRING...]: mpi4py's own tests over sites that each run their own MPI, against the same on
 # one site with each of these MPIs: every test must come to the same end at each rank. A PAIRING is several
-# words of MPI and ranks: "debian-openmpi:2 abi:2". Left out are tests that the MPIs do not all pass by
+# words of MPI and ranks: "debian-openmpi:2 mpich:2". Left out are tests that the MPIs do not all pass by
 # themselves, those in which a rank of one MPI communicates and a rank of another, which lacks the function,
 # does not, and those of mpi4py-differences.txt, each with its reason. MPI4PY_MODULES, a regular expression,
 # selects among the modules.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 pairings=("$@")
-if [ $# = 0 ]; then pairings=("debian-openmpi:1 abi:1" "debian-openmpi:2 abi:1" "abi:2 debian-openmpi:2" "debian-openmpi:2 mpich:1 intel:2"); fi
+if [ $# = 0 ]; then pairings=("debian-openmpi:1 mpich:1" "debian-openmpi:2 mpich:1" "mpich:2 debian-openmpi:2" "debian-openmpi:2 mpich:1 intel:2"); fi
 out=${MPI4PY_OUT:-$root/target/mpi4py-world}
 modules=${MPI4PY_MODULES:-'p2p|cco|test_comm|test_group|test_request|test_status|test_msg'}
 differences=$root/mpi/tests/world/mpi4py-differences.txt

@@ -61,23 +61,17 @@ const int *large_places(struct large *large, const MPI_Aint *wide, int many)
     return list;
 }
 
-int large_is_root(MPI_Comm comm, int root)
-{
-    int rank = 0;
-    const struct comm *on = comm_find(comm);
-    if (on)
-        rank = on->rank;
-    else
-        PASS(Comm_rank, comm, &rank);
-    return rank == root || root == MPI_ROOT;
-}
-
 /* A call that says an int of a communicator, as a program would get it. */
 static int ask(const char *name, MPI_Comm comm)
 {
     int (*call)(MPI_Comm, int *) = (int (*)(MPI_Comm, int *))large_find_small(name);
     int answer = 0;
     return call && call(comm, &answer) == MPI_SUCCESS ? answer : 0;
+}
+
+int large_is_root(MPI_Comm comm, int root)
+{
+    return ask("MPI_Comm_test_inter", comm) ? root == MPI_ROOT : root == ask("MPI_Comm_rank", comm);
 }
 
 int large_own_members(MPI_Comm comm) { return ask("MPI_Comm_size", comm); }
