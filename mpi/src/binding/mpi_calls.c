@@ -64,15 +64,12 @@ static void *next(const char *name)
     return found || fits ? found : dlsym(RTLD_NEXT, name);
 }
 
-#if defined(OPEN_MPI)
-/* Finds an object of the MPI. It may have been moved into the program (copy relocation), where RTLD_NEXT does
- * not look. */
-static void *object(const char *name)
+/* It may have been moved into the program (copy relocation), where RTLD_NEXT does not look. */
+void *mpi_calls_object(const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
     return found ? found : next(name);
 }
-#endif
 
 static void load(void)
 {
@@ -82,7 +79,8 @@ static void load(void)
 #undef CALL
     found_all = all;
 #if defined(OPEN_MPI)
-#define OBJECT(field, symbol) all &= (handle.field = (__typeof__(handle.field))object(symbol)) != NULL
+#define OBJECT(field, symbol) \
+    all &= (handle.field = (__typeof__(handle.field))mpi_calls_object(symbol)) != NULL
     OBJECT(comm_world, "ompi_mpi_comm_world");
     OBJECT(comm_self, "ompi_mpi_comm_self");
     OBJECT(comm_null, "ompi_mpi_comm_null");

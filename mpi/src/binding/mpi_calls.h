@@ -91,6 +91,9 @@ int mpi_calls_load(void);
 /* Finds PMPI_name, or else PMPIX_name, of a call that not every MPI has; NULL where neither is there. */
 void *mpi_calls_find(const char *name);
 
+/* Finds a variable of the MPI, also where a program has loaded the MPI for itself alone, as Python does. */
+void *mpi_calls_object(const char *name);
+
 /* Finds what the library exports that makes one world of sites with MPIs of their own (mpi/src/world); NULL
  * where it is not loaded. */
 void *mpi_calls_of_world(const char *name);

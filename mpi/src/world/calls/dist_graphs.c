@@ -6,7 +6,6 @@
 #include "world/calls/shaping.h"
 #include "world/plain/plain.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 static const struct topology *part_of(MPI_Comm comm)
@@ -21,7 +20,7 @@ static int has_weights(const int *weights)
 #if defined(MPI_UNWEIGHTED)
     return weights != MPI_UNWEIGHTED;
 #else
-    int *const *unweighted = dlsym(RTLD_DEFAULT, "MPI_UNWEIGHTED");
+    int *const *unweighted = mpi_calls_object("MPI_UNWEIGHTED");
     return !unweighted || weights != *unweighted;
 #endif
 }

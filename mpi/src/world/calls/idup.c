@@ -105,18 +105,29 @@ EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
 }
 BOTH(Comm_idup);
 
-EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
+/* Hints may be ignored: an MPI that cannot take them makes a plain duplicate. */
+static int native_idup(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
 {
     static idup_with_info *own;
-    struct comm *on = comm_find(comm);
-    if (!own)
+    static idup *plain;
+    if (!own && !plain) {
         own = (idup_with_info *)mpi_calls_find("Comm_idup_with_info");
+        plain = (idup *)mpi_calls_find("Comm_idup");
+    }
+    if (own)
+        return own(comm, info, made, request);
+    return plain ? plain(comm, made, request) : NO_MPI;
+}
+
+EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
+{
+    struct comm *on = comm_find(comm);
     idup *plain = (idup *)mpi_calls_find("Comm_idup");
-    if (!own || !plain || !on)
-        return own ? own(comm, info, made, request) : NO_MPI;
+    if (!on || !plain)
+        return native_idup(comm, info, made, request);
     struct duplicate *duplicate = duplicate_of(on, made);
     if (!duplicate)
         return comm_error(on, MPI_ERR_NO_MEM);
-    return begin(on, plain, own(comm, info, made, &duplicate->made_comes), duplicate, request);
+    return begin(on, plain, native_idup(comm, info, made, &duplicate->made_comes), duplicate, request);
 }
 BOTH(Comm_idup_with_info);
