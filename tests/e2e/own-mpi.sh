@@ -25,6 +25,29 @@ left() {
     done
 }
 
+# Waits for what ends by itself: the gateways see the end of a job, and end what it has started.
+gone() {
+    for _ in $(seq 100); do
+        [ "$(left | grep -c nothing)" = 2 ] && break
+        read -rt 0.1 <> <(:) || :
+    done
+}
+
+# A site of Slurm: what slurm.sh has left of its configuration. No job is there any more, and on no node a
+# process of the tests; the nodes themselves are asked by Slurm, which is the only way to them.
+export SLURM_CONF=$PWD/../slurm/slurm.conf
+left_by_slurm() {
+    local jobs
+    # An allocation is given back some moments after srun has ended.
+    for _ in $(seq 100); do
+        jobs=$(squeue -h)
+        [ -z "$jobs" ] && break
+        read -rt 0.1 <> <(:) || :
+    done
+    echo "${jobs:-nothing is allocated}"
+    srun -N 2 --ntasks-per-node=1 sh -c 'pgrep -fa own_[w]orld || echo nothing is left on $(hostname)'
+}
+
 # Ends a run by a signal once this text has come so many times.
 interrupted() { # signal, text, times, sites and commands...
     local signal=$1 text=$2 times=$3 pid
@@ -72,13 +95,50 @@ waiting)
 killed)
     interrupted KILL 'is there' 4 --at rennes "$mpirun -n 2 $openmpi/own_world wait" \
         --at nancy "mpirun.mpich -n 2 $mpich/own_world wait"
-    # The gateways see the end of the job, and end what it has started within some seconds.
-    for _ in $(seq 100); do
-        [ "$(left | grep -c nothing)" = 2 ] && break
-        read -rt 0.1 <> <(:) || :
+    gone
+    ;;
+slurm) "$(dirname "$0")/slurm.sh" "$PWD/../slurm" rennes-1 rennes-2 2>&1 ;;
+srun-mpich)
+    run --at rennes "srun -N 2 -n 2 --mpi=pmi2 $mpich/own_world" --at nancy "$mpirun -n 2 $openmpi/own_world"
+    ;;
+srun-openmpi)
+    run --at rennes "srun -N 2 -n 2 --mpi=pmix $openmpi/own_world" --at nancy "mpirun.mpich -n 2 $mpich/own_world"
+    ;;
+salloc-mpich)
+    run --at rennes "salloc -N 2 -n 2 mpirun.mpich -n 2 $mpich/own_world" --at nancy "$mpirun -n 2 $openmpi/own_world"
+    ;;
+salloc-openmpi)
+    run --at rennes "salloc -N 2 -n 2 $mpirun -n 2 $openmpi/own_world" --at nancy "mpirun.mpich -n 2 $mpich/own_world"
+    ;;
+srun-singletons) run --at rennes "srun -n 2 --mpi=none $mpich/own_world" --at nancy "sleep 977" ;;
+srun-kill | srun-abort)
+    run --at nancy "$mpirun -n 2 $openmpi/own_world ${case#srun-}" \
+        --at rennes "srun -N 2 -n 2 --mpi=pmi2 $mpich/own_world ${case#srun-}"
+    ;;
+srun-other)
+    run --at rennes "srun -N 2 -n 2 --mpi=pmix $openmpi/own_world exit" --at nancy "mpirun.mpich -n 2 $mpich/own_world exit"
+    ;;
+srun-interrupt | srun-killed)
+    signal=INT
+    [ "$case" = srun-killed ] && signal=KILL
+    interrupted $signal 'is there' 4 --at rennes "srun -N 2 -n 2 --mpi=pmi2 $mpich/own_world wait" \
+        --at nancy "$mpirun -n 2 $openmpi/own_world wait"
+    gone
+    ;;
+cut)
+    run --at rennes "$mpirun -n 2 $openmpi/own_world wait" --at nancy "mpirun.mpich -n 2 $mpich/own_world wait" >output
+    cat output
+    # The test looks at both sites, and mends the WAN, before anything is asked through it.
+    until [ -e mended ]; do
+        read -rt 0.05 <> <(:) || :
     done
+    gone
     ;;
 input) echo one line | run --at rennes "cat; exit 3" --at nancy "cat; sleep 977" ;;
+esac
+case $case in
+slurm) ;;
+srun-* | salloc-*) left_by_slurm ;;
 esac
 left
 # Right or wrong is the test's to say.

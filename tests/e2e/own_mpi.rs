@@ -1,8 +1,16 @@
 //! One program over two sites that each run their own MPI: Debian's Open MPI at one, its MPICH at the other.
 //! Every case ends with nothing left at either site; own-mpi.sh has the commands.
 
-use crate::grid::{self, root};
+use crate::grid::{self, Lab, root};
 use crate::programs::{Expected, Item};
+use std::fs;
+use std::time::Duration;
+
+/// Start of two launchers and four ranks beside other work.
+const START: Duration = Duration::from_secs(60);
+
+/// After `resume` of the grid below, in which a cut may end again.
+const ENDS: Duration = Duration::from_secs(10);
 
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
@@ -84,6 +92,85 @@ fn debian_sites_with_their_own_mpi_end_together_and_say_why() {
         ),
     ];
     grid::run("rennes-nancy", "own-mpi-ends", items);
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_sites_with_their_own_mpi_end_at_both_sides_of_a_wan_that_is_cut_for_good() {
+    let says = [
+        "site nancy: the connection to its command ended before the command did",
+        "status 1",
+    ];
+    let resume = Duration::from_secs(2);
+    let grid = [format!("resume = \"{}s\"", resume.as_secs())];
+    let grid = grid.each_ref().map(String::as_str);
+    let items = vec![case("cut", &says)];
+    let Some(mut lab) = Lab::start("rennes-nancy", "own-mpi-cut", &grid, items) else {
+        return;
+    };
+    let output = lab.place("cut").join("output");
+    let said = |text: &str| {
+        fs::read_to_string(&output)
+            .unwrap_or_default()
+            .matches(text)
+            .count()
+    };
+    lab.wait_for("cut", START, "start of all ranks", |_| said("is there") == 4);
+    lab.causeway(&["link", "rennes", "nancy", "--down"]);
+    lab.wait_for("cut", resume + ENDS, "end of every process", |lab| {
+        let look = "pgrep -f own_[w]orld || echo none";
+        let left = lab.causeway(&["exec", "nancy-1", "--", "sh", "-c", look]);
+        left.trim() == "none" && said("status ") == 1
+    });
+    lab.causeway(&["link", "rennes", "nancy", "--up"]);
+    fs::write(lab.place("cut").join("mended"), "").unwrap();
+    lab.finish();
+}
+
+#[test]
+#[ignore = "needs namespaces, Debian's MPIs and its Slurm; run by make test"]
+fn debian_site_of_slurm_that_refuses_ssh_is_part_of_a_world_and_keeps_no_allocation() {
+    let right = &["own_world: 4 ranks, all right", "status 0"];
+    let started = &[
+        "rennes-1 refuses ssh",
+        "rennes-2 refuses ssh",
+        "slurm has 2 idle nodes",
+    ];
+    let ends: [(&str, &[&str]); 9] = [
+        ("srun-mpich", right),
+        ("srun-openmpi", right),
+        ("salloc-mpich", right),
+        ("salloc-openmpi", right),
+        (
+            "srun-singletons",
+            &["site rennes: its processes joined one by one"],
+        ),
+        ("srun-kill", &["site rennes: its command ended with status"]),
+        (
+            "srun-abort",
+            &["site rennes: rank 3 at rennes called MPI_Abort with code 7"],
+        ),
+        (
+            "srun-other",
+            &[
+                "site nancy: its command ended with status 3 before all its ranks",
+                "status 3",
+            ],
+        ),
+        ("srun-interrupt", &["status 130"]),
+    ];
+    let nothing = [
+        "nothing is allocated",
+        "nothing is left on rennes-1",
+        "nothing is left on rennes-2",
+    ];
+    let mut items = vec![case("slurm", started)];
+    items.extend(ends.map(|(name, says)| case(name, &[says, &nothing].concat())));
+    items.push(case(
+        "srun-killed",
+        &[&["status 137"], nothing.as_slice()].concat(),
+    ));
+    grid::run("rennes-nancy", "own-mpi-slurm", items);
 }
 
 fn case(name: &str, says: &[&str]) -> Item {

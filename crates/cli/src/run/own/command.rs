@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// Open MPI's daemons forward to ranks on other nodes what this names, and OMPI_* besides.
 const FORWARDED: &str = "OMPI_MCA_mca_base_env_list";
 
+/// Without it, srun leaves the other ranks of a program alone when one has died.
+const SRUN_ENDS_ALL: &str = "SLURM_KILL_BAD_EXIT";
+
 /// One site's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command<'a> {
@@ -88,6 +91,9 @@ pub fn environment(
             FORWARDED,
             theirs.map_or(ours.clone(), |theirs| format!("{theirs};{ours}")),
         ));
+    }
+    if present(SRUN_ENDS_ALL).is_none() {
+        set.push((SRUN_ENDS_ALL, "1".to_owned()));
     }
     set.extend(std::env::var(env::DEBUG).ok().map(|value| (env::DEBUG, value)));
     let set = set.into_iter().map(|(name, value)| (name.to_owned(), value));
@@ -172,6 +178,7 @@ mod tests {
                 .map(|(_, value)| value.as_str())
         };
         assert_eq!(value("CAUSEWAY_WORLD"), Some("1,nancy,10.1.0.253:4000"));
+        assert_eq!(value(SRUN_ENDS_ALL), Some("1"));
         assert_eq!(
             value(FORWARDED),
             Some("LD_PRELOAD;CAUSEWAY_WORLD;CAUSEWAY_TOKEN;CAUSEWAY_SITE;CAUSEWAY_GRID")
@@ -212,6 +219,7 @@ mod tests {
         let present = |name: &str| match name {
             "LD_PRELOAD" => Some("/t/trace.so".to_owned()),
             FORWARDED => Some("A;B".to_owned()),
+            SRUN_ENDS_ALL => Some("0".to_owned()),
             _ => None,
         };
         let set = environment(&command, &facts, present);
@@ -220,6 +228,7 @@ mod tests {
             set.iter()
                 .any(|(name, value)| name == FORWARDED && value.starts_with("A;B;LD_PRELOAD;"))
         );
+        assert!(set.iter().all(|(name, _)| name != SRUN_ENDS_ALL));
         let by_itself = Command {
             site: "nancy",
             text: "mpirun -x A ./a",
