@@ -45,6 +45,7 @@ left_by_slurm() {
         read -rt 0.1 <> <(:) || :
     done
     echo "${jobs:-nothing is allocated}"
+    # shellcheck disable=SC2016 # Each node says its own name.
     srun -N 2 --ntasks-per-node=1 sh -c 'pgrep -fa own_[w]orld || echo nothing is left on $(hostname)'
 }
 
@@ -78,6 +79,10 @@ collectives)
     for program in collectives_mpif collectives_mpi collectives_f08; do
         run --at rennes "$mpirun -n 2 $openmpi/$program" --at nancy "mpirun.mpich -n 2 $mpich/$program"
     done
+    ;;
+imports)
+    run --at rennes "$mpirun -n 2 $openmpi/own_imports" --at nancy "mpirun.mpich -n 2 $mpich/own_imports"
+    both exchange | grep 'this program uses' || echo "a program without such calls is told nothing"
     ;;
 one-site) run --at nancy "mpirun.mpich -n 2 $mpich/own_world" ;;
 wrong-site) run --at rennes "sleep 977" --at lyon "sleep 977" ;;

@@ -9,7 +9,10 @@ use std::time::Duration;
 /// Start of two launchers and four ranks beside other work.
 const START: Duration = Duration::from_secs(60);
 
-/// After `resume` of the grid below, in which a cut may end again.
+/// What a lane and a tunnel get in that test until they are given up.
+const GIVEN_UP: Duration = Duration::from_secs(4);
+
+/// The end of a job after that.
 const ENDS: Duration = Duration::from_secs(10);
 
 #[test]
@@ -25,6 +28,14 @@ fn debian_open_mpi_and_mpich_are_one_world_over_two_sites() {
                 "collectives_mpif: all right",
                 "collectives_mpi: all right",
                 "collectives_f08: all right",
+            ],
+        ),
+        case(
+            "imports",
+            &[
+                "causeway: this program uses MPI_File_open, MPI_Win_create, which do not work over sites",
+                "own_imports: 4 ranks, all right",
+                "a program without such calls is told nothing",
             ],
         ),
         case("one-site", &["own_world: 2 ranks, all right", "status 0"]),
@@ -101,9 +112,7 @@ fn debian_sites_with_their_own_mpi_end_at_both_sides_of_a_wan_that_is_cut_for_go
         "site nancy: the connection to its command ended before the command did",
         "status 1",
     ];
-    let resume = Duration::from_secs(2);
-    let grid = [format!("resume = \"{}s\"", resume.as_secs())];
-    let grid = grid.each_ref().map(String::as_str);
+    let grid = ["lane_timeout = \"2s\"", "resume = \"2s\""];
     let items = vec![case("cut", &says)];
     let Some(mut lab) = Lab::start("rennes-nancy", "own-mpi-cut", &grid, items) else {
         return;
@@ -117,7 +126,7 @@ fn debian_sites_with_their_own_mpi_end_at_both_sides_of_a_wan_that_is_cut_for_go
     };
     lab.wait_for("cut", START, "start of all ranks", |_| said("is there") == 4);
     lab.causeway(&["link", "rennes", "nancy", "--down"]);
-    lab.wait_for("cut", resume + ENDS, "end of every process", |lab| {
+    lab.wait_for("cut", GIVEN_UP + ENDS, "end of every process", |lab| {
         let look = "pgrep -f own_[w]orld || echo none";
         let left = lab.causeway(&["exec", "nancy-1", "--", "sh", "-c", look]);
         left.trim() == "none" && said("status ") == 1

@@ -42,6 +42,7 @@ sh -c "$munge"
 slurmctld
 for node in "$@"; do
     # The daemons must not keep ssh's output open.
+    # shellcheck disable=SC2029 # The paths are those of this host: all nodes see its files.
     ssh "$node" "$munge && SLURM_CONF='$SLURM_CONF' slurmd -N $node" >"$directory/$node.start" 2>&1 </dev/null ||
         { cat "$directory/$node.start"; exit 1; }
 done

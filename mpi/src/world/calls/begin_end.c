@@ -4,6 +4,7 @@
 #include "world/below/data.h"
 #include "world/below/ending.h"
 #include "world/below/local.h"
+#include "world/calls/imports.h"
 #include "world/engine/sending.h"
 #include "world/handles/comms.h"
 #include "world/join/join.h"
@@ -163,6 +164,8 @@ static void begin(void)
     is_joined = 1;
     if (ours.world.here < ours.world.size)
         make_world(rank);
+    if (ours.is_on && ours.world.me == 0)
+        imports_tell();
 }
 
 EXPORT int MPI_Init(int *argc, char ***argv)

@@ -1,0 +1,187 @@
+/* Looks for refused calls among the symbols that the program and its libraries import. What is loaded later,
+ * or found by dlsym, is not seen. binding/imports.c reads the same tables for another question. */
+#define _GNU_SOURCE
+#include "world/calls/imports.h"
+
+#include "world/calls/refuse.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The files that refuse are the list: each REFUSE in them is a name here. A file is gone when all of its
+ * calls work. */
+#undef REFUSE
+#undef REFUSE_MEETING
+#define REFUSE(name, ...) #name,
+#define REFUSE_MEETING(name, ...) #name,
+static const char *const refused[] = {
+#if __has_include("world/calls/refused_objects.c")
+#include "world/calls/refused_objects.c"
+#endif
+#if __has_include("world/calls/refused_messages.c")
+#include "world/calls/refused_messages.c"
+#endif
+#if __has_include("world/calls/refused_collectives.c")
+#include "world/calls/refused_collectives.c"
+#endif
+#if __has_include("world/calls/refused_topologies.c")
+#include "world/calls/refused_topologies.c"
+#endif
+#if __has_include("world/calls/refused_persistent.c")
+#include "world/calls/refused_persistent.c"
+#endif
+#if __has_include("world/calls/refused_large.c")
+#include "world/calls/refused_large.c"
+#endif
+};
+enum { REFUSED = sizeof refused / sizeof *refused };
+
+/* Names that a line has room for: mpi4py imports all there are. */
+enum { SHOWN = 6, LONGEST = 64 };
+
+/* The MPI's own libraries and ours: they import everything. */
+static const char *const of_mpi[] = {"libmpi", "libpmpi", "libcauseway_"};
+
+struct found {
+    unsigned char is[REFUSED];
+    int count;
+};
+
+/* Returns a name without what a language makes of it: "win_create" of MPI_Win_create, mpi_win_create_,
+ * mpi_win_create_f08_. Tools wrap calls, so they import PMPI_X of all that they show. */
+static const char *plain_name(const char *name, int is_program, char *room)
+{
+    static const char *const endings[] = {"__", "_", "_f08ts", "_f08", "_f90"};
+    const char *begin = strncasecmp(name, "pmpi_", 5) == 0  ? (is_program ? name + 5 : NULL)
+                        : strncasecmp(name, "mpi_", 4) == 0 ? name + 4
+                                                            : NULL;
+    size_t length = begin ? strlen(begin) : 0;
+    if (length == 0 || length >= LONGEST)
+        return NULL;
+    for (size_t i = 0; i <= length; i++)
+        room[i] = (char)tolower((unsigned char)begin[i]);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t end = strlen(endings[i]);
+        if (length > end && strcmp(room + length - end, endings[i]) == 0)
+            room[length -= end] = '\0';
+    }
+    return room;
+}
+
+/* Whether the library of collectives is above this one and takes the call. Windows and partitions it hands on
+ * (src/calls/windows.c). */
+static int is_taken(const char *name)
+{
+    char symbol[LONGEST + 4];
+    if (strncmp(name, "Win_", 4) == 0 || strncmp(name, "Psend", 5) == 0 || strncmp(name, "Precv", 5) == 0)
+        return 0;
+    snprintf(symbol, sizeof symbol, "MPI_%s", name);
+    Dl_info info;
+    void *first = dlsym(RTLD_DEFAULT, symbol);
+    return first && dladdr(first, &info) && info.dli_fname && strstr(info.dli_fname, "/libcauseway_mpi_");
+}
+
+static void note(struct found *found, const char *name, int is_program)
+{
+    char room[LONGEST];
+    const char *plain = plain_name(name, is_program, room);
+    for (int i = 0; plain && i < REFUSED; i++)
+        if (!found->is[i] && strcasecmp(plain, refused[i]) == 0 && !is_taken(refused[i])) {
+            found->is[i] = 1;
+            found->count++;
+        }
+}
+
+struct object {
+    const ElfW(Sym) *symbols;
+    const char *names;
+    /* Relocations of calls, and all others. */
+    const ElfW(Rela) *relocations[2];
+    size_t bytes[2];
+    int is_program;
+};
+
+static void look_at(const struct object *of, struct found *found)
+{
+    for (int table = 0; table < 2; table++) {
+        size_t count = of->relocations[table] ? of->bytes[table] / sizeof(ElfW(Rela)) : 0;
+        for (size_t i = 0; i < count; i++) {
+            size_t info = of->relocations[table][i].r_info;
+            size_t symbol = sizeof info == 8 ? ELF64_R_SYM(info) : ELF32_R_SYM(info);
+            if (symbol && of->symbols[symbol].st_shndx == SHN_UNDEF)
+                note(found, of->names + of->symbols[symbol].st_name, of->is_program);
+        }
+    }
+}
+
+static int look_into(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+    for (size_t i = 0; i < sizeof of_mpi / sizeof *of_mpi; i++)
+        if (strncmp(name, of_mpi[i], strlen(of_mpi[i])) == 0)
+            return 0;
+    const ElfW(Dyn) *section = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            section = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    struct object object = {.is_program = *info->dlpi_name == '\0'};
+    for (; section && section->d_tag != DT_NULL; section++) {
+        /* The loader relocates entries, except where the section is read-only (vDSO). */
+        ElfW(Addr) value = section->d_un.d_ptr;
+        const void *pointed = (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
+        switch (section->d_tag) {
+        case DT_SYMTAB:
+            object.symbols = pointed;
+            break;
+        case DT_STRTAB:
+            object.names = pointed;
+            break;
+        case DT_JMPREL:
+            object.relocations[0] = pointed;
+            break;
+        case DT_PLTRELSZ:
+            object.bytes[0] = value;
+            break;
+        case DT_RELA:
+            object.relocations[1] = pointed;
+            break;
+        case DT_RELASZ:
+            object.bytes[1] = value;
+            break;
+        /* An older form of relocations, which this does not read. */
+        case DT_PLTREL:
+            if (value != DT_RELA)
+                return 0;
+        }
+    }
+    if (object.symbols && object.names)
+        look_at(&object, found);
+    return 0;
+}
+
+void imports_tell(void)
+{
+    struct found found = {.count = 0};
+    dl_iterate_phdr(look_into, &found);
+    if (found.count == 0)
+        return;
+    char line[SHOWN * (LONGEST + 8) + 32];
+    size_t end = 0;
+    int shown = 0;
+    for (int i = 0; i < REFUSED && shown < SHOWN; i++)
+        if (found.is[i])
+            end +=
+                (size_t)snprintf(line + end, sizeof line - end, "%sMPI_%s", shown++ ? ", " : "", refused[i]);
+    if (found.count > shown)
+        snprintf(line + end, sizeof line - end, " and %d more", found.count - shown);
+    fprintf(
+        stderr,
+        "causeway: this program uses %s, which %s not work over sites (docs/own-mpi.md); on a communicator "
+        "within a site %s\n",
+        line, found.count == 1 ? "does" : "do", found.count == 1 ? "it does" : "they do");
+}
