@@ -12,31 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The files that refuse are the list: each REFUSE in them is a name here. A file is gone when all of its
- * calls work. */
+/* The files that refuse are the list: each REFUSE in them is a name here. */
 #undef REFUSE
 #undef REFUSE_MEETING
 #define REFUSE(name, ...) #name,
 #define REFUSE_MEETING(name, ...) #name,
 static const char *const refused[] = {
-#if __has_include("world/calls/refused_objects.c")
 #include "world/calls/refused_objects.c"
-#endif
-#if __has_include("world/calls/refused_messages.c")
-#include "world/calls/refused_messages.c"
-#endif
-#if __has_include("world/calls/refused_collectives.c")
-#include "world/calls/refused_collectives.c"
-#endif
-#if __has_include("world/calls/refused_topologies.c")
-#include "world/calls/refused_topologies.c"
-#endif
-#if __has_include("world/calls/refused_persistent.c")
-#include "world/calls/refused_persistent.c"
-#endif
-#if __has_include("world/calls/refused_large.c")
-#include "world/calls/refused_large.c"
-#endif
+#include "world/calls/refused_partitioned.c"
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
@@ -72,25 +55,12 @@ static const char *plain_name(const char *name, int is_program, char *room)
     return room;
 }
 
-/* Whether the library of collectives is above this one and takes the call. Windows and partitions it hands on
- * (src/calls/windows.c). */
-static int is_taken(const char *name)
-{
-    char symbol[LONGEST + 4];
-    if (strncmp(name, "Win_", 4) == 0 || strncmp(name, "Psend", 5) == 0 || strncmp(name, "Precv", 5) == 0)
-        return 0;
-    snprintf(symbol, sizeof symbol, "MPI_%s", name);
-    Dl_info info;
-    void *first = dlsym(RTLD_DEFAULT, symbol);
-    return first && dladdr(first, &info) && info.dli_fname && strstr(info.dli_fname, "/libcauseway_mpi_");
-}
-
 static void note(struct found *found, const char *name, int is_program)
 {
     char room[LONGEST];
     const char *plain = plain_name(name, is_program, room);
     for (int i = 0; plain && i < REFUSED; i++)
-        if (!found->is[i] && strcasecmp(plain, refused[i]) == 0 && !is_taken(refused[i])) {
+        if (!found->is[i] && strcasecmp(plain, refused[i]) == 0) {
             found->is[i] = 1;
             found->count++;
         }

@@ -22,25 +22,10 @@ REFUSE_MEETING(File_open, comm, (MPI_Comm comm, const char *filename, int amode,
 REFUSE_MEETING(Win_allocate, comm,
                (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
                (size, disp_unit, info, comm, baseptr, win))
-#if MPI_VERSION >= 4
-REFUSE_MEETING(Win_allocate_c, comm,
-               (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
-               (size, disp_unit, info, comm, baseptr, win))
-#endif
 REFUSE_MEETING(Win_allocate_shared, comm,
                (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
                (size, disp_unit, info, comm, baseptr, win))
-#if MPI_VERSION >= 4
-REFUSE_MEETING(Win_allocate_shared_c, comm,
-               (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
-               (size, disp_unit, info, comm, baseptr, win))
-#endif
 REFUSE_MEETING(Win_create, comm,
                (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
                (base, size, disp_unit, info, comm, win))
-#if MPI_VERSION >= 4
-REFUSE_MEETING(Win_create_c, comm,
-               (void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-               (base, size, disp_unit, info, comm, win))
-#endif
 REFUSE_MEETING(Win_create_dynamic, comm, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
