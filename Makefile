@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-lifetimes test-own-mpi test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
+.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-lifetimes test-own-mpi test-own-mpis test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,8 +77,20 @@ test-collectives: setup build programs test-crossings ## random collectives agai
 	@mpi/tests/same_bits.sh
 	@mpi/tests/delivery.sh
 
-test-own-mpi: setup build programs test-world ## sites with their own MPIs as one MPI_COMM_WORLD: test-world, then Open MPI with MPICH on this host (a minute)
+# PyPI's MPIs are not among what setup installs: the long form has them.
+test-own-mpi: setup build programs test-world ## sites with their own MPIs as one MPI_COMM_WORLD on this host: Open MPI with MPICH of Debian (three minutes)
 	@mpi/tests/world/run.sh
+	@mpi/tests/world/data.sh 20
+	@mpi/tests/world/mpi4py.sh "debian-openmpi:1 debian-mpich:1"
+
+# PROGRAMS random programs of each pairing.
+PROGRAMS ?= 20000
+test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from PyPI, mpi4py's tests on 2 to 6 ranks, PROGRAMS (20000) random programs a pairing, and a soak (an hour)
+	@tools/setup/pypi.sh mpich intel
+	@mpi/build.sh $(TARGET)/release
+	@tests/programs/build.sh mpich abi intel
+	@mpi/tests/world/long.sh $(PROGRAMS)
+	@mpi/tests/world/mpi4py.sh
 
 test-crossings: setup build programs ## what crosses between sites, and what goes round a slow way, with Open MPI on this host (ten seconds)
 	@mpi/tests/slow_pair.sh
