@@ -84,6 +84,13 @@ imports)
     run --at rennes "$mpirun -n 2 $openmpi/own_imports" --at nancy "mpirun.mpich -n 2 $mpich/own_imports"
     both exchange | grep 'this program uses' || echo "a program without such calls is told nothing"
     ;;
+own-mpi | srun-own) run --verbose --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" ;;
+setup)
+    # shellcheck disable=SC2016 # Each site's shell says what it has.
+    run --at rennes 'echo "rennes has $LAB_SETUP"; mpirun.mpich -n 1 '"$mpich/own_world" \
+        --at nancy 'echo "nancy has $LAB_SETUP"; mpirun.mpich -n 1 '"$mpich/own_world"
+    ;;
+wrong-count) MOST=1 run --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" ;;
 one-site) run --at nancy "mpirun.mpich -n 2 $mpich/own_world" ;;
 wrong-site) run --at rennes "sleep 977" --at lyon "sleep 977" ;;
 not-found) run --at rennes "sleep 977" --at nancy "mpirun.nowhere -n 2 app" ;;

@@ -137,6 +137,48 @@ fn debian_sites_with_their_own_mpi_end_at_both_sides_of_a_wan_that_is_cut_for_go
 }
 
 #[test]
+#[ignore = "needs namespaces and Debian's MPICH; run by make test"]
+fn debian_sites_start_a_program_as_their_gateways_say() {
+    let right = "own_world: 4 ranks, all right";
+    let items = vec![
+        case(
+            "own-mpi",
+            &[
+                "causeway: each of rennes, nancy starts its own MPI, since --own-mpi says so",
+                "site rennes: mpiexec.hydra -n ${MOST:-2}",
+                "site nancy: mpiexec.hydra -n ${MOST:-2}",
+                right,
+                "status 0",
+            ],
+        ),
+        case(
+            "setup",
+            &[
+                "rennes has come",
+                "nancy has come",
+                "own_world: 2 ranks, all right",
+            ],
+        ),
+        case(
+            "wrong-count",
+            &[
+                "site rennes: its launcher has started 1 processes, and --sites says 2",
+                "status 2",
+            ],
+        ),
+    ];
+    // The section ends that of the grid.
+    let mpi = [
+        "[mpi]",
+        "start = 'mpiexec.hydra -n ${MOST:-{ranks}}'",
+        "setup = 'export LAB_SETUP=come'",
+    ];
+    if let Some(lab) = Lab::start("rennes-nancy", "own-mpi-starts", &mpi, items) {
+        lab.finish();
+    }
+}
+
+#[test]
 #[ignore = "needs namespaces, Debian's MPIs and its Slurm; run by make test"]
 fn debian_site_of_slurm_that_refuses_ssh_is_part_of_a_world_and_keeps_no_allocation() {
     let right = &["own_world: 4 ranks, all right", "status 0"];
@@ -145,7 +187,15 @@ fn debian_site_of_slurm_that_refuses_ssh_is_part_of_a_world_and_keeps_no_allocat
         "rennes-2 refuses ssh",
         "slurm has 2 idle nodes",
     ];
-    let ends: [(&str, &[&str]); 9] = [
+    let ends: [(&str, &[&str]); 10] = [
+        (
+            "srun-own",
+            &[
+                "site rennes: srun -n 2 --mpi=pmi2",
+                "site nancy: mpiexec.hydra -n 2",
+                "own_world: 4 ranks, all right",
+            ],
+        ),
         ("srun-mpich", right),
         ("srun-openmpi", right),
         ("salloc-mpich", right),

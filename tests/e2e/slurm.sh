@@ -53,8 +53,13 @@ for _ in $(seq 300); do
 done
 sinfo
 for node in "$@"; do
-    # The oldest is the one that listens. It takes this very session with it only if it answers no more.
+    # The oldest is the one that listens.
+    # shellcheck disable=SC2016 # That of the node.
     ssh "$node" 'kill $(pgrep -ox sshd)' || :
+    for _ in $(seq 50); do
+        ssh -o ConnectTimeout=5 "$node" true 2>/dev/null || break
+        read -rt 0.1 <> <(:) || :
+    done
     ssh -o ConnectTimeout=5 "$node" true && { echo "$node still takes ssh"; exit 1; }
     echo "$node refuses ssh"
 done

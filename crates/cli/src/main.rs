@@ -88,6 +88,9 @@ enum Task {
     /// Let sites that each run their own MPI find each other, on this host alone; for tests.
     #[command(hide = true)]
     Rendezvous(run::own::rendezvous::command::Args),
+    /// Start an MPI program as this site does it; called by run --own-mpi.
+    #[command(hide = true)]
+    StartProgram(run::own::program::Args),
     /// Run one command for an agent; called by start-node.
     #[command(hide = true)]
     NodeExec(remote::node_exec::Args),
@@ -118,6 +121,7 @@ fn main() -> ExitCode {
         Task::StartNode(args) => remote::start_node::main(args),
         Task::Sink => sink::main(),
         Task::Rendezvous(args) => run::own::rendezvous::command::main(&args),
+        Task::StartProgram(args) => run::own::program::main(&args),
         Task::NodeExec(args) => remote::node_exec::main(args),
     }
 }

@@ -53,6 +53,7 @@ fn serve(listener: UnixListener) {
                 grid: "1|rennes;127.0.0.0/8;127.0.0.1:7000;20000-32767".into(),
                 site: "rennes".into(),
                 links: Default::default(),
+                mpi: Default::default(),
                 sites: sites(),
             })
         } else {

@@ -217,6 +217,17 @@ pub struct HandedOver {
     pub jobs: usize,
 }
 
+/// How a site starts MPI programs, as its gateway's configuration says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteMpi {
+    /// Words for the shell, in front of the program; `{ranks}` becomes their number.
+    #[serde(default)]
+    pub start: Option<String>,
+    /// A command for the shell, before anything that starts a program.
+    #[serde(default)]
+    pub setup: Option<String>,
+}
+
 /// What `causeway run` needs to know to start an MPI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobReply {
@@ -232,6 +243,9 @@ pub struct JobReply {
     /// measured it otherwise.
     #[serde(default)]
     pub links: std::collections::BTreeMap<String, Vec<Link>>,
+    /// How the own site starts MPI programs. The others' gateways tell their own nodes.
+    #[serde(default)]
+    pub mpi: SiteMpi,
 }
 
 #[cfg(test)]

@@ -40,6 +40,10 @@ pub mod env {
     /// Version, site and rendezvous of a process in a run over sites that each run their own MPI. The shim
     /// only asks whether it is set.
     pub const WORLD: &str = "CAUSEWAY_WORLD";
+    /// How the site starts MPI programs, as its gateway's configuration says: `start` and `setup` of `[mpi]`.
+    pub const MPI_START: &str = "CAUSEWAY_MPI_START";
+    /// See [`MPI_START`].
+    pub const MPI_SETUP: &str = "CAUSEWAY_MPI_SETUP";
     /// `1` makes the shim tell on stderr what it does with each connection.
     pub const DEBUG: &str = "CAUSEWAY_SHIM_DEBUG";
 }

@@ -229,6 +229,7 @@ mod tests {
             site: "rennes".into(),
             sites: vec![site("rennes", 1), site("nancy", 2), silent],
             links: Default::default(),
+            mpi: Default::default(),
         }
     }
 

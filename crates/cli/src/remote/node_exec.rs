@@ -26,6 +26,38 @@ pub struct Args {
     /// The site of this node.
     #[arg(long)]
     site: Option<String>,
+    #[command(flatten)]
+    mpi: MpiWords,
+}
+
+/// How this site starts MPI programs, by its gateway's configuration.
+#[derive(Debug, Default, Clone, PartialEq, Eq, clap::Args)]
+pub struct MpiWords {
+    /// `start` in `[mpi]`.
+    #[arg(long = "mpi-start", value_name = "WORDS", allow_hyphen_values = true)]
+    pub start: Option<String>,
+    /// `setup` in `[mpi]`.
+    #[arg(long = "mpi-setup", value_name = "COMMAND", allow_hyphen_values = true)]
+    pub setup: Option<String>,
+}
+
+impl MpiWords {
+    /// Returns them as options of this very command.
+    pub fn options(&self) -> impl Iterator<Item = String> {
+        let options = [("--mpi-start", &self.start), ("--mpi-setup", &self.setup)];
+        let options = options.map(|(option, text)| text.as_ref().map(|text| format!("{option}={text}")));
+        options.into_iter().flatten()
+    }
+
+    /// Sets them for a command, or takes away what stands in their place: only here are they known.
+    fn set(&self, command: &mut Command) {
+        for (name, text) in [(env::MPI_START, &self.start), (env::MPI_SETUP, &self.setup)] {
+            match text {
+                Some(text) => command.env(name, text),
+                None => command.env_remove(name),
+            };
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +96,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
         return Err(NodeError::NoRequest);
     };
     tell_started(&request, output, args.control.as_deref());
-    let (shell, mut command) = command(&request, args.site.as_deref())?;
+    let (shell, mut command) = command(&request, args.site.as_deref(), &args.mpi)?;
     let ((stdin, feeder), (stdout_end, stdout), (stderr_end, stderr)) = (pipe()?, pipe()?, pipe()?);
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     let ours = [
@@ -117,7 +149,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), NodeError> {
 }
 
 /// The user's shell with the request, as sshd would start it.
-fn command(request: &Request, site: Option<&str>) -> Result<(String, Command), NodeError> {
+fn command(request: &Request, site: Option<&str>, mpi: &MpiWords) -> Result<(String, Command), NodeError> {
     let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
     for library in preload.iter().flat_map(|(_, value)| value.split([':', ' '])) {
         // ld.so only warns about a library that is missing, once per process, and the job hangs.
@@ -138,6 +170,7 @@ fn command(request: &Request, site: Option<&str>) -> Result<(String, Command), N
         Some(site) => command.env(env::SITE, site),
         None => command.env_remove(env::SITE),
     };
+    mpi.set(&mut command);
     let login = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into());
     let path: Vec<&str> = request
         .path

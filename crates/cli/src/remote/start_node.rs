@@ -5,6 +5,7 @@
 //! terminal.
 
 use super::frame::{Frame, FrameError};
+use super::node_exec::MpiWords;
 use causeway_gateway::config::REMOTE_SHELL;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use std::ffi::OsString;
@@ -33,6 +34,9 @@ pub struct Args {
     /// The site of the node, as its gateway has it. Processes there find their place by it.
     #[arg(long)]
     pub site: Option<String>,
+    /// How the site starts MPI programs.
+    #[command(flatten)]
+    pub mpi: MpiWords,
     /// The node to start on.
     pub node: String,
 }
@@ -87,6 +91,7 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         if let Some(site) = &args.site {
             here.arg("--site").arg(site);
         }
+        here.args(args.mpi.options());
         return Err(StartError::Own(here.exec()));
     }
     let mut child = start(args, &own)?;
@@ -136,6 +141,9 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     remote.push(" node-exec");
     if let Some(site) = &args.site {
         remote.push(format!(" --site {}", quoted(Path::new(site))));
+    }
+    for option in args.mpi.options() {
+        remote.push(format!(" {}", quoted(Path::new(&option))));
     }
     let mut command = Command::new(program);
     command

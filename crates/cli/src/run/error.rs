@@ -24,6 +24,11 @@ pub enum RunError {
     /// A site with two commands.
     #[error("--at names site {0} twice; give each site one command")]
     TwiceAt(String),
+    /// `--own-mpi` without ranks for each site.
+    #[error(
+        "--own-mpi takes the sites with their ranks, and a program: --own-mpi --sites rennes=32,nancy=16 -- ./app"
+    )]
+    NoShares,
     /// Ranks could not meet.
     #[error("let the ranks of the sites meet: {0}")]
     Rendezvous(String),

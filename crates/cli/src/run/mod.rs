@@ -90,6 +90,12 @@ pub struct Args {
         "command",
     ])]
     pub at: Vec<String>,
+    /// Have each site start its own MPI's job of a program, with these many ranks: --own-mpi --sites
+    /// rennes=32,nancy=16 -- ./app (docs/own-mpi.md).
+    #[arg(long, requires = "sites", conflicts_with_all = [
+        "at", "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
+    ])]
+    pub own_mpi: bool,
     /// The launcher and its arguments, as you would type them without causeway.
     #[arg(
         trailing_var_arg = true,
@@ -101,7 +107,7 @@ pub struct Args {
 
 /// Runs the launcher; the status is the launcher's, 2 when the command line or the grid does not allow it.
 pub fn main(args: Args) -> ExitCode {
-    let ran = if args.at.is_empty() {
+    let ran = if args.at.is_empty() && !args.own_mpi {
         run(&args)
     } else {
         own::run(&args)

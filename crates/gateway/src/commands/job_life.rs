@@ -73,6 +73,7 @@ impl Commands {
             site: context.config().site.clone(),
             sites,
             links: context.tunnels.ways().links(context.driver),
+            mpi: context.config().mpi.clone(),
         });
         self.put_answer(context, key, &reply);
     }

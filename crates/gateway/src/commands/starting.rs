@@ -60,8 +60,13 @@ impl Commands {
         let words = words.map(|word| OsString::from(format!("--word={word}")));
         let control = driver.config.control.clone().into_os_string();
         let (site, own) = ("--site".into(), OsString::from(&driver.config.site));
+        let mpi = &driver.config.mpi;
+        let mpi = [("--mpi-start", &mpi.start), ("--mpi-setup", &mpi.setup)].into_iter();
+        let mpi =
+            mpi.filter_map(|(option, text)| Some(OsString::from(format!("{option}={}", text.as_ref()?))));
         let arguments = ["start-node".into(), "--control".into(), control, site, own]
             .into_iter()
+            .chain(mpi)
             .chain(words)
             .chain(["--".into(), OsString::from(&start.node)]);
         let arguments = arguments.collect();

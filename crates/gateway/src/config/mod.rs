@@ -4,6 +4,7 @@
 //! every key.
 
 pub mod accept;
+mod mpi;
 mod reader;
 mod values;
 
@@ -12,7 +13,7 @@ use causeway_wire::TextError;
 
 use causeway_broker::client::MEMBERSHIP_FILE;
 use causeway_broker::may_be_virtual;
-use causeway_control::{NodeInfo, private};
+use causeway_control::{NodeInfo, SiteMpi, private};
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, grid};
@@ -52,6 +53,8 @@ pub struct Config {
     pub remote_shell: Vec<String>,
     /// What other sites may do here.
     pub accept: Accept,
+    /// How MPI programs are started here.
+    pub mpi: SiteMpi,
     /// The audit file: what others did here.
     pub audit: PathBuf,
     /// Where shims connect to; at most one per address family.
@@ -234,7 +237,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let tunnel = read_tunnel(reader, &grid);
     let rate = reader.string(&grid, "rate", bits_per_second);
     let peers = read_peers(reader, &root, name.as_deref(), rate);
-    reader.no_other_keys(&root, &["site", "listen", "accept", "grid", "peer"]);
+    reader.no_other_keys(&root, &["site", "listen", "accept", "mpi", "grid", "peer"]);
     let site_keys = [
         "name",
         "subnets",
@@ -275,6 +278,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         nodes,
         audit,
         accept,
+        mpi: mpi::read_mpi(reader, &root),
         remote_shell,
         lan: lan?,
         wan,

@@ -2,7 +2,7 @@
 
 use crate::run::error::RunError;
 use causeway_wire::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,10 @@ const FORWARDED: &str = "OMPI_MCA_mca_base_env_list";
 
 /// Without it, srun leaves the other ranks of a program alone when one has died.
 const SRUN_ENDS_ALL: &str = "SLURM_KILL_BAD_EXIT";
+
+/// Inside double quotes of a shell. Without a setup it does nothing.
+const SETUP: &str = "eval \\\"\\$CAUSEWAY_MPI_SETUP\\\" || \
+     { echo \\\"causeway: site \\$CAUSEWAY_SITE: setup of its gateway's [mpi] failed: \\$CAUSEWAY_MPI_SETUP\\\" >&2; exit 1; }; ";
 
 /// One site's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,35 @@ pub fn commands(at: &[String]) -> Result<Vec<Command<'_>>, RunError> {
     } else {
         Ok(commands)
     }
+}
+
+/// The commands by which each site starts a program as it does that itself, in the form of --at, and the ranks
+/// of each.
+///
+/// # Errors
+/// No program, or a site without ranks.
+pub fn of_program(
+    own: &Path,
+    shares: &[(&str, Option<u32>)],
+    program: &[OsString],
+    is_verbose: bool,
+) -> Result<(Vec<String>, Vec<u32>), RunError> {
+    let ranks: Option<Vec<u32>> = shares.iter().map(|(_, ranks)| *ranks).collect();
+    let ranks = ranks.filter(|_| !program.is_empty()).ok_or(RunError::NoShares)?;
+    let words: Vec<String> = program
+        .iter()
+        .map(|word| quoted(&word.to_string_lossy()))
+        .collect();
+    let verbose = if is_verbose { " --verbose" } else { "" };
+    let at = shares.iter().zip(&ranks).flat_map(|((site, _), ranks)| {
+        let own = quoted(&own.to_string_lossy());
+        let text = format!(
+            "{own} start-program --ranks {ranks}{verbose} -- {}",
+            words.join(" ")
+        );
+        [(*site).to_owned(), text]
+    });
+    Ok((at.collect(), ranks))
 }
 
 /// Facts that are the same for all processes of a run.
@@ -105,15 +138,15 @@ fn exports_by_itself(text: &str) -> bool {
     text.split_whitespace().any(|word| word == "-x")
 }
 
-/// What the login's shell is given: it goes to this directory if there is such a one, and runs the user's
-/// words as they are. Their shell outlives an interrupt, as one at a terminal does, until the launcher has
+/// What the login's shell is given: it goes to this directory if there is such a one, does what the site's
+/// gateway has as its `setup`, and runs the user's words as they are. Their shell outlives an interrupt, as one at a terminal does, until the launcher has
 /// ended.
 pub fn line(text: &str, directory: &Path) -> String {
     let directory = directory.to_string_lossy();
-    let script = "cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; $2\"";
+    let script = format!("cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; {SETUP}$2\"");
     format!(
         "exec sh -c {} sh {} {}",
-        quoted(script),
+        quoted(&script),
         quoted(&directory),
         quoted(text)
     )
@@ -235,6 +268,48 @@ mod tests {
         };
         let set = environment(&by_itself, &facts, present);
         assert!(set.iter().all(|(name, _)| name != FORWARDED));
+    }
+
+    #[test]
+    fn a_program_is_started_by_each_site_itself() {
+        let program = ["./my app", "it's"].map(OsString::from);
+        let shares = [("rennes", Some(32)), ("nancy", Some(16))];
+        let (at, ranks) = of_program(Path::new("/c/causeway"), &shares, &program, true).unwrap();
+        assert_eq!(ranks, [32, 16]);
+        assert_eq!(at[2], "nancy");
+        let words = r"'/c/causeway' start-program --ranks 16 --verbose -- './my app' 'it'\''s'";
+        assert_eq!(at[3], words);
+        for (shares, program) in [(&[("rennes", None)][..], &program[..]), (&shares[..], &[])] {
+            let refused = of_program(Path::new("/c/causeway"), shares, program, false);
+            assert!(
+                refused
+                    .unwrap_err()
+                    .to_string()
+                    .contains("--sites rennes=32,nancy=16")
+            );
+        }
+    }
+
+    #[test]
+    fn a_sites_setup_comes_before_the_command_which_does_not_start_without_it() {
+        let run = |setup: &str| {
+            let mut shell = std::process::Command::new("sh");
+            shell.arg("-c").arg(line("echo \"$MODULE\"", Path::new("/")));
+            let output = shell
+                .env(env::MPI_SETUP, setup)
+                .env(env::SITE, "nancy")
+                .output()
+                .unwrap();
+            let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            (output.status.code(), said.concat())
+        };
+        assert_eq!(run("MODULE='open mpi'; true"), (Some(0), "open mpi\n".to_owned()));
+        let (status, said) = run("false");
+        assert_eq!(status, Some(1));
+        assert_eq!(
+            said,
+            "causeway: site nancy: setup of its gateway's [mpi] failed: false\n"
+        );
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Course {
 #[derive(Debug, Default)]
 struct Site {
     name: String,
+    /// What it must have.
+    ranks: Option<u32>,
     joined: bool,
     is_done: bool,
     ended: Option<u8>,
@@ -77,14 +79,16 @@ const FAREWELL: Duration = Duration::from_secs(8);
 const WRONG_USE: u8 = 2;
 
 impl Course {
-    /// Begins the run of these sites.
-    pub fn new(names: &[String], is_verbose: bool) -> Course {
-        let site = |name: &String| Site {
+    /// Begins the run of these sites, of which each must have so many ranks; none where that is the commands' to
+    /// say.
+    pub fn new(names: &[String], ranks: &[u32], is_verbose: bool) -> Course {
+        let site = |(number, name): (usize, &String)| Site {
             name: name.clone(),
+            ranks: ranks.get(number).copied(),
             ..Site::default()
         };
         Course {
-            sites: names.iter().map(site).collect(),
+            sites: names.iter().enumerate().map(site).collect(),
             orders: VecDeque::new(),
             failure: None,
             failed: None,
@@ -120,6 +124,14 @@ impl Course {
         match event {
             Event::Joined { site, processes, mpi } => {
                 self.sites[site].joined = true;
+                if let Some(ranks) = self.sites[site].ranks.filter(|ranks| *ranks != processes) {
+                    let name = &self.sites[site].name;
+                    let line = format!(
+                        "site {name}: its launcher has started {processes} processes, and --sites says {ranks}; look at start in \
+                         [mpi] of its gateway; all sites are ended"
+                    );
+                    return self.fail(Some(site), line, WRONG_USE, now);
+                }
                 let missing = self.missing();
                 let name = &self.sites[site].name;
                 let waits = if missing.is_empty() {

@@ -12,6 +12,7 @@ mod command;
 mod course;
 mod events;
 mod lines;
+pub mod program;
 pub mod rendezvous;
 mod site;
 
@@ -21,7 +22,7 @@ use super::{Args, MAX_NAME, ask_for_job, collectives};
 use crate::preload::{SHIM, UCX, WORLD};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
-use causeway_control::{JobReply, Plan, Request};
+use causeway_control::{JobReply, Plan, Request, SiteMpi};
 use causeway_wire::{Grid, Site as GridSite, Token};
 use command::{Command, Facts};
 use course::{Course, Ended, Order};
@@ -36,16 +37,22 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// What keeps the run from beginning.
 pub fn run(args: &Args) -> Result<u8, RunError> {
-    let commands = command::commands(&args.at)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
+    let (at, ranks) = if args.own_mpi {
+        let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
+        command::of_program(&own, &shares, &args.command, args.verbose)?
+    } else {
+        (args.at.clone(), Vec::new())
+    };
+    let commands = command::commands(&at)?;
     let preloads = preloads(&own, !args.no_collectives)?;
     // Before the first thread, which inherits the mask.
     let signals = events::hold_signals().map_err(RunError::Signals)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
-    let name: String = args.at.join(" ").chars().take(MAX_NAME).collect();
+    let name: String = at.join(" ").chars().take(MAX_NAME).collect();
     let plan = Some(Plan {
         sites: names.clone(),
-        ranks: 0,
+        ranks: ranks.iter().sum(),
     });
     let weight = args.weight;
     let (job, connection) = ask_for_job(&Request::Job { name, weight, plan })?;
@@ -67,13 +74,23 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         preloads: &preloads,
         collectives: &collectives,
     };
-    let mut course = Course::new(&names, args.verbose);
+    let mut course = Course::new(&names, &ranks, args.verbose);
+    if args.own_mpi {
+        let sites = names.join(", ");
+        say::error(format_args!(
+            "causeway: each of {sites} starts its own MPI, since --own-mpi says so (without it: one MPI over all sites)"
+        ));
+    }
     if args.verbose {
         tell(&commands, &nodes, &facts);
     }
     let mut started = Vec::new();
     for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
-        let site = start(command, *node, &own, &facts, number, commands.len() == 1, &events);
+        let place = match node {
+            Some(node) => Place::Node(node),
+            None => Place::Here(&own, &job.mpi),
+        };
+        let site = start(command, &place, &facts, number, commands.len() == 1, &events);
         match site {
             Ok(site) => started.push(Some(site)),
             Err(reason) => {
@@ -192,26 +209,34 @@ fn open(
     Ok((server, SocketAddr::new(in_grid, port)))
 }
 
+/// Where a command starts.
+enum Place<'a> {
+    /// On this host, by this program, as the own site's configuration says.
+    Here(&'a Path, &'a SiteMpi),
+    /// On a node of another site.
+    Node(&'a str),
+}
+
 /// Starts one command, whose end comes as an event.
 fn start(
     command: &Command,
-    node: Option<&str>,
-    own: &Path,
+    place: &Place,
     facts: &Facts,
     number: usize,
     is_alone: bool,
     events: &Events,
 ) -> Result<Site, String> {
-    let present = |name: &str| node.is_none().then(|| std::env::var(name).ok()).flatten();
+    let is_here = matches!(place, Place::Here(..));
+    let present = |name: &str| is_here.then(|| std::env::var(name).ok()).flatten();
     let directory = std::env::current_dir().unwrap_or_default();
     let request = Spawned {
         command: command::line(command.text, &directory),
         environment: command::environment(command, facts, present),
         path: Vec::new(),
     };
-    let site = match node {
-        Some(node) => Site::far(facts.token, node),
-        None => Site::here(own, command.site),
+    let site = match place {
+        Place::Node(node) => Site::far(facts.token, node),
+        Place::Here(own, mpi) => Site::here(own, command.site, mpi),
     };
     let site = site.map_err(|error| error.to_string())?;
     let begun = site.begin(request, number == 0, is_alone, events.on_ended(number));

@@ -7,8 +7,9 @@ use super::course::Ended;
 use super::lines::Lines;
 use crate::remote::frame::{Frame, FrameError, MAX_DATA, Request};
 use crate::remote::guard;
+use crate::remote::node_exec::MpiWords;
 use crate::remote::stdin::{self, Window};
-use causeway_control::{self as control, ControlError};
+use causeway_control::{self as control, ControlError, SiteMpi};
 use std::ffi::OsString;
 use std::io::{self, BufReader};
 use std::net::Shutdown;
@@ -55,13 +56,16 @@ impl Site {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn here(own: &Path, site: &str) -> Result<Site, SiteError> {
+    pub fn here(own: &Path, site: &str, mpi: &SiteMpi) -> Result<Site, SiteError> {
         let (stream, far) = UnixStream::pair()?;
         let (input, output): (OwnedFd, OwnedFd) = (far.try_clone()?.into(), far.into());
         let mut command = Command::new(own);
+        let (start, setup) = (mpi.start.clone(), mpi.setup.clone());
+        let words = MpiWords { start, setup };
         let arguments: [OsString; 3] = ["node-exec".into(), "--site".into(), site.into()];
         command
             .args(arguments)
+            .args(words.options())
             .stdin(input)
             .stdout(output)
             .process_group(0);

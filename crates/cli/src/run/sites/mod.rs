@@ -203,7 +203,7 @@ pub fn plan(sites: Option<&str>, line: &CommandLine) -> Plan {
 }
 
 /// Reads `name=ranks` or `name`, all of one kind.
-fn parse(text: &str) -> Result<Vec<(&str, Option<u32>)>, RunError> {
+pub fn parse(text: &str) -> Result<Vec<(&str, Option<u32>)>, RunError> {
     let wrong = |reason| RunError::Sites(text.to_owned(), reason);
     let mut sites: Vec<(&str, Option<u32>)> = Vec::new();
     for entry in text.split(',').map(str::trim) {

@@ -34,6 +34,7 @@ fn job() -> JobReply {
         site: "rennes".into(),
         sites: vec![up("rennes", 1), up("nancy", 2), down],
         links: Default::default(),
+        mpi: Default::default(),
     }
 }
 

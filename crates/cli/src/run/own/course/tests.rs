@@ -9,7 +9,7 @@ impl Scene {
     fn new() -> Scene {
         let names = ["rennes", "nancy"].map(str::to_owned);
         Scene {
-            course: Course::new(&names, false),
+            course: Course::new(&names, &[], false),
             now: Instant::now(),
         }
     }
