@@ -13,6 +13,7 @@ mod mpi;
 mod nodes;
 mod peers;
 mod program;
+mod starts;
 mod steps;
 
 use crate::{ask, join, say};
@@ -94,6 +95,10 @@ pub fn main(args: Args) -> ExitCode {
     groups.extend(peers::look(&subject));
     groups.push(Group::new("libraries beside causeway", program::libraries()));
     groups.push(Group::new("MPI", mpi::look(args.mpi.as_deref())));
+    groups.push(Group::new(
+        "how this site starts programs",
+        starts::look(&subject),
+    ));
     if let Some(program) = &args.program {
         groups.push(Group::new("program", program::look(program)));
     }
