@@ -41,6 +41,11 @@ site() {
         timeout "$seconds" mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self \
             "${options[@]}" -n "$ranks" "$@"
         ;;
+    openmpi)
+        for set in "${preload[@]}"; do options+=(-x "$set"); done
+        PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe timeout "$seconds" "$root/.cache/mpi/openmpi/bin/mpirun" \
+            --allow-run-as-root --mca mpi_yield_when_idle 1 "${options[@]}" -n "$ranks" "$@"
+        ;;
     debian-mpich)
         for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
         timeout "$seconds" mpiexec.hydra "${options[@]}" -n "$ranks" "$@"
