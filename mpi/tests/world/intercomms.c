@@ -328,9 +328,28 @@ static void within_sites(void)
     MPI_Comm_free(&site);
 }
 
+/* Numbers that processes give communicators are then unlike at each. */
+static void drift_apart(void)
+{
+    MPI_Comm apart;
+    MPI_Group world, pair;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    for (int i = 1; i < size; i++) {
+        int ranks[2] = {0, i};
+        MPI_Group_incl(world, 2, ranks, &pair);
+        for (int round = 0; round < i && (rank == 0 || rank == i); round++) {
+            MPI_Comm_create_group(MPI_COMM_WORLD, pair, 1, &apart);
+            MPI_Comm_free(&apart);
+        }
+        MPI_Group_free(&pair);
+    }
+    MPI_Group_free(&world);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    drift_apart();
     try_groups(halves, 1);
     try_groups(in_turn, 1);
     try_groups(one_and_others, 1);

@@ -59,7 +59,7 @@ struct creation {
     /* What the leader knows, for all: whether anything has failed, or some process is of no site. */
     struct verdict {
         uint64_t number, remote_number;
-        int32_t size, has_failed, is_native;
+        int32_t namer, remote_namer, size, has_failed, is_native;
     } verdict;
 };
 
@@ -138,15 +138,18 @@ static int learn(struct creation *c)
 {
     struct {
         uint64_t number;
-        int64_t size;
-    } own = {c->verdict.number, c->local.size}, their = {0, 0};
+        int32_t size, namer;
+    } own = {c->verdict.number, c->local.size, (int32_t)ours.world.me}, their = {0, 0, 0};
     int status = trade(c, &own, (int)sizeof own, &their, (int)sizeof their);
-    if (status == MPI_SUCCESS && (their.size <= 0 || their.size > ours.world.size))
+    if (status == MPI_SUCCESS && (their.size <= 0 || (uint32_t)their.size > ours.world.size ||
+                                  their.namer < 0 || (uint32_t)their.namer >= ours.world.size))
         status = MPI_ERR_OTHER;
     if (status != MPI_SUCCESS)
         return status;
     c->verdict.remote_number = their.number;
-    c->verdict.size = c->remote.size = (int)their.size;
+    c->verdict.namer = own.namer;
+    c->verdict.remote_namer = their.namer;
+    c->verdict.size = c->remote.size = their.size;
     c->remote.numbers = malloc((size_t)their.size * sizeof *c->remote.numbers);
     if (!c->remote.numbers)
         return MPI_ERR_NO_MEM;
@@ -188,8 +191,9 @@ static int agree(struct creation *c)
             return MPI_ERR_NO_MEM;
     }
     status = tell_group(c, c->remote.numbers, c->remote.size * (int)sizeof *c->remote.numbers);
-    c->local.namer = c->local.numbers[c->leader];
+    c->local.namer = c->verdict.namer;
     c->local.number = c->verdict.number;
+    c->remote.namer = c->verdict.remote_namer;
     c->remote.number = c->verdict.remote_number;
     return status;
 }
