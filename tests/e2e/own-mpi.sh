@@ -84,6 +84,13 @@ imports)
     run --at rennes "$mpirun -n 2 $openmpi/own_imports" --at nancy "mpirun.mpich -n 2 $mpich/own_imports"
     both exchange | grep 'this program uses' || echo "a program without such calls is told nothing"
     ;;
+fabric)
+    # UCX says of each rank which transports it takes. Open MPI goes by its own list of nodes, whatever these
+    # share: its ranks are on one, and have no transport but memory.
+    run --at nancy "UCX_LOG_LEVEL=info mpirun.mpich -hosts nancy-1,nancy-2 -n 2 $mpich/own_fabric" \
+        --at rennes "$mpirun --host rennes-1:2 --mca pml ob1 --mca btl vader,self -n 2 $openmpi/own_fabric"
+    run --at nancy "UCX_TLS=tcp,self mpirun.mpich -hosts nancy-1,nancy-2 -n 2 $mpich/own_fabric"
+    ;;
 own-mpi | srun-own) run --verbose --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" ;;
 setup)
     # shellcheck disable=SC2016 # Each site's shell says what it has.

@@ -137,6 +137,28 @@ fn debian_sites_with_their_own_mpi_end_at_both_sides_of_a_wan_that_is_cut_for_go
 }
 
 #[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_ranks_of_a_site_with_a_fast_network_use_it_and_no_socket() {
+    let scenario = root().join("tests/e2e/fabric.toml").display().to_string();
+    let items = vec![case(
+        "fabric",
+        &[
+            // Between the two nodes, as UCX tells it.
+            "tag(sysv/memory cma/memory)",
+            "rank 0 on nancy-1: 128 MB within the site, nothing over sockets",
+            "rank 1 on nancy-2: 128 MB within the site, nothing over sockets",
+            "rank 2 on rennes-1: 128 MB within the site, nothing over sockets",
+            "rank 3 on rennes-1: 128 MB within the site, nothing over sockets",
+            "own_fabric: 4 ranks, all right",
+            // The count sees what is told to take sockets.
+            "rank 1 on nancy-2: 128 MB within the site, data over sockets",
+            "own_fabric: 2 ranks, all right",
+        ],
+    )];
+    grid::run(&scenario, "own-mpi-fabric", items);
+}
+
+#[test]
 #[ignore = "needs namespaces and Debian's MPICH; run by make test"]
 fn debian_sites_start_a_program_as_their_gateways_say() {
     let right = "own_world: 4 ranks, all right";

@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ pub(crate) struct Init<'a> {
     pub(crate) name: &'a str,
     /// The lab's state directory.
     pub(crate) state: &'a Path,
+    /// The place that becomes its /dev/shm, where the site's nodes share one.
+    pub(crate) memory: Option<PathBuf>,
     pub(crate) sshd: &'a Path,
     pub(crate) owner: Owner,
     /// Reads end of file when the supervisor is gone.
@@ -57,7 +59,8 @@ impl Init<'_> {
         let own = self.state.join("nodes").join(self.name);
         // Opened before /run and /tmp are the node's own and may hide it.
         let log = File::create(own.join("sshd.log")).map_err(|error| during("create sshd.log", &error))?;
-        mounts::arrange(self.state, &own).map_err(|(step, error)| during(&step, &error))?;
+        mounts::arrange(self.state, &own, self.memory.as_deref())
+            .map_err(|(step, error)| during(&step, &error))?;
         if self.owner.needs_user_namespace() {
             // Inside, programs see the user's own ids again: ssh and MPI launchers look themselves up by uid.
             unshare(CloneFlags::CLONE_NEWUSER).map_err(|error| during("make user namespace", &error))?;

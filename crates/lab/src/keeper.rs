@@ -21,6 +21,7 @@ use nix::sys::signal::{SigHandler, Signal};
 use serde::{Deserialize, Serialize};
 
 use crate::commands;
+use crate::fabric::{self, Host};
 use crate::init::{Init, map_ids};
 use crate::plan::{Node, Plan, SitePlan};
 use crate::preflight::{Owner, Tools};
@@ -130,6 +131,8 @@ impl Keeper<'_> {
             devices: Vec::new(),
             namespaces: Vec::new(),
         };
+        fabric::mount_memory(self.state, self.plan)
+            .map_err(|error| ("mount the memory that nodes share".to_owned(), remedied(&error)))?;
         for site in &self.plan.sites {
             let namespaces = self.site_namespaces(site)?;
             self.router(site, &namespaces, &mut standing.devices)?;
@@ -137,8 +140,14 @@ impl Keeper<'_> {
         }
         let mut waiting = Vec::new();
         for (site, namespaces) in self.plan.sites.iter().zip(&standing.namespaces) {
+            let failed = |error: io::Error| {
+                let step = format!("make one host of the nodes of site {}", site.site.name);
+                (step, remedied(&error))
+            };
+            let mut host = Host::begin(site).map_err(failed)?;
             for (node, netns) in site.nodes.iter().zip(&namespaces.nodes) {
-                let (pid, ready) = self.node(site, node, netns)?;
+                let (pid, ready) = self.node(site, node, netns, host.own())?;
+                host.has(pid).map_err(failed)?;
                 standing.pids.push(pid);
                 waiting.push((node, ready));
             }
@@ -278,7 +287,13 @@ impl Keeper<'_> {
             .map_err(|reason| (format!("tc settings of {whose}"), reason))
     }
 
-    fn node(&self, site: &SitePlan, node: &Node, netns: &File) -> Result<(i32, OwnedFd), Failure> {
+    fn node(
+        &self,
+        site: &SitePlan,
+        node: &Node,
+        netns: &File,
+        more: CloneFlags,
+    ) -> Result<(i32, OwnedFd), Failure> {
         let failed = |error: io::Error| {
             (
                 format!("start {} of site {}", node.name, site.site.name),
@@ -292,15 +307,13 @@ impl Keeper<'_> {
         let init = Init {
             name: &node.name,
             state: self.state,
+            memory: fabric::memory(self.state, site),
             sshd: &self.tools.sshd,
             owner: self.owner,
             life,
             ready: write,
         };
-        let own = CloneFlags::CLONE_NEWPID
-            | CloneFlags::CLONE_NEWNS
-            | CloneFlags::CLONE_NEWUTS
-            | CloneFlags::CLONE_NEWIPC;
+        let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS | more;
         let mut init = Some(init);
         let pid = sys::clone_with(own, || init.take().map_or(1, Init::run)).map_err(failed)?;
         Ok((pid, read))

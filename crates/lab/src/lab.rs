@@ -19,6 +19,7 @@ use nix::unistd::Pid;
 use crate::emulators::Emulators;
 use crate::enter::{NodeChild, NodeCommand};
 use crate::error::LabError;
+use crate::fabric;
 use crate::keeper::{Device, Keeper, Report};
 use crate::plan::{Node, Plan, SiteView};
 use crate::preflight::{self, Owner, Tools};
@@ -197,13 +198,13 @@ fn write_files(plan: &Plan, dir: &Path, tools: &Tools) -> Result<(), LabError> {
     ssh::write_directory(&dir.join("ssh"), &tools.ssh_keygen)?;
     for site in &plan.sites {
         let hosts = commands::hosts(plan, site);
-        for node in &site.nodes {
+        let boot_ids = fabric::boot_ids(site).map_err(|error| LabError::setup("draw boot ids", error))?;
+        for (node, boot_id) in site.nodes.iter().zip(boot_ids) {
             let own = dir.join("nodes").join(&node.name);
             let write = || -> io::Result<()> {
                 fs::create_dir_all(&own)?;
                 fs::write(own.join("hosts"), &hosts)?;
-                // The kernel draws a new one at each reading.
-                fs::write(own.join("boot_id"), fs::read("/proc/sys/kernel/random/uuid")?)
+                fs::write(own.join("boot_id"), &boot_id)
             };
             write().map_err(|source| LabError::State {
                 step: "fill",

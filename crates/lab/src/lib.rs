@@ -11,6 +11,7 @@ mod control;
 mod emulators;
 mod enter;
 mod error;
+mod fabric;
 mod init;
 mod keeper;
 mod lab;

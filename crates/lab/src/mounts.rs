@@ -11,11 +11,12 @@ use nix::mount::{MsFlags, mount};
 /// Where a node sees the lab's state directory.
 pub(crate) const STATE_IN_NODE: &str = "/run/causeway-lab";
 
-/// Mounts everything; `state` is the lab's state directory, `own` the node's part of it.
+/// Mounts everything; `state` is the lab's state directory, `own` the node's part of it, `memory` what it
+/// shares with others as /dev/shm.
 ///
 /// # Errors
 /// The step that failed and the kernel's answer.
-pub(crate) fn arrange(state: &Path, own: &Path) -> Result<(), (String, io::Error)> {
+pub(crate) fn arrange(state: &Path, own: &Path, memory: Option<&Path>) -> Result<(), (String, io::Error)> {
     let at = |step: &str| {
         let step = step.to_owned();
         move |error: io::Error| (step, error)
@@ -43,7 +44,9 @@ pub(crate) fn arrange(state: &Path, own: &Path) -> Result<(), (String, io::Error
             None,
         );
     }
-    fresh("tmpfs", "/dev/shm", "mode=1777").map_err(at("mount /dev/shm"))?;
+    let shared = memory.map(|memory| bind(memory, "/dev/shm"));
+    let shared = shared.unwrap_or_else(|| fresh("tmpfs", "/dev/shm", "mode=1777"));
+    shared.map_err(at("mount /dev/shm"))?;
     fresh("tmpfs", "/run", "mode=0755").map_err(at("mount /run"))?;
     directory("/run/sshd", 0o755).map_err(at("make /run/sshd"))?;
     directory("/run/lock", 0o1777).map_err(at("make /run/lock"))?;

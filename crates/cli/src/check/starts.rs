@@ -1,5 +1,5 @@
-//! How a site that keeps its own MPI starts programs, and which networks its MPI finds: for `causeway run --at`
-//! and `--own-mpi`. Launchers and their versions are in `mpi`.
+//! How a site that keeps its own MPI starts programs, and which networks its MPI finds: for
+//! `causeway run --at` and `--own-mpi`. Launchers and their versions are in `mpi`.
 
 use super::Subject;
 use super::nodes::{self, Remote};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::mistake::Mistakes;
 use super::typed::{At, FIREWALL_KINDS, Keys, TypedFirewall, TypedLink, TypedScenario, TypedSite};
-use super::{Firewall, Link, Scenario, Site, Subnet};
+use super::{Fabric, Firewall, Link, Scenario, Site, Subnet};
 use crate::networks::{LAB_NETWORKS, MAX_SITES};
 use crate::units;
 
@@ -105,6 +105,10 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
     };
     let rate = typed.lan_rate.as_ref();
     let rate = rate.map(|text| read(text, "site.lan_rate", units::rate_bits_per_second, mistakes));
+    let fabric = match &typed.fabric {
+        Some(text) => read(text, "site.fabric", fabric, mistakes),
+        None => Some(Fabric::default()),
+    };
     Some(Site {
         name: name?.value,
         nodes: nodes?.value,
@@ -116,7 +120,18 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
             Some(rate) => Some(rate?),
             None => None,
         },
+        fabric: fabric?,
     })
+}
+
+fn fabric(text: &str) -> Result<Fabric, String> {
+    match text {
+        "sockets" => Ok(Fabric::Sockets),
+        "shared-memory" => Ok(Fabric::SharedMemory),
+        other => Err(format!(
+            "\"{other}\" is not a kind of fabric; must be \"sockets\" or \"shared-memory\""
+        )),
+    }
 }
 
 fn firewall(typed: &At<TypedFirewall>, mistakes: &mut Mistakes) -> Option<Firewall> {

@@ -50,6 +50,19 @@ pub struct Site {
     pub lan_rtt: Duration,
     /// Rate of each node's LAN interface in bits per second; unlimited when not given.
     pub lan_rate_bits_per_second: Option<u64>,
+    /// What MPIs find between the nodes beside the LAN.
+    pub fabric: Fabric,
+}
+
+/// What MPIs find between the nodes of a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fabric {
+    /// The LAN alone.
+    #[default]
+    Sockets,
+    /// Memory that all nodes share, as if they were one host.
+    SharedMemory,
 }
 
 /// What a site's router lets in from the WAN. Replies to traffic from inside always come back in.

@@ -37,6 +37,7 @@ pub(super) struct TypedSite {
     pub(super) firewall: Option<At<TypedFirewall>>,
     pub(super) lan_rtt: Option<At<String>>,
     pub(super) lan_rate: Option<At<String>>,
+    pub(super) fabric: Option<At<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,10 +114,11 @@ impl Reader<'_> {
                 "firewall" => site.firewall = self.firewall(value),
                 "lan_rtt" => site.lan_rtt = self.string("site.lan_rtt", value),
                 "lan_rate" => site.lan_rate = self.string("site.lan_rate", value),
+                "fabric" => site.fabric = self.string("site.fabric", value),
                 _ => self.unknown(
                     key,
                     "site.",
-                    "name, nodes, slots, subnet, firewall, lan_rtt, lan_rate",
+                    "name, nodes, slots, subnet, firewall, lan_rtt, lan_rate, fabric",
                 ),
             }
         }

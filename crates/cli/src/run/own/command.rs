@@ -50,8 +50,8 @@ pub fn commands(at: &[String]) -> Result<Vec<Command<'_>>, RunError> {
     }
 }
 
-/// The commands by which each site starts a program as it does that itself, in the form of --at, and the ranks
-/// of each.
+/// The commands by which each site starts a program as it does that itself, in the form of --at, and the
+/// ranks of each.
 ///
 /// # Errors
 /// No program, or a site without ranks.
@@ -139,8 +139,8 @@ fn exports_by_itself(text: &str) -> bool {
 }
 
 /// What the login's shell is given: it goes to this directory if there is such a one, does what the site's
-/// gateway has as its `setup`, and runs the user's words as they are. Their shell outlives an interrupt, as one at a terminal does, until the launcher has
-/// ended.
+/// gateway has as its `setup`, and runs the user's words as they are. Their shell outlives an interrupt, as
+/// one at a terminal does, until the launcher has ended.
 pub fn line(text: &str, directory: &Path) -> String {
     let directory = directory.to_string_lossy();
     let script = format!("cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; {SETUP}$2\"");

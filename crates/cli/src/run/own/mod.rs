@@ -75,15 +75,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         collectives: &collectives,
     };
     let mut course = Course::new(&names, &ranks, args.verbose);
-    if args.own_mpi {
-        let sites = names.join(", ");
-        say::error(format_args!(
-            "causeway: each of {sites} starts its own MPI, since --own-mpi says so (without it: one MPI over all sites)"
-        ));
-    }
-    if args.verbose {
-        tell(&commands, &nodes, &facts);
-    }
+    tell(args, &commands, &nodes, &facts);
     let mut started = Vec::new();
     for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
         let place = match node {
@@ -244,11 +236,19 @@ fn start(
     Ok(site)
 }
 
-fn tell(commands: &[Command], nodes: &[Option<&str>], facts: &Facts) {
+fn tell(args: &Args, commands: &[Command], nodes: &[Option<&str>], facts: &Facts) {
     let sites: Vec<&str> = commands.iter().map(|command| command.site).collect();
+    let sites = sites.join(", ");
+    if args.own_mpi {
+        say::error(format_args!(
+            "causeway: each of {sites} starts its own MPI, since --own-mpi says so (without it: one MPI over all sites)"
+        ));
+    }
+    if !args.verbose {
+        return;
+    }
     say::error(format_args!(
-        "causeway: the ranks of {} meet at {}",
-        sites.join(", "),
+        "causeway: the ranks of {sites} meet at {}",
         facts.rendezvous
     ));
     for (Command { site, text }, node) in commands.iter().zip(nodes) {

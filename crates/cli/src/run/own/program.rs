@@ -1,5 +1,6 @@
-//! `causeway start-program --ranks 32 -- ./app`: at a site, starts a program as that site does it. Its gateway's
-//! `[mpi]` says how; else what is found here: srun where there is Slurm, or a launcher of the program's MPI.
+//! `causeway start-program --ranks 32 -- ./app`: at a site, starts a program as that site does it. Its
+//! gateway's `[mpi]` says how; else what is found here: srun where there is Slurm, or a launcher of the
+//! program's MPI.
 
 use crate::say;
 use causeway_wire::env;
@@ -13,8 +14,8 @@ use std::process::{Command, ExitCode};
 /// The name of its MPI stands near the beginning of a program; reading ends here.
 const MOST_READ: u64 = 32 << 20;
 
-/// Where Slurm's commands look for their configuration, beside SLURM_CONF: Debian's, the usual one, and the one
-/// that a node gets from slurmctld.
+/// Where Slurm's commands look for their configuration, beside SLURM_CONF: Debian's, the usual one, and the
+/// one that a node gets from slurmctld.
 const SLURM: [&str; 3] = [
     "/etc/slurm/slurm.conf",
     "/usr/local/etc/slurm.conf",
