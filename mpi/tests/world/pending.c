@@ -223,6 +223,32 @@ static void an_error_comes_with_the_completion(void)
     MPI_Comm_free(&comm);
 }
 
+static void greater(void *in, void *into, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        if (((int *)in)[i] > ((int *)into)[i])
+            ((int *)into)[i] = ((int *)in)[i];
+}
+
+/* An operation may be freed while it is used, whatever is made after it. */
+static void operations_that_are_freed(void)
+{
+    MPI_Op first, other;
+    MPI_Status statuses[2];
+    MPI_Request requests[2];
+    int mine[2] = {rank, -rank}, most[2] = {-1000, -1000};
+    MPI_Op_create(greater, 1, &first);
+    for (int i = 0; i < 2; i++)
+        MPI_Iallreduce(&mine[i], &most[i], 1, MPI_INT, first, MPI_COMM_WORLD, &requests[i]);
+    MPI_Op_free(&first);
+    CHECK(first == MPI_OP_NULL);
+    MPI_Op_create(greater, 1, &other);
+    MPI_Waitall(2, requests, statuses);
+    CHECK(most[0] == size - 1 && most[1] == 0);
+    MPI_Op_free(&other);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -230,5 +256,6 @@ int main(int argc, char **argv)
     what_it_named_is_freed_early();
     duplicates();
     an_error_comes_with_the_completion();
+    operations_that_are_freed();
     return end("pending");
 }

@@ -2,6 +2,7 @@
 #include "world/calls/collective.h"
 
 #include "world/below/data.h"
+#include "world/below/ops.h"
 #include "world/below/task.h"
 #include "world/calls/persistent.h"
 
@@ -77,6 +78,10 @@ static struct copy *copy_of(const struct collective *all)
     struct copy *copy = malloc(sizeof *copy + types + bytes_of(&all->out) + bytes_of(&all->in) + 16);
     if (!copy)
         return NULL;
+    if (all->op && op_hold(all->op) != MPI_SUCCESS) {
+        free(copy);
+        return NULL;
+    }
     char *room = (char *)(copy + 1) + types;
     *copy = (struct copy){.all = *all, .owned = (MPI_Datatype *)(copy + 1)};
     copy_part(copy, &copy->all.out, &room);
@@ -89,8 +94,19 @@ void collective_free(void *of)
     struct copy *copy = of;
     for (int i = 0; i < copy->types; i++)
         real.Type_free(&copy->owned[i]);
+    if (copy->all.op)
+        op_release(copy->all.op);
     free(copy);
 }
+
+EXPORT int MPI_Op_free(MPI_Op *op)
+{
+    if (!ours.is_on || !op || !op_puts_off(*op))
+        return PASS(Op_free, op);
+    *op = handle.op_null;
+    return MPI_SUCCESS;
+}
+BOTH(Op_free);
 
 static int run(void *of)
 {
