@@ -1,4 +1,5 @@
-/* The calls that free what operations may still use: datatypes, operations, requests, communicators. */
+/* The calls that free what operations may still use: datatypes, operations, requests, communicators. Where
+ * the MPI is another one its handles may be of another size. */
 #define _GNU_SOURCE
 #include "async/persistent.h"
 #include "async/plan_lifetime.h"
@@ -31,7 +32,7 @@ BOTH(Op_free);
 
 EXPORT int MPI_Request_free(MPI_Request *request)
 {
-    if (request)
+    if (request && persistent_any())
         persistent_free(*request);
     return PASS(Request_free, request);
 }
@@ -39,7 +40,7 @@ BOTH(Request_free);
 
 EXPORT int MPI_Comm_free(MPI_Comm *comm)
 {
-    if (comm)
+    if (comm && mpi_calls_fit())
         hierarchy_forget(*comm);
     return PASS(Comm_free, comm);
 }
@@ -47,7 +48,7 @@ BOTH(Comm_free);
 
 EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
-    if (comm) {
+    if (comm && mpi_calls_fit()) {
         struct hierarchy *on = hierarchy_carried(*comm);
         if (on)
             tasks_finish(on);

@@ -1,11 +1,12 @@
-/* The calls that start persistent requests, of which some are ours. */
+/* The calls that start persistent requests, of which some are ours. Where none is, the MPI may have handles
+ * of another size. */
 #define _GNU_SOURCE
 #include "async/persistent.h"
 #include "binding/export.h"
 
 EXPORT int MPI_Start(MPI_Request *request)
 {
-    int status = request ? persistent_start(*request) : MPI_SUCCESS;
+    int status = request && persistent_any() ? persistent_start(*request) : MPI_SUCCESS;
     return status == MPI_SUCCESS ? PASS(Start, request) : status;
 }
 BOTH(Start);

@@ -4,7 +4,7 @@
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 # The cure for MPICH over UCX, as `causeway run` preloads it.
-export CURE=$libraries/libcauseway_ucx.so COLLECTIVES=1
+export CURE=${CURE:-$libraries/libcauseway_ucx.so} COLLECTIVES=1
 seconds=$((${1:-20} + 60))
 # shellcheck disable=SC2086 # A pairing is several words.
 world ${2:-debian-openmpi:2 debian-mpich:2} -- data --seconds "${1:-20}" --seed "${SEED:-1}" --block-bytes 15000 \
