@@ -88,7 +88,10 @@ world() {
         pids+=($!)
         number=$((number + 1))
     done
-    for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
+    for pid in "${pids[@]:1}"; do wait "$pid" || status=$?; done
+    # Of a site whose job has not begun it never hears.
+    [ "$status" = 0 ] || kill "${pids[0]}" 2>/dev/null || :
+    wait "${pids[0]}" || status=$?
     rm -r "$out"
     return "$status"
 }

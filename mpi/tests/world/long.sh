@@ -5,7 +5,7 @@
 # soak of SOAK_SECONDS (600) with the first pairing, in which memory must not grow. Seeds are printed.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
-programs=$1 soak_seconds=${2:-600}
+many=$1 soak_seconds=${2:-600}
 pairings=("debian-openmpi:2 debian-mpich:2" "debian-openmpi:2 abi:2" "debian-openmpi:2 mpich:2" "debian-openmpi:2 intel:2" "debian-mpich:2 mpich:2")
 if [ $# -gt 2 ]; then pairings=("${@:3}"); fi
 # The longest takes an hour on two cores.
@@ -26,9 +26,9 @@ run() { # PAIRING WHAT PROGRAM ARGUMENTS...
 export CURE=$libraries/libcauseway_ucx.so
 seed=1
 for pairing in "${pairings[@]}"; do
-    run "$pairing" "seeds $seed to $((seed + programs / 40 - 1))" receives $((programs / 40 + 1)) "$seed"
-    COLLECTIVES=1 run "$pairing" "seed $seed" compare "$programs" "$seed"
+    run "$pairing" "seeds $seed to $((seed + many / 40 - 1))" receives $((many / 40 + 1)) "$seed"
+    COLLECTIVES=1 run "$pairing" "seed $seed" compare "$many" "$seed"
     SEED=$seed "$root/mpi/tests/world/data.sh" 60 "$pairing"
-    seed=$((seed + programs))
+    seed=$((seed + many))
 done
 COLLECTIVES=1 run "${pairings[0]}" soak compare "${soak_seconds}s" 1
