@@ -26,7 +26,7 @@ preloaded() {
 
 # site MPI NAME RANKS COMMAND...: one site's job, in the world whose rendezvous is $rendezvous; without one
 # the MPI alone. A rank finds the first two in SITE_MPI and SITE_NAME. More ranks than cores let each other
-# run.
+# run: none is bound to a core, where another site's rank that never yields may be.
 site() {
     local mpi=$1 name=$2 ranks=$3 options=() set
     local preload=("SITE_MPI=$mpi" "SITE_NAME=$name")
@@ -38,13 +38,13 @@ site() {
     case $mpi in
     debian-openmpi)
         for set in "${preload[@]}"; do options+=(-x "$set"); done
-        timeout "$seconds" mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self \
+        timeout "$seconds" mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self \
             "${options[@]}" -n "$ranks" "$@"
         ;;
     openmpi)
         for set in "${preload[@]}"; do options+=(-x "$set"); done
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe timeout "$seconds" "$root/.cache/mpi/openmpi/bin/mpirun" \
-            --allow-run-as-root --mca mpi_yield_when_idle 1 "${options[@]}" -n "$ranks" "$@"
+            --allow-run-as-root --bind-to none --mca mpi_yield_when_idle 1 "${options[@]}" -n "$ranks" "$@"
         ;;
     debian-mpich)
         for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
@@ -57,7 +57,7 @@ site() {
         ;;
     intel)
         for set in "${preload[@]}"; do options+=(-genv "${set%%=*}" "${set#*=}"); done
-        I_MPI_FABRICS=shm timeout "$seconds" "$root/.cache/mpi/intel/bin/mpiexec.hydra" "${options[@]}" -n "$ranks" "$@"
+        I_MPI_PIN=0 I_MPI_WAIT_MODE=1 I_MPI_FABRICS=shm timeout "$seconds" "$root/.cache/mpi/intel/bin/mpiexec.hydra" "${options[@]}" -n "$ranks" "$@"
         ;;
     esac
 }
