@@ -19,8 +19,9 @@ enum {
     NS_BETWEEN_SOCKETS = 2000,
     /* So many looks without anything, a few us, and others get the processor. */
     FRUITLESS_LOOKS = 40,
-    /* So many, some 100 us, and who waits for another site sleeps. */
-    FRUITLESS_YIELDS = 200,
+    /* So many, some 20 ms and thus longer than most answers take, and who waits for another site sleeps.
+     * Being woken takes 40 us. */
+    FRUITLESS_YIELDS = 20000,
     SLEEP_MS = 1,
 };
 
