@@ -161,6 +161,21 @@ fn a_far_gateway_that_lost_its_state_has_its_old_streams_reset_and_serves_new_on
 }
 
 #[test]
+fn streams_with_a_gateway_that_was_killed_for_good_end_long_before_the_deadline_in_the_dark() {
+    let mut grid = Grid::with_far_process("far_gateway");
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far, &pattern(15, 1000));
+    grid.kill_far();
+    assert!(matches!(end_of(far), None | Some(ErrorKind::ConnectionReset)));
+    // `resume` is ten minutes here.
+    assert_eq!(end_of(near), Some(ErrorKind::ConnectionReset));
+    assert!(grid.status(1).tunnels.is_empty());
+    grid.start_far("far_gateway");
+    grid.wait_for_tunnel();
+}
+
+#[test]
 fn a_gateway_that_is_stopped_under_load_ends_its_streams_and_jobs_at_the_far_side_at_once() {
     let mut grid = Grid::start();
     let listener = grid.listen();

@@ -51,6 +51,9 @@ pub(in crate::tunnels) struct Failure {
     pub(in crate::tunnels) why: String,
 }
 
+/// The kind of a dial that the far host refused: no program listens there.
+pub(in crate::tunnels) const NOBODY_LISTENS: &str = "nobody-listens";
+
 impl From<TextError> for Failure {
     fn from(error: TextError) -> Failure {
         String::from(error).into()
@@ -139,7 +142,14 @@ impl Handshake {
         answer: impl Fn(&Hello) -> Result<Hello, Failure>,
     ) -> Result<bool, Failure> {
         if !self.connected {
-            if !self.carrier.is_connected().map_err(|error| error.to_string())? {
+            let is_connected = self.carrier.is_connected().map_err(|error| Failure {
+                kind: match error.kind() {
+                    ErrorKind::ConnectionRefused => NOBODY_LISTENS,
+                    _ => "handshake",
+                },
+                why: error.to_string(),
+            });
+            if !is_connected? {
                 return Ok(false);
             }
             self.connected = true;

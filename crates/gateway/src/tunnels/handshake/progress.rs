@@ -9,7 +9,7 @@ use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::handshake::exchange::{Failure, First, Handshake};
+use crate::tunnels::handshake::exchange::{Failure, First, Handshake, NOBODY_LISTENS};
 use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Came;
 use crate::tunnels::relay_visit::RelayVisit;
@@ -242,7 +242,12 @@ impl Tunnels {
         let placed = format!("{}: {why}", handshake.address);
         match (handshake.visit, handshake.dialled) {
             (Some(visit), dialled) => self.relay_visit_ended(visit, dialled, placed),
-            (None, Some((index, lane))) => self.dial_failed(index, lane, &placed),
+            (None, Some((index, lane))) => {
+                if lane != LaneNumber::QUIC {
+                    self.on_unanswered_dial(driver, index, kind == NOBODY_LISTENS);
+                }
+                self.dial_failed(index, lane, &placed);
+            }
             (None, None) => driver.log.refuse(kind, handshake.address.ip(), why),
         }
     }

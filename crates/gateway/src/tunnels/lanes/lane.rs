@@ -83,8 +83,23 @@ pub(crate) enum LaneEnd {
     Revoked,
     #[error("this gateway is handed over to another program")]
     HandedOver,
+    #[error("the far gateway was killed: its host has refused connections for {0:?}")]
+    Gone(Duration),
     #[error("no lane came back within {0:?} (resume in [grid]); the last one: {1}")]
     Expired(Duration, String),
+}
+
+impl LaneEnd {
+    /// Says whether the far host has ended the lane, and no deadline here.
+    pub(in crate::tunnels) fn is_by_far_host(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        let ends = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
+        match self {
+            LaneEnd::Closed => true,
+            LaneEnd::Io(error) => ends.contains(&error.kind()),
+            _ => false,
+        }
+    }
 }
 
 impl Lane {

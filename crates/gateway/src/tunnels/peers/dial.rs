@@ -81,7 +81,13 @@ impl Tunnels {
         let site = peer.site.clone();
         match self.begin_connection(driver, &site, address, lane) {
             Ok(carrier) => self.begin_handshake(driver, carrier, address, Some((index, lane)), None),
-            Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
+            Err(error) => {
+                if lane != LaneNumber::QUIC {
+                    let was_refused = error.kind() == io::ErrorKind::ConnectionRefused;
+                    self.on_unanswered_dial(driver, index, was_refused);
+                }
+                self.dial_failed(index, lane, &format!("connect to {address}: {error}"));
+            }
         }
     }
 
