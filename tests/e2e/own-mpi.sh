@@ -153,6 +153,15 @@ cut)
     done
     gone
     ;;
+gateway)
+    # One gateway is killed, so the test looks at both sites itself, until the grid is needed no more.
+    both wait >output
+    cat output
+    until [ -e looked ]; do
+        read -rt 0.05 <> <(:) || :
+    done
+    exit 0
+    ;;
 input) echo one line | run --at rennes "cat; exit 3" --at nancy "cat; sleep 977" ;;
 esac
 case $case in

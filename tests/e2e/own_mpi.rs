@@ -12,6 +12,9 @@ const START: Duration = Duration::from_secs(60);
 /// What a lane and a tunnel get in that test until they are given up.
 const GIVEN_UP: Duration = Duration::from_secs(4);
 
+/// How long a gateway's host refuses connections until the gateway counts as killed.
+const KILLED: Duration = Duration::from_secs(5);
+
 /// The end of a job after that.
 const ENDS: Duration = Duration::from_secs(10);
 
@@ -134,6 +137,40 @@ fn debian_sites_with_their_own_mpi_end_at_both_sides_of_a_wan_that_is_cut_for_go
     lab.causeway(&["link", "rennes", "nancy", "--up"]);
     fs::write(lab.place("cut").join("mended"), "").unwrap();
     lab.finish();
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_sites_with_their_own_mpi_end_at_both_sides_when_either_gateway_is_killed() {
+    // The user's own one, then the other.
+    for (site, says) in [("rennes", "gateway"), ("nancy", "site nancy: ")] {
+        let mut item = case("gateway", &[]);
+        item.expected = Expected::Says(vec![says.to_owned(), "status 1".to_owned()]);
+        let Some(mut lab) = Lab::start(
+            "rennes-nancy",
+            &format!("own-mpi-gateway-{site}"),
+            &[],
+            vec![item],
+        ) else {
+            return;
+        };
+        let output = lab.place("gateway").join("output");
+        let said = |text: &str| {
+            let said = fs::read_to_string(&output).unwrap_or_default();
+            said.matches(text).count()
+        };
+        lab.wait_for("gateway", START, "start of all ranks", |_| said("is there") == 4);
+        let kill = format!("kill -9 $(pgrep -f '[g]ateway --config .*/{site}.toml')");
+        lab.causeway(&["exec", &format!("{site}-head"), "--", "sh", "-c", &kill]);
+        for node in ["rennes-1", "nancy-1"] {
+            lab.wait_for("gateway", KILLED + ENDS, "end of every process", |lab| {
+                let look = "pgrep -f own_[w]orld || echo none";
+                lab.causeway(&["exec", node, "--", "sh", "-c", look]).trim() == "none"
+            });
+        }
+        fs::write(lab.place("gateway").join("looked"), "").unwrap();
+        lab.finish();
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # latency.sh ROUNDS [MPI...]: what a message between two ranks of one site takes, in its MPI alone and with
-# the world library beside one rank of another site, in turn ROUNDS times. Prints all rows as CSV, and to standard
-# error the medians and their difference. It needs two idle cores.
+# the world library beside one rank of another site, in turn ROUNDS times. Prints all rows as CSV, and to
+# standard error the medians and their difference. It needs two idle cores.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 rounds=$1

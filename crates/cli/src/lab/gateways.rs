@@ -1,6 +1,7 @@
 //! A gateway on each head node of a lab, joined with the others as far as the sites' firewalls let them.
 
 use super::Failure;
+use crate::say;
 use causeway_control::{self as control, Reply, Request};
 use causeway_lab::{Firewall, Lab, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio};
 use causeway_wire::Cidr;
@@ -33,8 +34,25 @@ pub struct Gateways {
 
 struct Running {
     site: String,
-    child: NodeChild,
+    /// None once it has ended.
+    child: Option<NodeChild>,
     log: PathBuf,
+}
+
+impl Running {
+    /// Says how it ended and what its log has last; once.
+    fn has_ended(&mut self) -> Option<String> {
+        let status = self.child.as_mut()?.try_wait().ok()??;
+        self.child = None;
+        let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let last: Vec<&str> = said.lines().collect();
+        let last = &last[last.len().saturating_sub(5)..];
+        Some(format!(
+            "gateway of {} ended ({status}): {}",
+            self.site,
+            last.join("; ")
+        ))
+    }
 }
 
 impl Gateways {
@@ -79,7 +97,7 @@ impl Gateways {
             })?;
             running.push(Running {
                 site: site.name.clone(),
-                child,
+                child: Some(child),
                 log,
             });
         }
@@ -88,31 +106,22 @@ impl Gateways {
         Ok(gateways)
     }
 
-    /// An error that tells which gateway has ended and what it said last, if one has.
-    pub fn check(&mut self) -> Result<(), Failure> {
+    /// Tells which gateways have ended since it was called last. The grid goes on without them: somebody may
+    /// have killed them to see what comes of it.
+    pub fn tell_ended(&mut self) {
         for running in &mut self.running {
-            if let Ok(Some(status)) = running.child.try_wait() {
-                let mut said = String::new();
-                if let Ok(mut log) = File::open(&running.log) {
-                    let _ = log.read_to_string(&mut said);
-                }
-                let last: Vec<&str> = said.lines().rev().take(5).collect();
-                let last: Vec<&str> = last.into_iter().rev().collect();
-                let text = format!(
-                    "gateway of {} ended ({status}): {}",
-                    running.site,
-                    last.join("; ")
-                );
-                return Err(Failure::new(text));
+            if let Some(how) = running.has_ended() {
+                say::error(format_args!("causeway lab: {how}; the grid goes on without it"));
             }
         }
-        Ok(())
     }
 
     fn wait_for_tunnels(&mut self, lab: &Lab) -> Result<(), Failure> {
         let started = Instant::now();
         loop {
-            self.check()?;
+            if let Some(how) = self.running.iter_mut().find_map(Running::has_ended) {
+                return Err(Failure::new(how));
+            }
             let (missing, trains) = missing(lab);
             let waited = started.elapsed();
             if missing.is_empty() && (!trains || waited > TRAINED) {
@@ -135,9 +144,10 @@ impl Drop for Gateways {
     /// Ended and waited for before their nodes: a node does not end while it has a process that its parent,
     /// this one, has not waited for.
     fn drop(&mut self) {
-        for running in &mut self.running {
-            let _ = running.child.signal(nix::libc::SIGKILL);
-            let _ = running.child.wait();
+        let running = self.running.iter_mut();
+        for child in running.filter_map(|running| running.child.as_mut()) {
+            let _ = child.signal(nix::libc::SIGKILL);
+            let _ = child.wait();
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn run(shape: &Shape, command: &[OsString]) -> Result<ExitCode, Failure> {
                 lab.stop();
                 return Ok(ended.unwrap_or_else(|| exit_code(status)));
             }
-            Ended::Timeout => gateways.check()?,
+            Ended::Timeout => gateways.iter_mut().for_each(Gateways::tell_ended),
             Ended::Down => return Err(Failure::new("the grid was taken down while the command ran")),
             Ended::Signal(signal) => {
                 // A second one, or one the command does not end by, ends the lab and all in it.
@@ -70,7 +70,7 @@ pub fn foreground(shape: &Shape) -> Result<ExitCode, Failure> {
     }
     loop {
         match lab.serve(None, Some(CHECK_EVERY))? {
-            Ended::Timeout => gateways.check()?,
+            Ended::Timeout => gateways.iter_mut().for_each(Gateways::tell_ended),
             _ => return Ok(ExitCode::SUCCESS),
         }
     }
@@ -125,14 +125,4 @@ fn start(shape: &Shape) -> Result<(Lab, Option<Gateways>), Failure> {
         false => Some(Gateways::start(&lab, shape.logs.as_deref(), &shape.grid)?),
     };
     Ok((lab, gateways))
-}
-
-trait Check {
-    fn check(&mut self) -> Result<(), Failure>;
-}
-
-impl Check for Option<Gateways> {
-    fn check(&mut self) -> Result<(), Failure> {
-        self.as_mut().map_or(Ok(()), Gateways::check)
-    }
 }

@@ -176,6 +176,18 @@ impl Carrier {
         }
     }
 
+    /// Tells the other end, where the protocol has a way to, that this one closes the connection.
+    pub(crate) fn say_bye(&mut self) {
+        if let Carrier::Tls(session) = self {
+            session.say_bye();
+        }
+    }
+
+    /// Says whether the other end has told so.
+    pub(crate) fn has_heard_bye(&self) -> bool {
+        matches!(self, Carrier::Tls(session) if session.has_heard_bye())
+    }
+
     pub(crate) fn shutdown_write(&mut self) -> io::Result<()> {
         match (self.tcp().map(|socket| socket.shutdown(Shutdown::Write)), self) {
             (Some(done), _) => done,

@@ -26,6 +26,7 @@ mod connecting;
 pub(crate) mod departure;
 pub(crate) mod event;
 mod handshake;
+mod killed;
 pub(crate) mod lanes;
 pub(crate) mod message;
 pub(crate) mod origin;
@@ -106,6 +107,7 @@ impl Tunnels {
                 self.on_handshake_deadline(driver, key, generation)
             }
             TunnelsDeadline::Dial(index, lane) => self.dial(driver, index, lane),
+            TunnelsDeadline::Killed(peer) => self.on_killed_deadline(driver, peer),
             TunnelsDeadline::TailProbe(lane) => self.on_tail_probe(driver, lane),
             TunnelsDeadline::TrainingTurn(lane) => self.on_training_turn(driver, lane),
         }

@@ -23,10 +23,6 @@ const SAY_EVERY: Duration = Duration::from_secs(1);
 /// changes.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
-/// A gateway whose host refuses connections for so long does not come back with what it knew of streams. One
-/// that is handed over never refuses any, and whoever starts a new one in this time ends the streams sooner.
-const GONE_AFTER: Duration = Duration::from_secs(5);
-
 impl Tunnels {
     /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is
     /// preferred.
@@ -221,7 +217,7 @@ impl Tunnels {
         let left = pair.tunnel.lanes_up();
         if left == 0 {
             pair.down_since = Some(now);
-            pair.was_closed = through.is_none() && end.is_by_far_host();
+            pair.was_closed = false;
             if through.is_none() {
                 let why_not_reached = &mut self.peers[pair.peer].why_not_reached;
                 why_not_reached.clone_from(&pair.last_end);
@@ -248,29 +244,6 @@ impl Tunnels {
         }
         self.size_pair(driver, key);
         self.pairs.touch(key);
-    }
-
-    /// A lane that was dialled over TCP did not come up, since the far host refused the connection or for
-    /// another reason. A cut network does neither close lanes nor refuse connections, so a pair whose last lane
-    /// was closed and that meets refusals alone is one with a gateway that was killed.
-    pub(in crate::tunnels) fn on_unanswered_dial(
-        &mut self,
-        driver: &mut Driver,
-        index: PeerIndex,
-        was_refused: bool,
-    ) {
-        let Some(key) = self.pairs.key_of(&self.peers[index].site) else {
-            return;
-        };
-        let pair = &mut self.pairs[key];
-        if pair.is_up() || !pair.was_closed || !was_refused {
-            pair.refused_since = None;
-            return;
-        }
-        let since = *pair.refused_since.get_or_insert(driver.now);
-        if driver.now.saturating_duration_since(since) >= GONE_AFTER {
-            self.end_pair(driver, key, &LaneEnd::Gone(GONE_AFTER), true);
-        }
     }
 
     /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session,

@@ -83,8 +83,8 @@ pub(crate) enum LaneEnd {
     Revoked,
     #[error("this gateway is handed over to another program")]
     HandedOver,
-    #[error("the far gateway was killed: its host has refused connections for {0:?}")]
-    Gone(Duration),
+    #[error("the far gateway was killed: {0} for {1:?}")]
+    Killed(&'static str, Duration),
     #[error("no lane came back within {0:?} (resume in [grid]); the last one: {1}")]
     Expired(Duration, String),
 }

@@ -307,6 +307,23 @@ impl Tls {
         Ok(chunk.len())
     }
 
+    /// Says that the end that follows is meant, where the kernel takes that at once. A program that is killed
+    /// cannot say so.
+    pub(crate) fn say_bye(&mut self) {
+        if self.buffers.open && !self.has_pending() {
+            let queued = match &mut self.session {
+                Session::Client(session) => say_bye(session, &mut self.buffers),
+                Session::Server(session) => say_bye(session, &mut self.buffers),
+            };
+            let _ = queued.and_then(|()| self.flush());
+        }
+    }
+
+    /// Says whether the other end has said so.
+    pub(crate) fn has_heard_bye(&self) -> bool {
+        self.buffers.ended
+    }
+
     /// Writes what is encrypted; `WouldBlock` when the kernel does not take all.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let buffers = &mut self.buffers;
@@ -374,6 +391,18 @@ impl Records for UnbufferedServerConnection {
     fn process<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
         self.process_tls_records(incoming)
     }
+}
+
+/// Encrypts the alert that ends a session.
+fn say_bye<C: Records>(session: &mut C, buffers: &mut Buffers) -> io::Result<()> {
+    let state = session.process(&mut []).state.map_err(refused)?;
+    if let ConnectionState::WriteTraffic(mut traffic) = state {
+        // An alert is 24 bytes in TLS 1.3, with all that surrounds it.
+        let mut alert = [0; 64];
+        let count = traffic.queue_close_notify(&mut alert).map_err(broken)?;
+        buffers.outgoing.extend_from_slice(&alert[..count]);
+    }
+    Ok(())
 }
 
 /// Acts on what has arrived until more has to arrive or `space` is full, then encrypts `words`; the bytes put

@@ -108,3 +108,26 @@ fn where_a_short_read_has_emptied_the_socket_nothing_is_left_to_be_read() {
     }
     assert!(emptied > 30, "{emptied}");
 }
+
+#[test]
+fn an_end_that_is_meant_is_told_from_one_that_a_killed_program_leaves() {
+    for is_meant in [true, false] {
+        let contexts = [(); 2].map(|()| Context::new().unwrap());
+        let (mut near, mut far) = pair(&contexts[0], &contexts[1]);
+        carry(&mut near, &mut far, b"hello");
+        carry(&mut far, &mut near, b"hello too");
+        if is_meant {
+            near.say_bye();
+        }
+        drop(near);
+        let mut space = [0; 100];
+        let ended = loop {
+            match far.read(&mut space) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                other => break other,
+            }
+        };
+        assert_eq!(ended.unwrap(), 0);
+        assert_eq!(far.has_heard_bye(), is_meant);
+    }
+}
