@@ -85,11 +85,14 @@ test-own-mpi: setup build programs test-world ## sites with their own MPIs as on
 
 # PROGRAMS random programs of each pairing.
 PROGRAMS ?= 20000
-test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from PyPI, mpi4py's tests on 2 to 6 ranks, PROGRAMS (20000) random programs a pairing, sanitizers, and a soak (an hour)
+test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from PyPI, mpi4py's tests on 2 to 6 ranks, PROGRAMS (20000) random programs a pairing, sanitizers, a soak, and applications of Debian (an hour)
 	@tools/setup/pypi.sh mpich intel
+	@tools/setup/install.sh applications
 	@mpi/build.sh $(TARGET)/release
 	@tests/programs/build.sh mpich abi intel
 	@mpi/tests/world/sanitized.sh
+	@mpi/tests/world/applications.sh
+	@mpi/tests/world/applications.sh grid
 	@mpi/tests/world/long.sh $(PROGRAMS)
 	@mpi/tests/world/mpi4py.sh
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of tools/setup/apt-packages.txt that are missing; does nothing when all are
-# there. Starts no service: packages that would start a daemon are told not to.
+# install.sh [LIST]: installs the Debian packages of tools/setup/apt-LIST.txt (packages) that are missing; does
+# nothing when all are there. Starts no service: packages that would start a daemon are told not to.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+list=${1:-packages}
 
 missing=()
 while read -r package _; do
@@ -10,14 +11,14 @@ while read -r package _; do
     # The status line, not the exit code: a removed package with its configuration left is known to dpkg too.
     status=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
     [ "$status" = "install ok installed" ] || missing+=("$package")
-done <"$here/apt-packages.txt"
+done <"$here/apt-$list.txt"
 
 if ! command -v cargo >/dev/null; then
     echo "setup: cargo is not in PATH; install Rust 1.95 or newer (https://rustup.rs), then repeat" >&2
     exit 1
 fi
 if [ ${#missing[@]} -eq 0 ]; then
-    echo "setup: every Debian package is there"
+    echo "setup: every Debian package of apt-$list.txt is there"
     exit 0
 fi
 echo "setup: installing ${missing[*]}"
