@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install.sh [LIST]: installs the Debian packages of tools/setup/apt-LIST.txt (packages) that are missing; does
-# nothing when all are there. Starts no service: packages that would start a daemon are told not to.
+# install.sh [LIST]: installs the Debian packages of tools/setup/apt-LIST.txt (packages) that are missing;
+# does nothing when all are there. Starts no service: packages that would start a daemon are told not to.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 list=${1:-packages}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# application-rank.sh KIND ...: one rank of an application of Debian, built for the MPI of its site, $SITE_MPI:
-# `scalapack DATA PROGRAM`, a tester of ScaLAPACK in the directory of its data; `tachyon SCENE IMAGE`, the ray
-# tracer; `mpy PARALLEL SERIAL`, Yorick with a file for all ranks and one for the first.
+# application-rank.sh KIND ...: one rank of an application of Debian, in its form for the MPI of its site,
+# $SITE_MPI: `scalapack DATA PROGRAM`, a tester of ScaLAPACK in the directory of its data; `tachyon SCENE
+# IMAGE`, the ray tracer; `mpy PARALLEL SERIAL`, Yorick with a file for all ranks and one for the first.
 set -euo pipefail
 case $SITE_MPI in
 debian-openmpi) flavour=openmpi yorick=openmpi ;;
@@ -16,8 +16,7 @@ scalapack)
     exec "$libraries/scalapack/$flavour-tests/$3"
     ;;
 tachyon)
-    # The program is one. Its library is of the MPI's flavour, under the name that the program looks for; each
-    # process makes its own, in a place that goes with the machine's memory.
+    # One program for all MPIs looks for a library of this name; it may be of either MPI.
     own=$(mktemp -d)
     ln -s "$libraries/libtachyon-$flavour.so.0" "$own/libtachyon.so.0"
     LD_LIBRARY_PATH=$own tachyon-nox "$2" -res 512 512 -format PPM -o "$3"
