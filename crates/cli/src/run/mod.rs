@@ -171,6 +171,13 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let own_address = sites::own_address(&job, redirects);
     let extra = extra_arguments(&launcher, &line, &chosen.wish, own_address, host_file.as_deref());
     command.args(extra).args(words);
+    if redirects && sites.len() > 1 {
+        let (mpi, version) = (launcher.mpi.name(), &launcher.version);
+        say::error(format_args!(
+            "causeway: one {mpi} {version} over {}, since a launcher is named (--own-mpi or --at: each site's own MPI and fast network)",
+            sites.join(", ")
+        ));
+    }
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);

@@ -16,6 +16,22 @@ const SRUN_ENDS_ALL: &str = "SLURM_KILL_BAD_EXIT";
 const SETUP: &str = "eval \\\"\\$CAUSEWAY_MPI_SETUP\\\" || \
      { echo \\\"causeway: site \\$CAUSEWAY_SITE: setup of its gateway's [mpi] failed: \\$CAUSEWAY_MPI_SETUP\\\" >&2; exit 1; }; ";
 
+/// What starts MPI programs and is none.
+const LAUNCHERS: [&str; 12] = [
+    "mpirun",
+    "mpiexec",
+    "srun",
+    "orterun",
+    "prterun",
+    "mpirun.openmpi",
+    "mpiexec.openmpi",
+    "mpirun.mpich",
+    "mpiexec.mpich",
+    "mpiexec.hydra",
+    "aprun",
+    "jsrun",
+];
+
 /// One site's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command<'a> {
@@ -63,6 +79,10 @@ pub fn of_program(
 ) -> Result<(Vec<String>, Vec<u32>), RunError> {
     let ranks: Option<Vec<u32>> = shares.iter().map(|(_, ranks)| *ranks).collect();
     let ranks = ranks.filter(|_| !program.is_empty()).ok_or(RunError::NoShares)?;
+    let name = Path::new(&program[0]).file_name().unwrap_or_default();
+    if LAUNCHERS.iter().any(|launcher| name == *launcher) {
+        return Err(RunError::LauncherAsProgram(name.to_string_lossy().into_owned()));
+    }
     let words: Vec<String> = program
         .iter()
         .map(|word| quoted(&word.to_string_lossy()))
@@ -279,6 +299,9 @@ mod tests {
         assert_eq!(at[2], "nancy");
         let words = r"'/c/causeway' start-program --ranks 16 --verbose -- './my app' 'it'\''s'";
         assert_eq!(at[3], words);
+        let launcher = ["/usr/bin/mpirun", "-n", "2", "./app"].map(OsString::from);
+        let refused = of_program(Path::new("/c/causeway"), &shares, &launcher, false).unwrap_err();
+        assert!(refused.to_string().contains("without mpirun"));
         for (shares, program) in [(&[("rennes", None)][..], &program[..]), (&shares[..], &[])] {
             let refused = of_program(Path::new("/c/causeway"), shares, program, false);
             assert!(

@@ -41,7 +41,17 @@ pub fn main(args: &Args) -> ExitCode {
     let site = std::env::var(env::SITE).unwrap_or_default();
     let chosen = match std::env::var(env::MPI_START) {
         Ok(start) => Ok((start, "its gateway's [mpi] says so".to_owned())),
-        Err(_) => choose(&Here::look(&args.command[0])),
+        Err(_) => {
+            let here = Here::look(&args.command[0]);
+            if here.lacks_program {
+                // No error: it may be there on the nodes that the launcher takes.
+                say::error(format_args!(
+                    "causeway: site {site}: {}",
+                    missing(&args.command[0])
+                ));
+            }
+            choose(&here)
+        }
     };
     let (start, why) = match chosen {
         Ok(chosen) => chosen,
@@ -70,10 +80,23 @@ pub fn main(args: &Args) -> ExitCode {
     ExitCode::FAILURE
 }
 
+fn missing(program: &OsStr) -> String {
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    let directory = std::env::current_dir().unwrap_or_default();
+    format!(
+        "there is no program {} on {} (in {} or PATH)",
+        program.display(),
+        host.display(),
+        directory.display()
+    )
+}
+
 /// What decides.
 #[derive(Debug, Default)]
 struct Here {
     mpi: Option<Family>,
+    /// No such program is on this host.
+    lacks_program: bool,
     /// Launchers in PATH.
     launchers: Vec<&'static str>,
     /// Within an allocation.
@@ -100,9 +123,11 @@ impl Here {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let is_set = |name: &str| std::env::var_os(name).is_some();
         let exists = |name: &&str| in_path(&path, OsStr::new(name)).is_some();
+        let program = in_path(&path, program);
         let configured = std::env::var_os("SLURM_CONF").is_some_and(|file| Path::new(&file).exists());
         Here {
-            mpi: in_path(&path, program).and_then(|file| family_of(&file)),
+            mpi: program.as_deref().and_then(family_of),
+            lacks_program: program.is_none(),
             launchers: LAUNCHERS.into_iter().filter(exists).collect(),
             is_allocated: is_set("SLURM_JOB_ID"),
             has_slurm: configured || SLURM.iter().any(|file| Path::new(file).exists()),
