@@ -171,12 +171,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let own_address = sites::own_address(&job, redirects);
     let extra = extra_arguments(&launcher, &line, &chosen.wish, own_address, host_file.as_deref());
     command.args(extra).args(words);
-    if redirects && sites.len() > 1 {
-        let (mpi, version) = (launcher.mpi.name(), &launcher.version);
-        say::error(format_args!(
-            "causeway: one {mpi} {version} over {}, since a launcher is named (--own-mpi or --at: each site's own MPI and fast network)",
-            sites.join(", ")
-        ));
+    if redirects {
+        tell_way(&launcher, &sites);
     }
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
@@ -184,6 +180,18 @@ fn run(args: &Args) -> Result<u8, RunError> {
     }
     command.envs(environment).env_remove(causeway_wire::env::SITE);
     Ok(child::run(command, connection, directory.path(), signals)?)
+}
+
+/// There are two ways to run over several sites.
+fn tell_way(launcher: &Launcher, sites: &[String]) {
+    if sites.len() > 1 {
+        say::error(format_args!(
+            "causeway: one {} {} over {}, since a launcher is named (--own-mpi or --at: each site's own MPI and fast network)",
+            launcher.mpi.name(),
+            launcher.version,
+            sites.join(", ")
+        ));
+    }
 }
 
 /// The sites that take part, all checks passed, and the addresses by which processes reach each other.
