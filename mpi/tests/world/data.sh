@@ -12,6 +12,8 @@ case $pairing in *" mpich:"* | "mpich:"* | *abi:*)
     without+=,MPI_REAL16,MPI_SHORT_INT,MPI_FLOAT_INT,MPI_DOUBLE_INT,MPI_LONG_INT,MPI_LONG_DOUBLE_INT,mixed
     ;;
 esac
+# By the standard interface MPICH 5.0.2 makes other darrays than by its own, also without Causeway.
+case $pairing in *abi:*) without+=,darray ;; esac
 case $pairing in *intel:*) without+=,MPI_REAL16,darray,MPI_Gather,MPI_Allgather ;; esac
 # shellcheck disable=SC2086 # A pairing is several words.
 world $pairing -- data --seconds "${1:-20}" --seed "${SEED:-1}" --block-bytes 15000 \

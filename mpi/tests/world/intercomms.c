@@ -346,10 +346,30 @@ static void drift_apart(void)
     MPI_Group_free(&world);
 }
 
+/* A topology is one group's. */
+static void topologies_are_refused(void)
+{
+    struct sides s;
+    MPI_Comm half, inter, made;
+    int is_ring = 1, none = 0, n;
+    divide(&s, halves);
+    MPI_Comm_split(MPI_COMM_WORLD, s.mine, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, s.remote[0], 5, &inter);
+    MPI_Comm_size(inter, &n);
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    CHECK(MPI_Cart_create(inter, 1, &n, &is_ring, 0, &made) != MPI_SUCCESS);
+    CHECK(MPI_Graph_create(inter, 1, &none, &none, 0, &made) != MPI_SUCCESS);
+    CHECK(MPI_Dist_graph_create(inter, 0, &none, &none, &none, &none, MPI_INFO_NULL, 0, &made) !=
+          MPI_SUCCESS);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     drift_apart();
+    topologies_are_refused();
     try_groups(halves, 1);
     try_groups(in_turn, 1);
     try_groups(one_and_others, 1);

@@ -25,7 +25,7 @@ run() { # PAIRING PROGRAM ARGUMENTS...
 }
 
 for pairing in "${pairings[@]}"; do
-    for program in messages communicators operations topologies pending intercomms; do run "$pairing" "$program"; done
+    for program in messages communicators operations topologies pending intercomms statuses; do run "$pairing" "$program"; done
     run "$pairing" receives "${1:-4}"
 done
 if [ $# -gt 1 ]; then exit; fi

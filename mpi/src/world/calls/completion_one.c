@@ -54,20 +54,6 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 }
 BOTH(Test);
 
-EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-    struct keeping keeping;
-    look_if_needed();
-    if (!keep(&keeping, 1, &request))
-        return PASS(Request_get_status, request, flag, status);
-    int error = real.Request_get_status(request, flag, status);
-    if (error == MPI_SUCCESS && *flag && keeping.all[0].is.comm)
-        transfer_name_source(keeping.all[0].is.comm, status);
-    keep_end(&keeping);
-    return error;
-}
-BOTH(Request_get_status);
-
 /* One that is active goes on until it is complete. */
 static void free_persistent(struct persistent *persistent)
 {

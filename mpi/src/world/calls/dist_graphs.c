@@ -57,6 +57,8 @@ EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int sourc
                MPI_Comm *),
               comm, in, sources, in_weights, out, targets, out_weights, info, reorder, made);
     }
+    if (on->local)
+        return comm_error(on, MPI_ERR_COMM);
     if (!are_ranks(on, in, sources) || !are_ranks(on, out, targets))
         return comm_error(on, MPI_ERR_ARG);
     int is_weighted = has_weights(in_weights);
@@ -142,6 +144,8 @@ EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], cons
               (MPI_Comm, int, const int *, const int *, const int *, const int *, MPI_Info, int, MPI_Comm *),
               comm, n, sources, degrees, targets, weights, info, reorder, made);
     }
+    if (on->local)
+        return comm_error(on, MPI_ERR_COMM);
     int count, total = 0, is_weighted = has_weights(weights);
     struct edge *all = NULL,
                 *mine = own_edges(n, sources, degrees, targets, is_weighted ? weights : NULL, &count);

@@ -63,6 +63,8 @@ EXPORT int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const i
               edges, reorder, made);
     }
     *made = handle.comm_null;
+    if (on->local)
+        return comm_error(on, MPI_ERR_COMM);
     if (nodes == 0)
         return MPI_SUCCESS;
     if (!are_right(on, nodes, index, edges))

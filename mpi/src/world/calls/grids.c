@@ -55,6 +55,8 @@ EXPORT int MPI_Cart_create(MPI_Comm comm, int dimensions, const int dims[], cons
         OTHER("Cart_create", (MPI_Comm, int, const int *, const int *, int, MPI_Comm *), comm, dimensions,
               dims, periods, reorder, made);
     }
+    if (on->local)
+        return comm_error(on, MPI_ERR_COMM);
     int nodes = nodes_of(on, dimensions, dims);
     if (!nodes)
         return comm_error(on, MPI_ERR_DIMS);
