@@ -29,6 +29,11 @@ pub enum RunError {
         "--own-mpi takes the sites with their ranks, and a program: --own-mpi --sites rennes=32,nancy=16 -- ./app"
     )]
     NoShares,
+    /// `--own-mpi` with a launcher in the program's place.
+    #[error(
+        "--own-mpi takes a program, and each site starts it with its own launcher; leave out {0}: --own-mpi --sites rennes=32,nancy=16 -- ./app"
+    )]
+    OwnLauncher(String),
     /// Ranks could not meet.
     #[error("let the ranks of the sites meet: {0}")]
     Rendezvous(String),
