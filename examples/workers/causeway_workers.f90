@@ -56,7 +56,7 @@ module causeway_workers
     end interface
 
     interface
-        subroutine causeway_workers_init(job) bind(C)
+        subroutine workers_init(job) bind(C, name='causeway_workers_init')
             import
             type(causeway_workers_job), intent(out) :: job
         end subroutine
@@ -88,6 +88,12 @@ module causeway_workers
     end interface
 
 contains
+
+    subroutine causeway_workers_init(job)
+        type(causeway_workers_job), intent(out) :: job
+        if (c_sizeof(job) /= causeway_workers_job_bytes()) error stop 'causeway_workers.f90 is of another version'
+        call workers_init(job)
+    end subroutine
 
     ! Why the last run did not return causeway_workers_ok.
     function causeway_workers_error() result(text)

@@ -1,8 +1,8 @@
 /* model SEED RUNS: whole runs of the workers library in virtual time, without MPI: schedules and sums of
  * every rank are the library's, messages and computing are simulated. Ranks differ in speed, blocks in cost;
- * units fail at random, ranks fall silent. Every run must accept each block exactly once, give the sum that
- * one rank gives to the last bit, keep no more units than chunks asked for, and, where nothing fails, end
- * near the ideal time. A failing run prints its seed; `model SEED 1` repeats it. */
+ * units fail at random, ranks fall silent or are lost. Every run must accept each block exactly once, give
+ * the sum that one rank gives to the last bit, keep no more units than chunks asked for, and, where nothing
+ * fails, end near the ideal time. A failing run prints its seed; `model SEED 1` repeats it. */
 #include "../../workers/src/memory.h"
 #include "../../workers/src/schedule.h"
 #include "../../workers/src/sums.h"
@@ -27,7 +27,7 @@ static double random_number(void)
 
 static int random_below(int bound) { return (int)(random_number() * bound); }
 
-enum kind { GRANT, ASK, COMPLETE, FAILED, COMPUTED, TICK };
+enum kind { GRANT, ASK, COMPLETE, FAILED, COMPUTED, LOST, TICK };
 
 struct event {
     double time;
@@ -289,6 +289,9 @@ static void on_event(struct event *event)
     case COMPUTED:
         on_computed(event->rank);
         break;
+    case LOST:
+        workers_schedule_lose(rank->schedule, child);
+        break;
     case TICK:
         rank->has_tick = 0;
         break;
@@ -345,6 +348,10 @@ static void make_ranks(const struct workers_tree *tree)
             /* A boss is silent together with all below it, so leaves alone are. */
             if (i && !rank->children && random_below(4) == 0)
                 rank->silent_at = random_number() * (double)sim.blocks * block / tree->ranks;
+            /* Some bosses are told, sooner than a last message arrives. */
+            if (isfinite(rank->silent_at) && random_below(2))
+                push((struct event){
+                    .time = rank->silent_at + 0.001, .kind = LOST, .rank = rank->parent, .from = i});
         }
     }
     workers_schedule_grant(sim.ranks[0].schedule, 0, 0, sim.blocks);

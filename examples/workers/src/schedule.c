@@ -423,7 +423,7 @@ void workers_schedule_lose(struct workers_schedule *s, int child)
         if (s->holdings[i].child == child) {
             struct unit *unit = let_go(s, child, s->holdings[i].unit);
             if (unit && !unit->holders)
-                put_back(s, unit, child, s->holdings[i].given);
+                put_back(s, unit, -1, 0);
         }
 }
 
