@@ -93,40 +93,64 @@ static int check(MPI_Comm comm, const struct causeway_workers *job)
     return CAUSEWAY_WORKERS_PARAMETER;
 }
 
-/* Rank 0 reads the settings and the groups for all. */
+/* What rank 0 tells all. */
+struct agreement {
+    int status, asks_mpi;
+    char error[WORKERS_TEXT_BYTES];
+    struct workers_settings settings;
+};
+
+/* Rank 0 reads the settings, and the groups where they are given. */
+static void decide_how(const struct causeway_workers *job, const int *colors, struct agreement *agreed,
+                       struct workers_tree *tree)
+{
+    const struct workers_settings *settings = &agreed->settings;
+    const char *wrong = NULL;
+    int has_colors = 1;
+    for (int i = 0; i < tree->ranks; i++)
+        has_colors &= colors[i] >= 0;
+    if (!workers_settings_read(&agreed->settings, job, agreed->error))
+        agreed->status = CAUSEWAY_WORKERS_PARAMETER;
+    /* A program may use the library with one rank, too, to compare; groups are not for that. */
+    else if (settings->groups[0] && tree->ranks > 1)
+        wrong = workers_tree_read(tree, settings->groups);
+    else if (has_colors)
+        workers_tree_level(tree, colors);
+    else
+        agreed->asks_mpi = 1;
+    if (wrong) {
+        snprintf(agreed->error, sizeof agreed->error, "%s", wrong);
+        agreed->status = CAUSEWAY_WORKERS_GROUPS;
+    }
+    if (!agreed->status && settings->block_items * job->result_bytes > MOST_BYTES) {
+        snprintf(agreed->error, sizeof agreed->error,
+                 "a block of %" PRId64 " items has more than 1 GB of results", settings->block_items);
+        agreed->status = CAUSEWAY_WORKERS_PARAMETER;
+    }
+}
+
+/* All ranks get rank 0's settings and groups. */
 static int agree(MPI_Comm comm, const struct causeway_workers *job, struct workers_settings *settings,
                  struct workers_tree *tree)
 {
-    int rank, status = CAUSEWAY_WORKERS_OK, least_color, *colors = workers_new(sizeof(int) * tree->ranks);
+    struct agreement agreed = {0};
+    int rank, *colors = workers_new(sizeof(int) * tree->ranks);
     MPI_Comm_rank(comm, &rank);
-    if (rank == 0 && !workers_settings_read(settings, job, error))
-        status = CAUSEWAY_WORKERS_PARAMETER;
-    /* A program may use the library with one rank, too, to compare; groups are not for that. */
-    const char *wrong = NULL;
-    if (rank == 0 && !status && settings->groups[0] && tree->ranks > 1)
-        wrong = workers_tree_read(tree, settings->groups);
-    if (wrong) {
-        snprintf(error, sizeof error, "%s", wrong);
-        status = CAUSEWAY_WORKERS_GROUPS;
-    }
-    if (rank == 0 && !status && settings->block_items * job->result_bytes > MOST_BYTES) {
-        snprintf(error, sizeof error, "a block of %" PRId64 " items has more than 1 GB of results",
-                 settings->block_items);
-        status = CAUSEWAY_WORKERS_PARAMETER;
-    }
-    MPI_Bcast(&status, 1, MPI_INT, 0, comm);
-    MPI_Bcast(error, sizeof error, MPI_CHAR, 0, comm);
-    MPI_Bcast(settings, sizeof *settings, MPI_BYTE, 0, comm);
-    MPI_Allreduce(&job->color, &least_color, 1, MPI_INT, MPI_MIN, comm);
     MPI_Gather(&job->color, 1, MPI_INT, colors, 1, MPI_INT, 0, comm);
-    if (!status && !settings->groups[0] && least_color >= 0 && rank == 0)
-        workers_tree_level(tree, colors);
-    if (!status && !settings->groups[0] && least_color < 0)
+    if (rank == 0)
+        decide_how(job, colors, &agreed, tree);
+    free(colors);
+    MPI_Bcast(&agreed, sizeof agreed, MPI_BYTE, 0, comm);
+    *settings = agreed.settings;
+    if (agreed.status) {
+        snprintf(error, sizeof error, "%s", agreed.error);
+        return agreed.status;
+    }
+    if (agreed.asks_mpi)
         workers_topology_read(comm, settings, tree);
     MPI_Bcast(&tree->levels, 1, MPI_INT, 0, comm);
     MPI_Bcast(tree->colors, WORKERS_LEVELS * tree->ranks, MPI_INT, 0, comm);
-    free(colors);
-    return status;
+    return CAUSEWAY_WORKERS_OK;
 }
 
 /* The share of its time that rank 0 would spend, as the only boss, on ranks that otherwise have another. */
