@@ -39,7 +39,8 @@ module causeway_workers
         real(c_double) :: deadline_seconds, patience_seconds
         integer(c_int64_t) :: piece_bytes
         integer(c_int) :: progress
-        integer(c_int64_t) :: messages_received, messages_sent, messages_far, retries, copies
+        integer(c_int64_t) :: messages_received, messages_sent, messages_far, largest_message, &
+            retries, copies
         integer(c_int) :: children, is_hierarchical
     end type
 

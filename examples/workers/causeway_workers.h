@@ -117,6 +117,8 @@ struct causeway_workers {
     int64_t messages_received, messages_sent;
     /* Messages of both kinds that were exchanged with ranks of other groups. */
     int64_t messages_far;
+    /* Bytes of the largest that came. */
+    int64_t largest_message;
     /* Chunks that failed, and chunks that were given to one more rank, here. */
     int64_t retries, copies;
     /* Ranks that rank 0 gives chunks to, and whether there are other bosses. */

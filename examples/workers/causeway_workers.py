@@ -79,6 +79,7 @@ class _Job(ctypes.Structure):
         ("messages_received", ctypes.c_int64),
         ("messages_sent", ctypes.c_int64),
         ("messages_far", ctypes.c_int64),
+        ("largest_message", ctypes.c_int64),
         ("retries", ctypes.c_int64),
         ("copies", ctypes.c_int64),
         ("children", ctypes.c_int),

@@ -298,6 +298,51 @@ static void check_case(enum trouble trouble)
     drop(&one);
 }
 
+#define FLOOD_BYTES 20000
+#define FLOOD_PIECE 65536
+
+static int flood(const struct causeway_workers_item *item, void *context)
+{
+    static char list[FLOOD_BYTES];
+    (void)context;
+    causeway_workers_append(item, list, sizeof list);
+    return 0;
+}
+
+static void take_slowly(int64_t first, int64_t count, const void *results, const int64_t *list_bytes,
+                        const void *lists, void *context)
+{
+    (void)first, (void)results, (void)list_bytes, (void)lists;
+    *(int64_t *)context += count;
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+/* Results come faster than rank 0 takes them: the boss between must not pile them up. */
+static void check_flood(void)
+{
+    struct causeway_workers job;
+    char groups[20];
+    int64_t collected = 0;
+    causeway_workers_init(&job);
+    job.items = 600;
+    job.compute = flood;
+    job.context = &collected;
+    job.has_lists = 1;
+    job.block_items = 1;
+    job.collect = take_slowly;
+    job.piece_bytes = FLOOD_PIECE;
+    job.boss = CAUSEWAY_WORKERS_BOSS_SERVES;
+    job.shape = CAUSEWAY_WORKERS_HIERARCHICAL;
+    snprintf(groups, sizeof groups, "1,%d", ranks - 1);
+    job.groups = groups;
+    check_error(causeway_workers_run(MPI_COMM_WORLD, &job), CAUSEWAY_WORKERS_OK, "");
+    /* A worker's piece, and with it a boss's, goes when it is full: by one item, or by one worker's piece. */
+    if (rank == 0 && job.largest_message > 2 * (FLOOD_PIECE + FLOOD_BYTES))
+        wrong("a boss has piled up results");
+    if (rank == 0 && collected != job.items)
+        wrong("not every list was collected once");
+}
+
 static int forever(const struct causeway_workers_item *item, void *context)
 {
     struct work *work = context;
@@ -367,6 +412,8 @@ int main(int argc, char **argv)
     seed = strtoull(argv[1], NULL, 10);
     int cases = (int)strtol(argv[2], NULL, 10);
     check_no_items();
+    if (ranks > 2)
+        check_flood();
     for (int i = 0; i < cases; i++, seed++) {
         state = seed * UINT64_C(2654435769) + 12345;
         below(1);

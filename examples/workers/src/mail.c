@@ -42,10 +42,9 @@ static int free_request(MPI_Request *requests, int count)
     return -1;
 }
 
-int workers_mail_has_room(struct workers_mail *mail)
+int workers_mail_has_room(const struct workers_mail *mail)
 {
-    return mail->parent < 0 || (int64_t)mail->open.bytes < mail->piece_bytes ||
-           free_request(mail->sending, WINDOW) >= 0;
+    return mail->parent < 0 || (int64_t)mail->open.bytes < mail->piece_bytes;
 }
 
 int workers_mail_flush(struct workers_mail *mail, double rate)

@@ -46,8 +46,9 @@ struct workers_mail {
 void workers_mail_open(struct workers_mail *mail, MPI_Comm comm, int parent, int children,
                        int64_t piece_bytes);
 
-/* Whether more results may come into the open piece. */
-int workers_mail_has_room(struct workers_mail *mail);
+/* Whether more results may come into the open piece. Where not, those below wait, too: what a rank keeps for
+ * its boss is bounded. */
+int workers_mail_has_room(const struct workers_mail *mail);
 
 /* Sends the open piece where that should go and can. MPI's error or MPI_SUCCESS, as all below. */
 int workers_mail_flush(struct workers_mail *mail, double rate);

@@ -215,6 +215,7 @@ static void report(struct causeway_workers *job, const struct workers_node *node
     job->messages_received = node->mail.messages_received;
     job->messages_sent = node->mail.messages_sent;
     job->messages_far = node->messages_far;
+    job->largest_message = (int64_t)node->mail.received_room;
     job->retries = workers_schedule_retries(node->schedule);
     job->copies = workers_schedule_copies(node->schedule);
     job->children = node->children;
