@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-lifetimes test-own-mpi test-own-mpis test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
+.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-examples test-lifetimes test-own-mpi test-own-mpis test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +48,7 @@ $(TARGET)/%/programs.stamp: $(wildcard programs/build.sh programs/*/*.[ch] tests
 programs: setup
 	@tests/programs/build.sh $(DEBIAN_MPIS)
 
-test: setup build programs test-unit test-profilers test-crossings test-own-mpi test-e2e papers-quick ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
+test: setup build programs test-unit test-profilers test-crossings test-examples test-own-mpi test-e2e papers-quick ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 test-unit: $(TARGET)/debug/libcauseway_ucx.so $(TARGET)/debug/collectives.stamp
@@ -99,6 +99,9 @@ test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from 
 test-crossings: setup build programs ## what crosses between sites, and what goes round a slow way, with Open MPI on this host (ten seconds)
 	@mpi/tests/slow_pair.sh
 
+test-examples: setup build ## the workers library: whole runs in virtual time, then random jobs with Debian's MPIs against the run of one rank (fifteen seconds)
+	@examples/tests/workers.sh
+
 test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
 	@tools/setup/pypi.sh mpich
 	@mpi/tests/lifetimes.sh 40
@@ -141,7 +144,7 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c mpi/src/world/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c)
+C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c mpi/src/world/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c examples/*/*.c examples/*/src/*.c examples/tests/*/*.c)
 
 lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, methods of owners, sizes, first sentences; warnings are errors
 	cargo fmt --all --check

@@ -120,11 +120,6 @@ pub enum RunError {
         "{0}'s launcher speaks IPv4 alone, and site {1} has only IPv6 addresses; give it IPv4 ones, leave it out (--sites), or use Open MPI"
     )]
     Ipv4Launcher(&'static str, String),
-    /// The habit of `causeway run -- mpirun ./app`.
-    #[error(
-        "--own-mpi takes the program without {0}, since each site's own launcher starts it: -- ./app ARGUMENTS"
-    )]
-    LauncherAsProgram(String),
     /// `--sites` beside the user's own hosts.
     #[error("--sites and hosts on the command line of the launcher exclude each other")]
     Hosts,

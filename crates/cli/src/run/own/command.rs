@@ -81,7 +81,7 @@ pub fn of_program(
     let ranks = ranks.filter(|_| !program.is_empty()).ok_or(RunError::NoShares)?;
     let name = Path::new(&program[0]).file_name().unwrap_or_default();
     if LAUNCHERS.iter().any(|launcher| name == *launcher) {
-        return Err(RunError::LauncherAsProgram(name.to_string_lossy().into_owned()));
+        return Err(RunError::OwnLauncher(name.to_string_lossy().into_owned()));
     }
     let words: Vec<String> = program
         .iter()
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(at[3], words);
         let launcher = ["/usr/bin/mpirun", "-n", "2", "./app"].map(OsString::from);
         let refused = of_program(Path::new("/c/causeway"), &shares, &launcher, false).unwrap_err();
-        assert!(refused.to_string().contains("without mpirun"));
+        assert!(refused.to_string().contains("leave out mpirun"));
         for (shares, program) in [(&[("rennes", None)][..], &program[..]), (&shares[..], &[])] {
             let refused = of_program(Path::new("/c/causeway"), shares, program, false);
             assert!(

@@ -318,7 +318,7 @@ fn why_ended(name: &str, status: u8, joined: bool) -> String {
     let ended = format!("site {name}: its command ended with status {status}");
     match (status, joined) {
         (_, true) => format!(
-            "{ended} before all its ranks had called MPI_Finalize; the other sites are ended, and the reason stands above"
+            "{ended} before all its ranks had called MPI_Finalize; the other sites are ended, and what the command said of it stands above"
         ),
         (0, false) => format!(
             "{ended} before its ranks joined: it must start a program of Open MPI or MPICH that is dynamically linked, \
@@ -328,7 +328,7 @@ fn why_ended(name: &str, status: u8, joined: bool) -> String {
             "{ended}: a program of it was not found there, or cannot be executed; commands begin in this directory if \
              it is there, and else in the login's"
         ),
-        (_, false) => format!("{ended} before its ranks joined; the reason stands above"),
+        (_, false) => format!("{ended} before its ranks joined; what it said of it stands above"),
     }
 }
 

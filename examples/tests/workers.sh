@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# workers.sh [SEED [CASES [RUNS]]]: the workers library on this host. First RUNS whole runs in virtual time,
+# then CASES random jobs for each of Debian's MPIs and 1, 2, 3, 4 and 7 ranks, in one group or several,
+# against the run of one rank; then the example in C, Fortran and Python. With SANITIZED=1 C is built with the
+# sanitizers for addresses and undefined behaviour.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+seed=${1:-$RANDOM} cases=${2:-8} runs=${3:-3000}
+out=$root/target/examples/workers
+marks=$(mktemp -d)
+trap 'rm -rf "$marks"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
+flags=(-O2 -g) targets=(all fortran)
+if [ "${SANITIZED:-}" ]; then
+    out+=-sanitized
+    targets=(all)
+    flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+    # MPIs keep memory until they end.
+    export ASAN_OPTIONS=detect_leaks=0
+fi
+strict=(-std=gnu11 -Wall -Wextra -Werror -Wno-stringop-overflow "${flags[@]}")
+
+# launch MPI RANKS PROGRAM...
+launch() {
+    case $1 in
+    openmpi) timeout 60 mpirun.openmpi --oversubscribe --bind-to none -n "$2" "${@:3}" ;;
+    mpich) timeout 60 mpirun.mpich -n "$2" "${@:3}" ;;
+    esac
+}
+
+build() { # MPI
+    mkdir -p "$out/$1"
+    make -s -j2 -C "$root/examples/workers" "MPICC=mpicc.$1" "MPIF90=mpif90.$1" "OUT=$out/$1" "CFLAGS=-Werror ${flags[*]}" "${targets[@]}"
+    "mpicc.$1" "${strict[@]}" "$here/workers/check.c" "$out/$1/libcauseway_workers.a" -o "$out/$1/check" -lm
+}
+
+# expect PATTERN TEXT
+expect() {
+    grep -q "$1" <<<"$2" || { echo "workers: there is no \"$1\" in: $2" >&2 && exit 1; }
+}
+
+# same GROUPS SHAPE MPI RANKS PROGRAM...: its last line must be that of one rank.
+same() {
+    local found
+    found=$(CAUSEWAY_WORKERS_GROUPS=$1 CAUSEWAY_WORKERS_SHAPE=$2 launch "${@:3}" 20000)
+    expect "^of 20000 numbers 17647 takes most steps, 278; check $check\$" "$found"
+}
+
+echo "workers: seed $seed"
+mkdir -p "$out"
+sources=("$root"/examples/workers/src/{schedule,sums,memory,tree}.c)
+cc "${strict[@]}" "$here/workers/model.c" "${sources[@]}" -o "$out/model" -lm
+"$out/model" "$seed" "$runs"
+for mpi in openmpi mpich; do
+    build "$mpi"
+    for ranks in 1 2 3 4 7; do
+        # Seven ranks on few cores take turns.
+        launch "$mpi" "$ranks" "$out/$mpi/check" "$seed" $((ranks < 7 ? cases : (cases + 1) / 2)) "$marks"
+        seed=$((seed + cases))
+    done
+    # MPI_Abort ends it, which no launcher takes for success.
+    said=$(launch "$mpi" 4 "$out/$mpi/check" silent 1 "$marks" 2>&1 || :)
+    expect 'check: all results are there without the silent rank' "$said"
+    check=$(launch "$mpi" 1 "$out/$mpi/collatz" 20000 | sed -n 's/.*check //p')
+    same 2+1,2 hierarchical "$mpi" 5 "$out/$mpi/collatz"
+    said=$(CAUSEWAY_WORKERS_PROGRESS=1 launch "$mpi" 2 "$out/$mpi/collatz" 20000 2>&1)
+    expect '20000 of 20000 items (100.0 %)' "$said"
+    expect "check $check\$" "$said"
+    said=$(CAUSEWAY_WORKERS_SHAPE=round launch "$mpi" 1 "$out/$mpi/collatz" 20000 2>&1 || :)
+    expect 'CAUSEWAY_WORKERS_SHAPE=round: it is one of auto flat hierarchical' "$said"
+    [ "${SANITIZED:-}" ] || same 2,2 hierarchical "$mpi" 4 "$out/$mpi/collatz_fortran"
+done
+# Sites and groups as Causeway tells them, where its library has been built: two sites whose ranks alternate.
+library=${CARGO_TARGET_DIR:-$root/target}/release/libcauseway_mpi_openmpi.so
+if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then
+    for levels in site,group site,host; do
+        said=$(CAUSEWAY_COLLECTIVES_SITES=a,b,a,b,b CAUSEWAY_COLLECTIVES_GROUPS=0-1=x,2=y,@b=z CAUSEWAY_WORKERS_LEVELS=$levels \
+            CAUSEWAY_WORKERS_SHAPE=hierarchical launch openmpi 5 env "LD_PRELOAD=$library" "$out/openmpi/collatz" 20000)
+        expect "^5 ranks, a boss a group.* [1-9][0-9]* with other groups" "$said"
+        expect "check $check\$" "$said"
+    done
+else
+    echo "workers: sites are not tested: they need $library, which make build makes, and no sanitizers"
+fi
+# Python as `make setup` installs it; mpi4py is told which MPI the library was built for.
+suite=$root/.cache/mpi/suite/bin/python
+if [ -x "$suite" ] && [ ! "${SANITIZED:-}" ]; then
+    export PYTHONPATH=$root/examples/workers MPI4PY_MPIABI=openmpi CAUSEWAY_WORKERS_LIBRARY=$out/openmpi/libcauseway_workers.so
+    MPI4PY_LIBMPI=/usr/lib/$(cc -print-multiarch)/libmpi.so.40
+    export MPI4PY_LIBMPI
+    same 2,1 hierarchical openmpi 3 "$suite" "$root/examples/workers/collatz.py"
+    launch openmpi 3 "$suite" "$here/workers/check.py"
+else
+    echo "workers: Python is not tested: it needs $suite, which make setup installs, and no sanitizers"
+fi
