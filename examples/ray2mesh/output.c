@@ -1,0 +1,189 @@
+/* Writes what was found, at rank 0. Others send their entries in the order of ranks, a piece at a time.
+ * Numbers are written so that they are read back as the same bits. */
+#include "ray2mesh.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEGREE (M_PI / 180)
+
+/* Entries that rank 0 has of others at a time: 1.5 MB. */
+#define PIECE_ENTRIES 65536
+
+struct writer {
+    const struct survey *survey;
+    const struct ray *rays;
+    /* Of each item, the number of its ray, from 1; 0 if there is none. */
+    int64_t *row;
+    FILE *times, *matrix, *cells;
+    /* The cell that entries are being added to, as they come by cell and item. */
+    int64_t cell, cell_rays;
+    double cell_length;
+    /* Entries of the matrix that all rays have, and those written. */
+    int64_t expected, written;
+};
+
+static FILE *begin(const char *folder, const char *name, char error[RAY2MESH_ERROR_BYTES])
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s cannot be written: %s", path, strerror(errno));
+    return file;
+}
+
+static void write_times(struct writer *writer)
+{
+    const struct survey *survey = writer->survey;
+    int64_t rows = 0, items = survey_items(survey);
+    fprintf(writer->times, "ray,event,station,phase,distance_deg,time_s,p_s_per_deg,length_km\n");
+    for (int64_t item = 0; item < items; item++) {
+        const struct ray *ray = &writer->rays[item];
+        int64_t pair = item / survey->stations.sites;
+        writer->row[item] = ray->phase < 0 ? 0 : ++rows;
+        if (ray->phase < 0)
+            continue;
+        writer->expected += ray->cells;
+        fprintf(writer->times, "%" PRId64 ",%s,%s,%s,%.6f,%.4f,%.6f,%.3f\n", rows,
+                survey->events.site[pair / survey->phases].name,
+                survey->stations.site[item % survey->stations.sites].name, rays_phase_names[ray->phase],
+                ray->distance / DEGREE, ray->time_s, ray->p * DEGREE, ray->length_km);
+    }
+    fprintf(
+        writer->matrix,
+        "%%%%MatrixMarket matrix coordinate real general\n"
+        "%% length in km of each ray (row: its number in times.csv) in each cell (column: as in cells.csv)\n"
+        "%" PRId64 " %" PRId64 " %" PRId64 "\n",
+        rows, rays_mesh_cells(&survey->mesh), writer->expected);
+    fprintf(writer->cells,
+            "# radius %.17g km; %d depths of %.17g km, %d latitudes of %.17g degrees, %d longitudes of "
+            "%.17g degrees\n"
+            "cell,depth_km,latitude,longitude,rays,length_km\n",
+            survey->mesh.radius_km, survey->mesh.depths, survey->mesh.depth_step, survey->mesh.latitudes,
+            survey->mesh.latitude_step, survey->mesh.longitudes, survey->mesh.longitude_step);
+}
+
+/* The line of a cell: its top, and its south-western corner. */
+static void end_cell(struct writer *writer)
+{
+    const struct rays_mesh *mesh = &writer->survey->mesh;
+    int64_t column = writer->cell % mesh->longitudes, row = writer->cell / mesh->longitudes % mesh->latitudes;
+    int64_t level = writer->cell / mesh->longitudes / mesh->latitudes;
+    if (writer->cell_rays)
+        fprintf(writer->cells, "%" PRId64 ",%.10g,%.10g,%.10g,%" PRId64 ",%.17g\n", writer->cell + 1,
+                level * mesh->depth_step, row * mesh->latitude_step - 90, column * mesh->longitude_step - 180,
+                writer->cell_rays, writer->cell_length);
+    writer->cell_rays = 0;
+    writer->cell_length = 0;
+}
+
+static void write_entries(struct writer *writer, const struct entry *entry, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (entry[i].cell != writer->cell)
+            end_cell(writer);
+        writer->cell = entry[i].cell;
+        writer->cell_rays++;
+        writer->cell_length += entry[i].length_km;
+        writer->written++;
+        fprintf(writer->matrix, "%" PRId64 " %" PRId64 " %.17g\n", writer->row[entry[i].item],
+                entry[i].cell + 1, entry[i].length_km);
+    }
+}
+
+/* Rank 0 gets the entries of each other rank, which sends when it is asked to. */
+static void gather(struct writer *writer, const struct entries *owned, struct entry *piece, MPI_Comm comm)
+{
+    int rank, ranks, go = 0;
+    int64_t count;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    if (rank) {
+        MPI_Recv(&go, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Send(&owned->count, 1, MPI_INT64_T, 0, 0, comm);
+        for (int64_t at = 0; at < owned->count; at += PIECE_ENTRIES) {
+            int64_t size = owned->count - at < PIECE_ENTRIES ? owned->count - at : PIECE_ENTRIES;
+            MPI_Send(owned->entry + at, (int)(size * sizeof *piece), MPI_BYTE, 0, 0, comm);
+        }
+        return;
+    }
+    write_entries(writer, owned->entry, owned->count);
+    for (int other = 1; other < ranks; other++) {
+        MPI_Send(&go, 1, MPI_INT, other, 0, comm);
+        MPI_Recv(&count, 1, MPI_INT64_T, other, 0, comm, MPI_STATUS_IGNORE);
+        for (int64_t at = 0; at < count; at += PIECE_ENTRIES) {
+            int64_t size = count - at < PIECE_ENTRIES ? count - at : PIECE_ENTRIES;
+            MPI_Recv(piece, (int)(size * sizeof *piece), MPI_BYTE, other, 0, comm, MPI_STATUS_IGNORE);
+            write_entries(writer, piece, size);
+        }
+    }
+    end_cell(writer);
+}
+
+static int open_all(struct writer *writer, const char *folder, char error[RAY2MESH_ERROR_BYTES])
+{
+    if (mkdir(folder, 0777) && errno != EEXIST) {
+        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: the folder cannot be made: %s", folder,
+                 strerror(errno));
+        return -1;
+    }
+    writer->row = malloc(survey_items(writer->survey) * sizeof *writer->row);
+    if (!writer->row) {
+        snprintf(error, RAY2MESH_ERROR_BYTES, "out of memory for the numbers of rays");
+        return -1;
+    }
+    writer->times = begin(folder, "times.csv", error);
+    writer->matrix = writer->times ? begin(folder, "matrix.mtx", error) : NULL;
+    writer->cells = writer->matrix ? begin(folder, "cells.csv", error) : NULL;
+    return writer->cells ? 0 : -1;
+}
+
+/* 0 if all of it is on the disk. */
+static int close_all(struct writer *writer)
+{
+    FILE *files[] = {writer->times, writer->matrix, writer->cells};
+    int failed = 0;
+    for (int i = 0; i < 3; i++)
+        if (files[i])
+            failed |= ferror(files[i]) | fclose(files[i]);
+    free(writer->row);
+    return failed;
+}
+
+int output_write(const struct survey *survey, const struct ray *rays, const struct entries *owned,
+                 const char *folder, MPI_Comm comm, char error[RAY2MESH_ERROR_BYTES])
+{
+    struct writer writer = {.survey = survey, .rays = rays};
+    struct entry *piece = NULL;
+    int rank, failed = 0;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0) {
+        piece = malloc(PIECE_ENTRIES * sizeof *piece);
+        failed = !piece || open_all(&writer, folder, error);
+    }
+    MPI_Bcast(&failed, 1, MPI_INT, 0, comm);
+    if (!failed) {
+        if (rank == 0)
+            write_times(&writer);
+        gather(&writer, owned, piece, comm);
+    }
+    free(piece);
+    if (rank == 0 && close_all(&writer) && !failed) {
+        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: not all could be written", folder);
+        failed = 1;
+    }
+    if (rank == 0 && !failed && writer.written != writer.expected) {
+        snprintf(error, RAY2MESH_ERROR_BYTES,
+                 "of %" PRId64 " entries of the matrix %" PRId64 " are there: a rank was lost",
+                 writer.expected, writer.written);
+        failed = 1;
+    }
+    MPI_Bcast(&failed, 1, MPI_INT, 0, comm);
+    return failed ? -1 : 0;
+}
