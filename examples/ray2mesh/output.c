@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEGREE (M_PI / 180)
 
@@ -126,13 +127,18 @@ static void gather(struct writer *writer, const struct entries *owned, struct en
     end_cell(writer);
 }
 
-static int open_all(struct writer *writer, const char *folder, char error[RAY2MESH_ERROR_BYTES])
+int output_begin(const char *folder, char error[RAY2MESH_ERROR_BYTES])
 {
-    if (mkdir(folder, 0777) && errno != EEXIST) {
+    if ((mkdir(folder, 0777) && errno != EEXIST) || access(folder, W_OK | X_OK)) {
         snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: the folder cannot be made: %s", folder,
                  strerror(errno));
         return -1;
     }
+    return 0;
+}
+
+static int open_all(struct writer *writer, const char *folder, char error[RAY2MESH_ERROR_BYTES])
+{
     writer->row = malloc(survey_items(writer->survey) * sizeof *writer->row);
     if (!writer->row) {
         snprintf(error, RAY2MESH_ERROR_BYTES, "out of memory for the numbers of rays");

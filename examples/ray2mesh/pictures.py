@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes mesh.nc (NetCDF), mesh.vtu (VTK), map.png and section.png of what ray2mesh wrote.
 
-    pip install -r examples/ray2mesh/requirements.txt
+    pip install -r tools/setup/pypi-rays.txt
     examples/ray2mesh/pictures.py FOLDER [--events FILE --stations FILE] [--depth KM] [--longitude DEGREES]
 
 The map shows the cells at a depth, the section a cut through the whole Earth along a meridian.
@@ -151,8 +151,8 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--events")
     parser.add_argument("--stations")
-    parser.add_argument("--depth", type=float, default=150)
-    parser.add_argument("--longitude", type=float, default=177)
+    parser.add_argument("--depth", type=float, default=1000)
+    parser.add_argument("--longitude", type=float, default=150)
     options = parser.parse_args()
     mesh = Mesh(options.folder / "cells.csv")
     write_netcdf(mesh, options.folder / "mesh.nc")

@@ -66,7 +66,11 @@ void entries_free(struct entries *entries);
 int exchange(const struct rays_mesh *mesh, MPI_Comm comm, struct entries *mine, struct entries *owned,
              char error[RAY2MESH_ERROR_BYTES]);
 
-/* output.c: writes times.csv, matrix.mtx and cells.csv into the folder, at rank 0. The same answer at all
+/* output.c, at rank 0: makes the folder for what output_write writes, so that one that cannot be made is told
+ * before rays are traced. */
+int output_begin(const char *folder, char error[RAY2MESH_ERROR_BYTES]);
+
+/* Writes times.csv, matrix.mtx and cells.csv into the folder, at rank 0. The same answer at all
  * ranks, the sentence at rank 0. */
 int output_write(const struct survey *survey, const struct ray *rays, const struct entries *owned,
                  const char *folder, MPI_Comm comm, char error[RAY2MESH_ERROR_BYTES]);

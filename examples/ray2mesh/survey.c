@@ -58,7 +58,7 @@ static int read_all(struct survey *survey, const struct options *options, char e
                      survey->events.site[i].name, survey->events.site[i].depth_km);
             return -1;
         }
-    return 0;
+    return output_begin(options->out, error);
 }
 
 /* Room for a table at the other ranks, and its contents. Counts are int, sizes in MPI's own unit of a site.

@@ -1,11 +1,114 @@
 #!/usr/bin/env bash
-# ray2mesh.sh: the library of rays against formulas, itself, and travel times of others, which
-# ray2mesh/reference.py wrote.
+# ray2mesh.sh [SEED]: the library of rays against formulas, itself, and travel times of others, which
+# ray2mesh/reference.py wrote; then the program with Debian's MPIs: any number of ranks, flat and in groups,
+# must write the files of one rank, byte for byte. With SANITIZED=1 C is built with the sanitizers.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-out=$root/target/examples/ray2mesh
+seed=${1:-$RANDOM}
 source=$root/examples/ray2mesh
+out=$root/target/examples/ray2mesh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
+flags=(-O2 -g)
+if [ "${SANITIZED:-}" ]; then
+    out+=-sanitized
+    flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+    # MPIs keep memory until they end.
+    export ASAN_OPTIONS=detect_leaks=0
+fi
+
+fail() {
+    echo "ray2mesh: $*" >&2
+    exit 1
+}
+
+# launch MPI RANKS OPTION...
+launch() {
+    case $1 in
+    openmpi) timeout 60 mpirun.openmpi --oversubscribe --bind-to none -n "$2" "$out/$1/ray2mesh" "${@:3}" ;;
+    mpich) timeout 60 mpirun.mpich -n "$2" "$out/$1/ray2mesh" "${@:3}" ;;
+    esac
+}
+
+# same MPI RANKS GROUPS SHAPE OPTION...: the files of one rank are in $work/one.
+same() {
+    rm -rf "$work/many"
+    CAUSEWAY_WORKERS_GROUPS=$3 CAUSEWAY_WORKERS_SHAPE=$4 launch "$1" "$2" "${@:5}" --out "$work/many" >"$work/said" 2>&1 ||
+        fail "$1, $2 ranks, groups $3, $4: $(cat "$work/said")"
+    for file in times.csv matrix.mtx cells.csv; do
+        cmp "$work/one/$file" "$work/many/$file" || fail "$1, $2 ranks, groups $3, $4: another $file"
+    done
+}
+
+# refused SAYS RANKS OPTION...
+refused() {
+    local said
+    said=$(launch openmpi "${@:2}" 2>&1) && fail "not refused: ${*:3}"
+    grep -qF "ray2mesh: $1" <<<"$said" || fail "there is no \"$1\" in: $said"
+}
+
+echo "ray2mesh: seed $seed"
 mkdir -p "$out"
-cc -std=gnu11 -Wall -Wextra -Werror -O2 -g -I"$source/src" "$here/ray2mesh/check.c" "$source"/src/*.c -lm -o "$out/check"
+for test in check mesh; do
+    cc -std=gnu11 -Wall -Wextra -Werror "${flags[@]}" -I"$source/src" "$here/ray2mesh/$test.c" "$source"/src/*.c -lm -o "$out/$test"
+done
 "$out/check" "$source/data" "$here/ray2mesh/reference.csv"
+"$out/mesh" "$source/data" "$seed"
+for mpi in openmpi mpich; do
+    make -s -j2 -C "$source" "MPICC=mpicc.$mpi" "OUT=$out/$mpi" "CFLAGS=-Werror ${flags[*]}"
+done
+
+# Some of the events and stations, a few of each, and far and near.
+awk 'NR == 1 || NR % 6 == 2' "$source/data/events.csv" >"$work/events.csv"
+awk 'NR == 1 || NR % 3 == 2' "$source/data/stations.csv" >"$work/stations.csv"
+survey=(--model "$source/data/iasp91.tvel" --events "$work/events.csv" --stations "$work/stations.csv")
+small=("${survey[@]}" --mesh 10,10,200)
+launch openmpi 1 "${small[@]}" --out "$work/one" 2>"$work/said"
+rays=$(($(wc -l <"$work/one/times.csv") - 1))
+[ "$rays" -gt 200 ] || fail "there are only $rays rays"
+for phase in P S PcP ScS PKPdf pP sS; do
+    grep -q ",$phase," "$work/one/times.csv" || fail "there is no $phase"
+done
+head -1 "$work/one/matrix.mtx" | grep -qx '%%MatrixMarket matrix coordinate real general'
+entries=$(sed -n 3p "$work/one/matrix.mtx")
+[ "$entries" = "$rays 20736 $(($(wc -l <"$work/one/matrix.mtx") - 3))" ] || fail "the matrix says $entries"
+same openmpi 2 2 flat "${small[@]}"
+same openmpi 4 2,2 flat "${small[@]}"
+same openmpi 4 1,3 hierarchical "${small[@]}"
+same openmpi 5 '2+1,2' hierarchical "${small[@]}"
+same mpich 1 1 auto "${small[@]}"
+same mpich 4 2,2 hierarchical "${small[@]}"
+
+# More ranks than rays, and than cells; then no ray at all.
+head -2 "$work/events.csv" >"$work/event.csv"
+head -3 "$work/stations.csv" >"$work/pair.csv"
+few=(--model "$source/data/ak135.tvel" --events "$work/event.csv" --stations "$work/pair.csv")
+for options in '--phases P --mesh 180,360,7000' '--phases PKPab'; do
+    read -ra options <<<"$options"
+    launch openmpi 1 "${few[@]}" "${options[@]}" --out "$work/one" 2>"$work/said"
+    same openmpi 4 2,2 hierarchical "${few[@]}" "${options[@]}"
+done
+[ "$(sed -n 3p "$work/one/matrix.mtx")" = "0 165888 0" ] || fail "there is a PKPab near the event"
+
+refused '--out is missing' 1 "${survey[@]}"
+refused '--depth: there is no such option' 1 --depth 5
+refused '--out: its value is missing' 1 --out
+refused '--phases: "PP" is no phase' 2 "${survey[@]}" --phases P,PP --out "$work/no"
+refused '--phases: "S" is no phase, or is there twice' 1 "${survey[@]}" --phases S,S --out "$work/no"
+refused '--mesh 7,5,100: the size of a cell' 2 "${survey[@]}" --mesh 7,5,100 --out "$work/no"
+refused "$work/none: the table of events cannot be opened" 2 "${survey[@]}" --events "$work/none" --out "$work/no"
+refused "$work/stations.csv:1: the line of names has no column depth" 1 "${survey[@]}" --events "$work/stations.csv" --out "$work/no"
+refused "$work/events.csv:3: no depth, speed of P and speed of S" 1 "${survey[@]}" --model "$work/events.csv" --out "$work/no"
+refused "$work/events.csv/below: the folder cannot be made" 2 "${few[@]}" --out "$work/events.csv/below"
+[ ! -e "$work/no" ] || fail 'refused, but there is a folder'
+
+python=${RAY2MESH_PYTHON:-$root/.cache/mpi/rays/bin/python}
+if [ -x "$python" ] && [ ! "${SANITIZED:-}" ]; then
+    launch openmpi 2 "${small[@]}" --out "$work/one" 2>"$work/said"
+    "$python" "$source/pictures.py" "$work/one" --events "$work/events.csv" --stations "$work/stations.csv"
+    "$python" "$here/ray2mesh/pictures.py" "$source" "$work/one"
+else
+    echo "ray2mesh: NetCDF, VTK and pictures are not tested: they need $python, which tools/setup/pypi.sh rays makes, and no sanitizers"
+fi

@@ -56,7 +56,9 @@ def stations():
             continue
         for network in inventory:
             for station in network:
-                found.setdefault(f"{network.code}.{station.code}", station)
+                # Files of responses alone have no place.
+                if station.latitude or station.longitude:
+                    found.setdefault(f"{network.code}.{station.code}", station)
     for name in STATIONS:
         network, code = name.split(".")
         yield [network, code, found[name].latitude, found[name].longitude]

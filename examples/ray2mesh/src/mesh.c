@@ -82,7 +82,7 @@ static int add(struct rays_pieces *pieces, int64_t cell, double length)
     return 0;
 }
 
-/* From a to b: into one cell where both ends are in the same, else each half by itself. */
+/* From a to b: into one cell where both ends and the middle are in the same, else each half by itself. */
 static int divide(const struct tracing *tracing, struct spot a, struct spot b)
 {
     double half = sin((b.distance - a.distance) / 2);
@@ -90,10 +90,11 @@ static int divide(const struct tracing *tracing, struct spot a, struct spot b)
     if (length == 0)
         return 0;
     struct spot middle = part_of(a, b, 0.5);
-    if (length < SHORTEST_KM)
-        return add(tracing->pieces, cell_at(tracing, middle), length);
-    int64_t cell = cell_at(tracing, part_of(a, b, INSIDE));
-    if (cell == cell_at(tracing, part_of(a, b, 1 - INSIDE)))
+    int64_t cell = cell_at(tracing, middle);
+    /* Circles of latitude are not straight: both ends may be in a cell that the middle is not in. */
+    int is_inside = cell == cell_at(tracing, part_of(a, b, INSIDE)) &&
+                    cell == cell_at(tracing, part_of(a, b, 1 - INSIDE));
+    if (is_inside || length < SHORTEST_KM)
         return add(tracing->pieces, cell, length);
     return divide(tracing, a, middle) || divide(tracing, middle, b) ? -1 : 0;
 }
