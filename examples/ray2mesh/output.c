@@ -19,7 +19,7 @@
 struct writer {
     const struct survey *survey;
     const struct ray *rays;
-    /* Of each item, the number of its ray, from 1; 0 if there is none. */
+    /* The number of each item's ray, from 1; 0 if there is none. */
     int64_t *row;
     FILE *times, *matrix, *cells;
     /* The cell that entries are being added to, as they come by cell and item. */

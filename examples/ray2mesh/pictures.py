@@ -2,7 +2,8 @@
 """Makes mesh.nc (NetCDF), mesh.vtu (VTK), map.png and section.png of what ray2mesh wrote.
 
     pip install -r tools/setup/pypi-rays.txt
-    examples/ray2mesh/pictures.py FOLDER [--events FILE --stations FILE] [--depth KM] [--longitude DEGREES]
+    examples/ray2mesh/pictures.py FOLDER [--events FILE --stations FILE] [--depth KM]
+        [--longitude DEGREES]
 
 The map shows the cells at a depth, the section a cut through the whole Earth along a meridian.
 """
@@ -22,7 +23,8 @@ import numpy
 from matplotlib.colors import LogNorm
 
 HEADER = re.compile(
-    r"# radius (\S+) km; (\d+) depths of (\S+) km, (\d+) latitudes of (\S+) degrees, (\d+) longitudes of (\S+) degrees"
+    r"# radius (\S+) km; (\d+) depths of (\S+) km, "
+    r"(\d+) latitudes of (\S+) degrees, (\d+) longitudes of (\S+) degrees"
 )
 
 
@@ -96,17 +98,29 @@ def write_vtk(mesh, path):
     latitude = numpy.radians(mesh.latitude[corners[:, 1]])
     longitude = numpy.radians(mesh.longitude[corners[:, 2]])
     level = r * numpy.cos(latitude)
-    points = numpy.stack([level * numpy.cos(longitude), level * numpy.sin(longitude), r * numpy.sin(latitude)], axis=1)
+    points = numpy.stack(
+        [level * numpy.cos(longitude), level * numpy.sin(longitude), r * numpy.sin(latitude)],
+        axis=1,
+    )
     at = tuple(used.T)
-    data = {"rays": [mesh.rays[at]], "length_km": [mesh.length[at]], "density": [mesh.density().filled(0)[at]]}
+    data = {
+        "rays": [mesh.rays[at]],
+        "length_km": [mesh.length[at]],
+        "density": [mesh.density().filled(0)[at]],
+    }
     meshio.Mesh(points, [("hexahedron", index.reshape(-1, 8))], cell_data=data).write(path)
 
 
 def places(path):
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file))
-    return [[(float(row[name]) + 180) % 360 - 180 if name == "longitude" else float(row[name]) for row in rows]
-            for name in ("longitude", "latitude")]
+    return [
+        [
+            (float(row[name]) + 180) % 360 - 180 if name == "longitude" else float(row[name])
+            for row in rows
+        ]
+        for name in ("longitude", "latitude")
+    ]
 
 
 def draw_map(mesh, depth, events, stations, path):
@@ -117,11 +131,20 @@ def draw_map(mesh, depth, events, stations, path):
     norm = LogNorm() if density.count() else None
     image = axes.pcolormesh(mesh.longitude, mesh.latitude, density, norm=norm, cmap="viridis")
     figure.colorbar(image, label="km of rays in 10⁶ km³", shrink=0.8)
-    for name, file, mark, colour in (("events", events, "*", "red"), ("stations", stations, "^", "black")):
+    for name, file, mark, colour in (
+        ("events", events, "*", "red"),
+        ("stations", stations, "^", "black"),
+    ):
         if file:
             axes.plot(*places(file), mark, color=colour, markersize=6, linestyle="none", label=name)
-    axes.set(xlim=(-180, 180), ylim=(-90, 90), aspect="equal", xlabel="longitude", ylabel="latitude",
-             title=f"Rays between {mesh.depth[level]:.0f} and {mesh.depth[level + 1]:.0f} km")
+    axes.set(
+        xlim=(-180, 180),
+        ylim=(-90, 90),
+        aspect="equal",
+        xlabel="longitude",
+        ylabel="latitude",
+        title=f"Rays between {mesh.depth[level]:.0f} and {mesh.depth[level + 1]:.0f} km",
+    )
     if events or stations:
         axes.legend(loc="lower left")
     figure.savefig(path, dpi=110)
@@ -141,8 +164,12 @@ def draw_section(mesh, longitude, path):
         x, y = side * numpy.outer(r, numpy.cos(latitude)), numpy.outer(r, numpy.sin(latitude))
         image = axes.pcolormesh(x, y, density[:, :, column], norm=norm, cmap="viridis")
     figure.colorbar(image, label="km of rays in 10⁶ km³", shrink=0.8)
-    axes.set(aspect="equal", title=f"Section along {longitude:g}° (right) and {(longitude + 360) % 360 - 180:g}° (left)",
-             xlabel="km", ylabel="km")
+    axes.set(
+        aspect="equal",
+        title=f"Longitude {longitude:g}° on the right, {(longitude + 360) % 360 - 180:g}° left",
+        xlabel="km",
+        ylabel="km",
+    )
     figure.savefig(path, dpi=110)
 
 

@@ -25,9 +25,16 @@ def rows(path):
         preferred = (event.findtext(f"{BED}preferredOriginID") or "").strip()
         # A preferred origin that is not in the file leaves the first one.
         origins.sort(key=lambda origin: origin.get("publicID") != preferred)
-        found = [value(origins[0], key) for key in ("time", "latitude", "longitude", "depth")] if origins else []
+        found = (
+            [value(origins[0], key) for key in ("time", "latitude", "longitude", "depth")]
+            if origins
+            else []
+        )
         if not found or None in found:
-            print(f"quakeml.py: {path}: event {name} has no origin with time, place and depth: left out", file=sys.stderr)
+            print(
+                f"quakeml.py: {path}: event {name} has no origin with time and place: left out",
+                file=sys.stderr,
+            )
             continue
         time, latitude, longitude, depth = found
         # QuakeML has metres; an id ends in what tells events of one agency apart.

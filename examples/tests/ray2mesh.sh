@@ -45,7 +45,7 @@ same() {
 # refused SAYS RANKS OPTION...
 refused() {
     local said
-    said=$(launch openmpi "${@:2}" 2>&1) && fail "not refused: ${*:3}"
+    said=$(launch mpich "${@:2}" 2>&1) && fail "not refused: ${*:3}"
     grep -qF "ray2mesh: $1" <<<"$said" || fail "there is no \"$1\" in: $said"
 }
 
@@ -108,7 +108,7 @@ python=${RAY2MESH_PYTHON:-$root/.cache/mpi/rays/bin/python}
 if [ -x "$python" ] && [ ! "${SANITIZED:-}" ]; then
     launch openmpi 2 "${small[@]}" --out "$work/one" 2>"$work/said"
     "$python" "$source/pictures.py" "$work/one" --events "$work/events.csv" --stations "$work/stations.csv"
-    "$python" "$here/ray2mesh/pictures.py" "$source" "$work/one"
+    "$python" "$here/ray2mesh/check_pictures.py" "$source" "$work/one"
 else
     echo "ray2mesh: NetCDF, VTK and pictures are not tested: they need $python, which tools/setup/pypi.sh rays makes, and no sanitizers"
 fi

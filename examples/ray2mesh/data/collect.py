@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes events.csv and stations.csv: real earthquakes and stations from obspy's test data.
 
-    pip install obspy==1.5.1
-    examples/ray2mesh/data/collect.py
+pip install obspy==1.5.1
+examples/ray2mesh/data/collect.py
 """
 
 import csv
@@ -25,9 +25,11 @@ CATALOGUES = [
     "io/pde/tests/data/mchedr.dat",
 ]
 # Real stations that are far from each other.
-STATIONS = """1T.MONN AI.ESPZ AK.BWN AU.MEEK AZ.BZN BK.CMB BN.LPW BO.TTO CL.AIO DK.BSD EB.EBR G.CAN G.SPB
+STATIONS = (
+    """1T.MONN AI.ESPZ AK.BWN AU.MEEK AZ.BZN BK.CMB BN.LPW BO.TTO CL.AIO DK.BSD EB.EBR G.CAN G.SPB
 GR.WET II.COCO IU.ANMO IU.ANTO IU.ULN IV.LATE NL.HGN NZ.CHIT NZ.DCZ PR.CTN1 SL.LJU TA.034A TA.857A
 TA.A04A TM.SKLT TR.ALNG UP.BACU""".split()
+)
 
 
 def events():
@@ -36,12 +38,25 @@ def events():
         for event in obspy.read_events(SOURCE / name):
             origin = event.preferred_origin() or event.origins[0]
             magnitude = event.preferred_magnitude() or event.magnitudes[0]
-            row = (origin.time, origin.latitude, origin.longitude, origin.depth / 1000, magnitude.mag)
+            row = (
+                origin.time,
+                origin.latitude,
+                origin.longitude,
+                origin.depth / 1000,
+                magnitude.mag,
+            )
             if row[4] >= 5:
                 found.setdefault((str(row[0]), row[1]), row)
     for time, latitude, longitude, depth, magnitude in sorted(found.values()):
         name = time.strftime("%Y%m%d-%H%M%S")
-        yield [name, time.strftime("%Y-%m-%dT%H:%M:%SZ"), latitude, longitude, round(depth, 3), magnitude]
+        yield [
+            name,
+            time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            latitude,
+            longitude,
+            round(depth, 3),
+            magnitude,
+        ]
 
 
 def stations():

@@ -154,7 +154,7 @@ static int find_in_curve(const struct rays_search *search, const struct rays_cur
 int rays_search_find(const struct rays_search *search, double distance, struct rays_arrival *arrivals,
                      int room)
 {
-    struct rays_arrival found[MOST_ARRIVALS];
+    struct rays_arrival found[MOST_ARRIVALS] = {0};
     int count = 0, kept = 0;
     for (int i = 0; i < search->curves; i++) {
         count = find_in_curve(search, &search->curve[i], distance, found, count);

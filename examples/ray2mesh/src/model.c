@@ -104,7 +104,7 @@ int rays_model_read(struct rays_model *model, const char *path, char *error, int
 {
     struct row rows[MAX_ROWS];
     int count = read_rows(rows, path, error, error_bytes);
-    if (count < 0)
+    if (count < 2)
         return -1;
     memset(model, 0, sizeof *model);
     model->radius_km = rows[count - 1].depth;

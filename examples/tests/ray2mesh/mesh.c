@@ -47,7 +47,7 @@ static void pieces_are_what_points_along_the_ray_say(const struct rays_model *mo
     struct rays_path coarse = {0}, fine = {0};
     struct rays_pieces pieces = {0};
     int traced = 0;
-    for (int run = 0; run < 60; run++) {
+    for (int run = 0; run < 30; run++) {
         struct rays_mesh mesh;
         struct rays_search search;
         struct rays_arrival arrival;
@@ -87,7 +87,7 @@ static void pieces_are_what_points_along_the_ray_say(const struct rays_model *mo
         }
         rays_search_free(&search);
     }
-    must(traced > 5, "many rays exist, not %d", traced);
+    must(traced > 2, "many rays exist, not %d", traced);
     rays_path_free(&coarse);
     rays_path_free(&fine);
     free(pieces.piece);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""pictures.py SOURCE FOLDER: what pictures.py of the example made of FOLDER is what the matrix says;
-and quakeml.py reads a catalogue."""
+"""check_pictures.py SOURCE FOLDER: what pictures.py made of FOLDER is what the matrix says; and
+quakeml.py reads a catalogue."""
 
 import subprocess
 import sys
@@ -16,7 +16,8 @@ QUAKEML = """<?xml version="1.0"?>
 <eventParameters publicID="smi:x/1">
 <event publicID="smi:x/event/a"><preferredOriginID>smi:x/o2</preferredOriginID>
 <origin publicID="smi:x/o1"><time><value>2016-01-01T00:00:00Z</value></time>
-<latitude><value>1</value></latitude><longitude><value>2</value></longitude><depth><value>3</value></depth></origin>
+<latitude><value>1</value></latitude><longitude><value>2</value></longitude>
+<depth><value>3</value></depth></origin>
 <origin publicID="smi:x/o2"><time><value>2016-01-01T00:00:01Z</value></time>
 <latitude><value>-10.5</value></latitude><longitude><value>160</value></longitude>
 <depth><value>35500</value></depth></origin></event>
@@ -53,11 +54,18 @@ def a_catalogue_in_quakeml_is_read(source):
     with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
         file.write(QUAKEML)
         file.flush()
-        run = subprocess.run([sys.executable, source / "quakeml.py", file.name], capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, source / "quakeml.py", file.name], capture_output=True, text=True
+        )
     lines = run.stdout.splitlines()
-    assert lines == ["id,time,latitude,longitude,depth", "smi:x/event/a,2016-01-01T00:00:01Z,-10.5,160,35.5"], run
+    assert lines == [
+        "id,time,latitude,longitude,depth",
+        "smi:x/event/a,2016-01-01T00:00:01Z,-10.5,160,35.5",
+    ], run
     assert "smi:x/event/b has no origin" in run.stderr, run.stderr
-    run = subprocess.run([sys.executable, source / "quakeml.py", __file__], capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, source / "quakeml.py", __file__], capture_output=True, text=True
+    )
     assert run.returncode == 1 and run.stderr.startswith("quakeml.py: "), run
 
 
