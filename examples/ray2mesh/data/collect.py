@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes events.csv and stations.csv: real earthquakes and stations from obspy's test data.
+"""Writes what is here from what obspy ships: models, and earthquakes and stations of its tests.
 
 pip install obspy==1.5.1
 examples/ray2mesh/data/collect.py
@@ -79,6 +79,17 @@ def stations():
         yield [network, code, found[name].latitude, found[name].longitude]
 
 
+def models():
+    """Copies of two models; PREM without the lines that name its boundaries."""
+    for name in ("iasp91.tvel", "ak135.tvel"):
+        (HERE / name).write_text((SOURCE / "taup/data" / name).read_text())
+    lines = (SOURCE / "taup/data/prem.nd").read_text().splitlines(keepends=True)
+    numbers = [line for line in lines if len(line.split()) >= 4]
+    (HERE / "prem.tvel").write_text(
+        "PREM - P, isotropic, without ocean\nPREM - S\n" + "".join(numbers)
+    )
+
+
 def write(name, header, rows):
     with open(HERE / name, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -88,5 +99,6 @@ def write(name, header, rows):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    models()
     write("events.csv", ["id", "time", "latitude", "longitude", "depth", "mag"], events())
     write("stations.csv", ["network", "station", "latitude", "longitude"], stations())
