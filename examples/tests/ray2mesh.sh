@@ -59,6 +59,12 @@ done
 for mpi in openmpi mpich; do
     make -s -j2 -C "$source" "MPICC=mpicc.$mpi" "OUT=$out/$mpi" "CFLAGS=-Werror ${flags[*]}"
 done
+built=$out/mpich
+mpicc.mpich -std=gnu11 -Wall -Wextra -Werror -Wno-stringop-overflow "${flags[@]}" -I"$source" -I"$source/src" "$here/ray2mesh/exchange.c" \
+    "$built"/{exchange,output,survey,trace}.o "$built"/src/*.o "$built/workers/libcauseway_workers.a" -lm -o "$built/exchange"
+for ranks in 1 3 4; do
+    timeout 60 mpirun.mpich -n $ranks "$built/exchange" "$seed"
+done
 
 # Some of the events and stations, a few of each, and far and near.
 awk 'NR == 1 || NR % 6 == 2' "$source/data/events.csv" >"$work/events.csv"
