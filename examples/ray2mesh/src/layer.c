@@ -65,7 +65,7 @@ double rays_layer_point(const struct rays_layer *layer, double p, int turns, dou
     /* Time is linear in q. */
     double q_top = root(layer->eta_top, p), q_end = turns ? 0 : root(layer->eta_bottom, p);
     double q = q_top + (q_end - q_top) * done;
-    double eta = turns && done >= 1 ? p : sqrt(p * p + q * q);
+    double eta = sqrt(p * p + q * q);
     *from_top = between(layer, p, eta, q_top, q);
     return eta > 0 ? layer->r_top * pow(eta / layer->eta_top, layer->shape) : 0;
 }

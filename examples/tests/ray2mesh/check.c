@@ -110,6 +110,131 @@ static void rays_of_a_uniform_sphere_are_chords(void)
     rays_search_free(&search);
 }
 
+/* The path ends where and when it must, and its points are near each other. */
+static void check_path(const struct rays_search *search, const struct rays_arrival *arrival,
+                       struct rays_path *path)
+{
+    const char *name = arrival->name;
+    must(!rays_path_make(path, search, arrival, 20), "%s has a path", name);
+    const struct rays_point *end = &path->point[path->points - 1];
+    must(end->r_km == 6371, "the path of %s ends at the surface, not %.9g", name, end->r_km);
+    must(fabs(end->distance - arrival->distance) < 1e-9,
+         "the path of %s ends at the station, %.12g, not %.12g", name, arrival->distance, end->distance);
+    must(fabs(end->time_s - arrival->time_s) < 1e-6, "the path of %s takes %.9g s, not %.9g", name,
+         arrival->time_s, end->time_s);
+    for (int i = 1; i < path->points; i++) {
+        const struct rays_point *a = &path->point[i - 1], *b = &path->point[i];
+        double angle = b->distance - a->distance;
+        double chord = sqrt(pow(b->r_km - a->r_km, 2) + 4 * a->r_km * b->r_km * pow(sin(angle / 2), 2));
+        must(angle >= 0 && b->time_s >= a->time_s, "the path of %s goes on", name);
+        must(chord < 21, "points of %s are near each other, not %g km", name, chord);
+    }
+}
+
+/* A fluid core with half the mantle's speed bends rays farther than round half the Earth. */
+static void rays_may_come_round_the_other_side(void)
+{
+    static struct rays_model model;
+    struct rays_search search;
+    struct rays_arrival arrival[ROOM];
+    struct rays_path path = {0};
+    char error[512];
+    int far = 0;
+    must(!read_text(&model, "0 8 4\n3000 8 4\n3000 4 0\n6371 4 0\n", error, sizeof error), "%s", error);
+    must(!rays_search_make(&search, &model, RAYS_PHASE_PKP, 0), "PKP exists");
+    int count = rays_search_find(&search, 150 * DEGREE, arrival, ROOM);
+    for (int i = 0; i < count; i++) {
+        check_path(&search, &arrival[i], &path);
+        double r = 3371, p = arrival[i].p, in_core = 2 * acos(p * 4 / r),
+               leg = acos(p * 8 / 6371) - acos(p * 8 / r);
+        double time =
+            2 * r * sin(in_core / 2) / 4 + 2 * sqrt(r * r + 6371 * 6371 - 2 * r * 6371 * cos(leg)) / 8;
+        must(fabs(in_core + 2 * leg - arrival[i].distance) < 1e-9, "angles sum to %.12g",
+             arrival[i].distance);
+        must(fabs(time - arrival[i].time_s) < 1e-6, "chords take %.7f s, not %.7f", time, arrival[i].time_s);
+        far += fabs(arrival[i].distance - 210 * DEGREE) < 1e-12;
+    }
+    must(far == 1, "one ray goes 210 degrees, not %d", far);
+    rays_search_free(&search);
+    rays_path_free(&path);
+}
+
+/* Whether an arrival of this branch is within 2 ms and 3 % of p. */
+static int is_found(const struct rays_search *search, enum rays_branch branch, double distance, double time,
+                    double p)
+{
+    struct rays_arrival arrival[ROOM];
+    int count = rays_search_find(search, distance, arrival, ROOM);
+    for (int i = 0; i < count; i++)
+        if (arrival[i].branch == branch && fabs(arrival[i].time_s - time) < 2e-3 &&
+            fabs(arrival[i].p - p) < 0.03 * p)
+            return 1;
+    return 0;
+}
+
+/* Shoots many rays of a phase, and looks for each: with the distances at which they come up, and next to
+ * those at which the distance turns, where two rays are nearly one. */
+static void rays_that_are_shot_are_found(const char *models)
+{
+    const struct rays_model *model = shipped(models, "iasp91");
+    const enum rays_phase phases[] = {RAYS_PHASE_P, RAYS_PHASE_S, RAYS_PHASE_PKP, RAYS_PHASE_PP_UP};
+    const int shots = 16;
+    int caustics = 0;
+    for (int k = 0; k < 8; k++) {
+        struct rays_search search;
+        must(!rays_search_make(&search, model, phases[k / 2], k % 2 ? 530 : 20), "the phase exists");
+        for (int c = 0; c < search.curves; c++)
+            for (int i = 0; i < search.curve[c].pieces; i++) {
+                const struct rays_curve *curve = &search.curve[c];
+                const struct rays_piece *piece = &curve->piece[i];
+                struct rays_step ray[3] = {{0, 0}};
+                for (int shot = 1; shot < shots; shot++) {
+                    double p =
+                        piece->p_low + (piece->p_high - piece->p_low) * (1 - cos(M_PI * shot / shots)) / 2;
+                    ray[0] = ray[1], ray[1] = ray[2], ray[2] = rays_curve_ray(curve, piece, p);
+                    must(ray[2].distance > M_PI ||
+                             is_found(&search, curve->branch, ray[2].distance, ray[2].time, p),
+                         "%s with p %.9g, %.9g degrees, is found", rays_phase_names[phases[k / 2]], p,
+                         ray[2].distance / DEGREE);
+                    caustics += shot > 2 &&
+                                (ray[1].distance - ray[0].distance) * (ray[2].distance - ray[1].distance) < 0;
+                }
+            }
+        rays_search_free(&search);
+    }
+    must(caustics > 10, "distances turn, not %d times", caustics);
+}
+
+/* At the caustic of PKP two rays begin: both are found beyond it, and none before. */
+static void both_rays_at_a_caustic_are_found(const char *models)
+{
+    struct rays_search search;
+    struct rays_arrival arrival[ROOM];
+    double nearest = INFINITY;
+    must(!rays_search_make(&search, shipped(models, "ak135"), RAYS_PHASE_PKP, 0), "PKP exists");
+    const struct rays_curve *curve = &search.curve[1];
+    must(curve->branch == RAYS_BRANCH_PKP, "the second curve is that of the outer core");
+    for (int i = 0; i < curve->pieces; i++)
+        for (int k = 0; k <= 1000; k++) {
+            const struct rays_piece *piece = &curve->piece[i];
+            double p = piece->p_low + (piece->p_high - piece->p_low) * k / 1000;
+            nearest = fmin(nearest, rays_curve_ray(curve, piece, p).distance);
+        }
+    /* A millionth of a degree beyond it they are so alike that they count as one. */
+    const struct {
+        double beyond;
+        int least, most;
+    } places[] = {{-1e-6, 0, 0}, {1e-6, 1, 2}, {0.05, 2, 2}};
+    for (int k = 0; k < 3; k++) {
+        int count = rays_search_find(&search, nearest + places[k].beyond * DEGREE, arrival, ROOM), outer = 0;
+        for (int i = 0; i < count; i++)
+            outer += arrival[i].branch == RAYS_BRANCH_PKP;
+        must(outer >= places[k].least && outer <= places[k].most,
+             "%g degrees beyond the caustic at %.6f are %d rays", places[k].beyond, nearest / DEGREE, outer);
+    }
+    rays_search_free(&search);
+}
+
 /* The largest differences in s that a phase may have from reference.csv. TauP lists one ray of pP more than
  * once at 20 degrees, with ray parameters 2.5 % and times 0.07 s apart. The published tables are to 0.01 s,
  * and their makers interpolated the models in another way. */
@@ -227,27 +352,6 @@ static void times_are_those_of_the_reference(const char *models, const char *ref
     }
 }
 
-/* Along the ray: ends, and the sum of length over speed. */
-static void check_path(const struct rays_search *search, const struct rays_arrival *arrival,
-                       struct rays_path *path)
-{
-    const char *name = arrival->name;
-    must(!rays_path_make(path, search, arrival, 20), "%s has a path", name);
-    const struct rays_point *end = &path->point[path->points - 1];
-    must(end->r_km == 6371, "the path of %s ends at the surface, not %.9g", name, end->r_km);
-    must(fabs(end->distance - arrival->distance) < 1e-9,
-         "the path of %s ends at the station, %.12g, not %.12g", name, arrival->distance, end->distance);
-    must(fabs(end->time_s - arrival->time_s) < 1e-6, "the path of %s takes %.9g s, not %.9g", name,
-         arrival->time_s, end->time_s);
-    for (int i = 1; i < path->points; i++) {
-        const struct rays_point *a = &path->point[i - 1], *b = &path->point[i];
-        double angle = b->distance - a->distance;
-        double chord = sqrt(pow(b->r_km - a->r_km, 2) + 4 * a->r_km * b->r_km * pow(sin(angle / 2), 2));
-        must(angle >= 0 && b->time_s >= a->time_s, "the path of %s goes on", name);
-        must(chord < 21, "points of %s are near each other, not %g km", name, chord);
-    }
-}
-
 static void slope_of_time_is_the_ray_parameter(const char *models)
 {
     const struct rays_model *model = shipped(models, "ak135");
@@ -304,6 +408,8 @@ static void phases_are_where_they_belong(const char *models)
     must(count_at(model, RAYS_PHASE_PKPBC, 0, 140) == 0, "PKPbc begins beyond 140 degrees");
     must(count_at(model, RAYS_PHASE_PKPBC, 0, 150) == 1, "PKPbc is there at 150 degrees");
     must(count_at(model, RAYS_PHASE_PKPAB, 0, 150) == 1, "PKPab is there at 150 degrees");
+    must(count_at(model, RAYS_PHASE_PKPAB, 0, 170) == 1 && count_at(model, RAYS_PHASE_PKPBC, 0, 170) == 0,
+         "PKPab alone reaches 170 degrees");
     must(count_at(model, RAYS_PHASE_PKPDF, 0, 180) >= 1, "PKPdf goes through the centre");
     must(count_at(model, RAYS_PHASE_PCP, 0, 0) >= 1, "PcP comes straight back");
     must(count_at(model, RAYS_PHASE_PP_UP, 0, 50) == 0, "a source at the surface has no pP");
@@ -364,6 +470,9 @@ int main(int argc, char **argv)
     rays_of_a_uniform_sphere_are_chords();
     phases_are_where_they_belong(argv[1]);
     slope_of_time_is_the_ray_parameter(argv[1]);
+    rays_may_come_round_the_other_side();
+    rays_that_are_shot_are_found(argv[1]);
+    both_rays_at_a_caustic_are_found(argv[1]);
     wrong_models_are_refused();
     places_are_on_a_flattened_earth();
     times_are_those_of_the_reference(argv[1], argv[2]);
