@@ -55,6 +55,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         ranks: ranks.iter().sum(),
     });
     let weight = args.weight;
+    super::wait_for_sites(&names)?;
     let (job, connection) = ask_for_job(&Request::Job { name, weight, plan })?;
     let grid: Grid = job.grid.parse()?;
     let nodes = nodes(&job, &commands)?;
