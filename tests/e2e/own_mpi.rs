@@ -79,7 +79,10 @@ fn debian_sites_with_their_own_mpi_end_together_and_say_why() {
         ),
         case(
             "singletons",
-            &["site rennes: its processes joined one by one", "status 1"],
+            &[
+                "site rennes: each process believes that it is alone, and its launcher has started 2",
+                "status 1",
+            ],
         ),
         case("abort", &["site nancy: ", "status 7"]),
         case(

@@ -23,7 +23,7 @@ pub mod versions;
 
 use crate::preload::{SHIM, UCX};
 use crate::say;
-use causeway_control::{self as control, JobReply, Plan, Reply, Request, Status};
+use causeway_control::{self as control, JobReply, Plan, Reply, Request, SiteStatus, Status};
 use causeway_wire::Grid;
 use command_line::CommandLine;
 use directory::RunDirectory;
@@ -37,9 +37,14 @@ use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
+
+/// How long a run waits for a site that has just gone.
+const BACK_WITHIN: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Characters of a job's name.
 const MAX_NAME: usize = 200;
@@ -346,6 +351,9 @@ fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunEr
 fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     let name: String = words.join(" ").chars().take(MAX_NAME).collect();
+    if !args.direct {
+        wait_for_sites(&plan.sites)?;
+    }
     let (weight, plan) = (args.weight, Some(plan));
     let request = match args.transparent {
         true => Request::Transparent { name, weight, plan },
@@ -356,6 +364,24 @@ fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError
         job.grid.parse::<Grid>()?;
     }
     Ok((job, connection))
+}
+
+/// Waits for sites that have been there and are not now: a gateway that has just been handed over, and one
+/// whose lanes were reset, are back in a round trip or two. Without names, for any site.
+fn wait_for_sites(names: &[String]) -> Result<(), RunError> {
+    let until = Instant::now() + BACK_WITHIN;
+    loop {
+        let status = gateway_status()?;
+        let is_away = |site: &SiteStatus| {
+            site.unreachable.is_some()
+                && site.info.is_some()
+                && (names.is_empty() || names.contains(&site.name))
+        };
+        if !status.sites.iter().any(is_away) || Instant::now() >= until {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// Starts a job, which lasts as long as the connection.

@@ -145,6 +145,18 @@ static int is_spawned(void)
     return parent && parent(&comm) == MPI_SUCCESS && comm != handle.comm_null;
 }
 
+/* The number of processes that the launcher of another MPI has started, where this one's has not. */
+static int started_by_another(void)
+{
+#if defined(OPEN_MPI)
+    const char *own = "OMPI_COMM_WORLD_SIZE", *other = "PMI_SIZE";
+#else
+    const char *own = "PMI_SIZE", *other = "OMPI_COMM_WORLD_SIZE";
+#endif
+    const char *count = getenv(other);
+    return count && !getenv(own) ? atoi(count) : 0;
+}
+
 static void begin(void)
 {
     char why[512];
@@ -157,6 +169,11 @@ static void begin(void)
         ending_now("%s", why);
     real.Comm_rank(handle.comm_world, &rank);
     real.Comm_size(handle.comm_world, &processes);
+    if (processes == 1 && started_by_another() > 1)
+        ending_now(
+            "each process believes that it is alone, and its launcher has started %d: the program's MPI is "
+            "not that of the launcher; start it with its own MPI's mpirun",
+            started_by_another());
     real.Comm_dup(handle.comm_self, &ours.self);
     real.Comm_dup(handle.comm_world, &ours.site);
     real.Comm_group(handle.comm_world, &ours.here);

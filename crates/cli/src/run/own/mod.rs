@@ -23,7 +23,7 @@ use crate::preload::{SHIM, UCX, WORLD};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
 use causeway_control::{JobReply, Plan, Request, SiteMpi};
-use causeway_wire::{Grid, Site as GridSite, Token};
+use causeway_wire::{Grid, Token};
 use command::{Command, Facts};
 use course::{Course, Ended, Order};
 use events::{Event, Events};
@@ -54,15 +54,16 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         sites: names.clone(),
         ranks: ranks.iter().sum(),
     });
+    super::wait_for_sites(&names)?;
     let weight = args.weight;
     let (job, connection) = ask_for_job(&Request::Job { name, weight, plan })?;
     let grid: Grid = job.grid.parse()?;
     let nodes = nodes(&job, &commands)?;
-    let own_site = grid.sites.into_iter().find(|site| site.name == job.site);
-    let (server, rendezvous) = open(&job, own_site, &names).map_err(RunError::Rendezvous)?;
+    let (server, rendezvous) = open(&job, grid, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
-    let heard = events.hear(signals, &connection, server);
-    heard.map_err(RunError::Threads)?;
+    events
+        .hear(signals, &connection, server)
+        .map_err(RunError::Threads)?;
     let collectives = match args.no_collectives {
         true => Vec::new(),
         false => of_collectives(&job, &names),
@@ -91,10 +92,8 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
             }
         }
     }
-    let status = follow(&mut course, &events, &mut started);
-    // The job lasts until here.
-    drop(connection);
-    Ok(status)
+    // The job lasts as long as its connection, which ends with this function.
+    Ok(follow(&mut course, &events, &mut started))
 }
 
 /// Takes events until the run is over.
@@ -173,11 +172,8 @@ fn nodes<'a>(job: &'a JobReply, commands: &[Command]) -> Result<Vec<Option<&'a s
 }
 
 /// Listens where ranks of all sites can connect to, and says by which address they know that.
-fn open(
-    job: &JobReply,
-    own_site: Option<GridSite>,
-    names: &[String],
-) -> Result<(Server, SocketAddr), String> {
+fn open(job: &JobReply, grid: Grid, names: &[String]) -> Result<(Server, SocketAddr), String> {
+    let own_site = grid.sites.into_iter().find(|site| site.name == job.site);
     let addresses = own_address(job, false).zip(own_address(job, true));
     let ((_, real), (_, in_grid)) = addresses.ok_or_else(|| {
         let site = &job.site;
