@@ -19,6 +19,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A command that runs, or is about to.
 pub struct Site {
@@ -110,9 +111,14 @@ impl Site {
 
     /// Has the command's launcher end, as by Ctrl-C at its terminal.
     pub fn interrupt(&self) {
-        // Where standard input is stuck in it, the order to end everything comes later.
-        if let Ok(mut writer) = self.writer.try_lock() {
-            let _ = Frame::Interrupt.write(&mut *writer);
+        // Who writes the request, or a piece of standard input, is done in a moment. Where standard input is
+        // stuck in it, the order to end everything comes later.
+        for _ in 0..INTERRUPT_TRIES {
+            if let Ok(mut writer) = self.writer.try_lock() {
+                let _ = Frame::Interrupt.write(&mut *writer);
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -131,6 +137,9 @@ impl Site {
         }
     }
 }
+
+/// How often, a millisecond apart, an interrupt tries to get a word in.
+const INTERRUPT_TRIES: u32 = 100;
 
 /// The stream of one command.
 struct Conversation {
@@ -211,7 +220,6 @@ mod tests {
     use super::*;
     use crate::remote::frame::Started;
     use std::sync::mpsc::channel;
-    use std::time::Duration;
 
     /// A command whose far end is the test's, and its end.
     fn site() -> (Site, UnixStream, std::sync::mpsc::Receiver<Ended>) {
