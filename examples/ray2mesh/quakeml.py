@@ -18,27 +18,31 @@ def value(element, name):
     return None if found is None or not found.text else found.text.strip()
 
 
+def name_of(event):
+    """The end of the id is what tells events of one agency apart; ray2mesh keeps 31 bytes."""
+    return event.get("publicID", "")[-31:]
+
+
+def chosen_origin(event):
+    """The preferred origin, or the first; None if there is none."""
+    preferred = (event.findtext(f"{BED}preferredOriginID") or "").strip()
+    origins = event.findall(f"{BED}origin")
+    origins.sort(key=lambda origin: origin.get("publicID") != preferred)
+    return origins[0] if origins else None
+
+
 def rows(path):
     for event in ElementTree.parse(path).iter(f"{BED}event"):
-        name = event.get("publicID", "")
-        origins = event.findall(f"{BED}origin")
-        preferred = (event.findtext(f"{BED}preferredOriginID") or "").strip()
-        # A preferred origin that is not in the file leaves the first one.
-        origins.sort(key=lambda origin: origin.get("publicID") != preferred)
-        found = (
-            [value(origins[0], key) for key in ("time", "latitude", "longitude", "depth")]
-            if origins
-            else []
-        )
-        if not found or None in found:
-            print(
-                f"quakeml.py: {path}: event {name} has no origin with time and place: left out",
-                file=sys.stderr,
-            )
+        origin = chosen_origin(event)
+        names = ("time", "latitude", "longitude", "depth")
+        found = [None if origin is None else value(origin, name) for name in names]
+        if None in found:
+            lacking = f"event {event.get('publicID')} has no origin with time and place"
+            print(f"quakeml.py: {path}: {lacking}: left out", file=sys.stderr)
             continue
         time, latitude, longitude, depth = found
-        # QuakeML has metres; an id ends in what tells events of one agency apart.
-        yield [name[-31:], time, latitude, longitude, f"{float(depth) / 1000:g}"]
+        # QuakeML has metres.
+        yield [name_of(event), time, latitude, longitude, f"{float(depth) / 1000:g}"]
 
 
 def main():

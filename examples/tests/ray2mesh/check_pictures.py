@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """check_pictures.py SOURCE FOLDER: what pictures.py made of FOLDER is what the matrix says; and
-quakeml.py reads a catalogue."""
+quakeml.py and residuals.py read a catalogue."""
 
 import subprocess
 import sys
@@ -20,7 +20,14 @@ QUAKEML = """<?xml version="1.0"?>
 <depth><value>3</value></depth></origin>
 <origin publicID="smi:x/o2"><time><value>2016-01-01T00:00:01Z</value></time>
 <latitude><value>-10.5</value></latitude><longitude><value>160</value></longitude>
-<depth><value>35500</value></depth></origin></event>
+<depth><value>35500</value></depth>
+<arrival publicID="smi:x/r1"><pickID>smi:x/p1</pickID><phase>PKIKP</phase></arrival>
+<arrival publicID="smi:x/r2"><pickID>smi:x/p2</pickID><phase>S</phase></arrival>
+<arrival publicID="smi:x/r3"><pickID>smi:x/p3</pickID><phase>P</phase></arrival></origin>
+<pick publicID="smi:x/p1"><time><value>2016-01-01T00:20:01.5Z</value></time>
+<waveformID networkCode="GR" stationCode="WET"/></pick>
+<pick publicID="smi:x/p2"><time><value>2016-01-01T00:09:00</value></time>
+<waveformID networkCode="GR" stationCode="WET"/></pick></event>
 <event publicID="smi:x/event/b"/>
 </eventParameters></q:quakeml>
 """
@@ -50,6 +57,23 @@ def files_have_what_the_matrix_says(folder):
         assert (folder / name).read_bytes().startswith(b"\x89PNG"), name
 
 
+def residuals_are_observed_less_computed(source):
+    with tempfile.TemporaryDirectory() as folder:
+        catalogue = Path(folder, "catalogue.xml")
+        catalogue.write_text(QUAKEML)
+        rays = "7,smi:x/event/a,GR.WET,PKPdf,125.0,1199.25,1.9,12000.0\n"
+        header = "ray,event,station,phase,distance_deg,time_s,p_s_per_deg,length_km\n"
+        Path(folder, "times.csv").write_text(header + rays)
+        command = [sys.executable, source / "residuals.py", folder, catalogue]
+        run = subprocess.run(command, capture_output=True, text=True)
+        # Of three arrivals one has no pick, and one no ray.
+        assert run.stdout == "1 residuals; 1 arrivals without a ray\n", run
+        lines = Path(folder, "residuals.csv").read_text().splitlines()
+        assert lines[1:] == ["7,smi:x/event/a,GR.WET,PKPdf,1200.5000,1199.2500,1.2500"], lines
+        run = subprocess.run([*command[:3], __file__], capture_output=True, text=True)
+        assert run.returncode == 1 and run.stderr.startswith("residuals.py: "), run
+
+
 def a_catalogue_in_quakeml_is_read(source):
     with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
         file.write(QUAKEML)
@@ -71,4 +95,5 @@ def a_catalogue_in_quakeml_is_read(source):
 
 if __name__ == "__main__":
     a_catalogue_in_quakeml_is_read(Path(sys.argv[1]))
+    residuals_are_observed_less_computed(Path(sys.argv[1]))
     files_have_what_the_matrix_says(Path(sys.argv[2]))
