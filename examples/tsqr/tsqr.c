@@ -227,7 +227,7 @@ int main(int argc, char **argv)
         fail(causeway_tsqr_sentence(status), 1);
     struct matrix matrix = matrix_new(&options);
     if (rank == 0) {
-        printf("tsqr: %lld x %d, %d ranks, %d sites, seed %lld, R%s\n", (long long)options.rows,
+        printf("tsqr: %lld x %d, ranks %d, sites %d, seed %lld, R%s\n", (long long)options.rows,
                matrix.columns, ranks, causeway_tsqr_sites(tree), (long long)options.seed,
                options.has_no_q ? " alone" : " and Q");
         printf("%4s %10s %8s %10s %14s %22s\n", "run", "time (s)", "Gflop/s", "residual", "orthogonality",

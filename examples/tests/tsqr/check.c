@@ -344,9 +344,9 @@ static void open_groups(void)
 
 static void check_random(int number_of)
 {
-    int type = number_of % 4, kind = below(3), columns = 1 + below(below(2) ? 6 : 40);
+    int type = number_of % 4, kind = below(3), columns = 1 + below(below(2) ? 6 : 32);
     open_groups();
-    struct sample s = sample_new(type, columns, number_of % 5 == 4 ? 1200 : 150, kind);
+    struct sample s = sample_new(type, columns, (number_of % 5 == 4 ? 2000 : 300) / ranks, kind);
     sprintf(what, "case %d: %s, %d x %d, kind %d, %d ranks, groups %s", number_of, type_names[type], s.rows,
             columns, kind, ranks, getenv("CAUSEWAY_TSQR_GROUPS"));
     int own = s.begin[rank + 1] - s.begin[rank];
