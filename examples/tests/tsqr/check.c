@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* THRESHOLD of ScaLAPACK's test of PDGEQRF (TESTING/QR.dat). */
 #define THRESHOLD 5.0
@@ -166,9 +167,9 @@ static void make_ill(int type, int m, int n, number *a)
     free(u);
 }
 
-/* Rows of each rank at random: none at some, fewer than columns at others. Kind 1 is ill-conditioned, kind 2
- * has columns of zeros and equal columns. */
-static struct sample sample_new(int type, int columns, int most, int kind)
+/* Rows of each rank at random: none at some, fewer than columns at others, and first at rank 0, if not 0.
+ * Kind 1 is ill-conditioned, kind 2 has columns of zeros and equal columns. */
+static struct sample sample_new(int type, int columns, int most, int first, int kind)
 {
     struct sample s = {.type = type, .columns = columns, .begin = calloc((size_t)ranks + 1, sizeof(int))};
     if (!s.begin)
@@ -176,6 +177,7 @@ static struct sample sample_new(int type, int columns, int most, int kind)
     for (int i = 0; i < ranks; i++) {
         int shape = below(4);
         s.begin[i + 1] = s.begin[i] + (shape == 0 ? 0 : shape == 1 ? below(columns) : below(most));
+        s.begin[1] = i == 0 && first > 0 ? first : s.begin[1];
     }
     if (s.begin[ranks] < columns)
         s.begin[ranks] = columns;
@@ -346,7 +348,9 @@ static void check_random(int number_of)
 {
     int type = number_of % 4, kind = below(3), columns = 1 + below(below(2) ? 6 : 32);
     open_groups();
-    struct sample s = sample_new(type, columns, (number_of % 5 == 4 ? 2000 : 300) / ranks, kind);
+    /* Four blocks of rows and more at rank 0, once for each type. */
+    int is_tall = ranks < 3 && number_of < 4;
+    struct sample s = sample_new(type, columns, 300 / ranks, is_tall ? 2100 + below(300) : 0, kind);
     sprintf(what, "case %d: %s, %d x %d, kind %d, %d ranks, groups %s", number_of, type_names[type], s.rows,
             columns, kind, ranks, getenv("CAUSEWAY_TSQR_GROUPS"));
     int own = s.begin[rank + 1] - s.begin[rank];
@@ -439,6 +443,34 @@ static void check_mistakes(void)
     }
 }
 
+/* Columns more than 2^31 elements apart: only pages that are touched take memory. */
+static void check_far_columns(void)
+{
+    enum { ROWS = 1300, COLUMNS = 3 };
+    int64_t lda = (INT64_C(1) << 31) + 5;
+    size_t bytes = sizeof(float) * (size_t)lda * COLUMNS;
+    float *near = room((size_t)ROWS * COLUMNS), r[2][COLUMNS * COLUMNS];
+    float *far =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    snprintf(what, sizeof what, "columns 2^31 + 5 elements apart");
+    expect(far != MAP_FAILED, "there are addresses for them", 0);
+    for (int j = 0; j < COLUMNS; j++)
+        for (int i = 0; i < ROWS; i++)
+            far[i + j * lda] = near[i + j * ROWS] = (float)uniform();
+    open_groups();
+    int type = CAUSEWAY_TSQR_FLOAT, flags = CAUSEWAY_TSQR_R_EVERYWHERE | CAUSEWAY_TSQR_FORM_Q;
+    int status = causeway_tsqr_factor(tree, type, ROWS, COLUMNS, near, ROWS, r[0], COLUMNS, flags, NULL);
+    expect(status == CAUSEWAY_TSQR_OK, "without gaps it succeeds", status);
+    status = causeway_tsqr_factor(tree, type, ROWS, COLUMNS, far, lda, r[1], COLUMNS, flags, NULL);
+    expect(status == CAUSEWAY_TSQR_OK, "it succeeds", status);
+    expect(!memcmp(r[0], r[1], sizeof r[0]), "R is the same bits", 0);
+    for (int j = 0; j < COLUMNS; j++)
+        expect(!memcmp(far + j * lda, near + j * ROWS, sizeof(float) * ROWS), "Q is the same bits", j);
+    causeway_tsqr_close(tree);
+    munmap(far, bytes);
+    free(near);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -451,6 +483,7 @@ int main(int argc, char **argv)
     state = strtoull(argv[1], NULL, 10);
     for (int i = 0; i < atoi(argv[2]); i++)
         check_random(i);
+    check_far_columns();
     check_mistakes();
     if (rank == 0)
         printf("check: %d ranks, seed %s: %s cases and all mistakes, %d checks\n", ranks, argv[1], argv[2],
