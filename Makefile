@@ -99,10 +99,11 @@ test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from 
 test-crossings: setup build programs ## what crosses between sites, and what goes round a slow way, with Open MPI on this host (ten seconds)
 	@mpi/tests/slow_pair.sh
 
-test-examples: setup build ## the workers library: whole runs in virtual time, then random jobs with Debian's MPIs against the run of one rank; ray2mesh: rays against published travel times, any number of ranks against one (half a minute)
+test-examples: setup build ## the workers library: whole runs in virtual time, then random jobs with Debian's MPIs against the run of one rank; ray2mesh: rays against published travel times, any number of ranks against one; tsqr: factorisations against LAPACK and the threshold of ScaLAPACK (three quarters of a minute)
 	@examples/tests/workers.sh
 	@tools/setup/pypi.sh rays
 	@examples/tests/ray2mesh.sh
+	@examples/tests/tsqr.sh
 
 test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
 	@tools/setup/pypi.sh mpich
