@@ -3,7 +3,8 @@
 //! When a program is gone, its kernel closes its connections, and refuses new ones. A network that is cut
 //! does neither, so its streams wait for `resume`. What the killed gateway knew of streams is lost, so these
 //! end. A gateway that closes a lane itself says so in it. Lanes through relays and punched ones tell
-//! nothing: others than the far host may have closed them.
+//! nothing: others than the far host may have closed them. Neither do lanes over QUIC: a killed program
+//! leaves them silent, as a cut does.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, PairKey, PeerIndex};
@@ -23,7 +24,7 @@ impl Tunnels {
         let Some(lane) = self.lanes.get(lane) else {
             return false;
         };
-        let is_plain = lane.through.is_none() && lane.punched.is_none();
+        let is_plain = lane.through.is_none() && lane.punched.is_none() && lane.carrier.tcp().is_some();
         is_plain && !lane.carrier.has_heard_bye() && end.is_by_far_host()
     }
 

@@ -30,6 +30,13 @@ static inline int look_may_block(void)
     return !ours.is_on || (!task_is_running() && (look_has_hook || !look_is_needed()));
 }
 
+/* For calls that wait for nothing. */
+static inline void look_if_needed(void)
+{
+    if (!look_may_block())
+        look();
+}
+
 /* A loop that waits. Zeroed at first; look_pause looks, lets the MPI go on, and gives way to others when
  * nothing has come for long. */
 struct pace {

@@ -94,12 +94,6 @@ EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 }
 BOTH(Waitall);
 
-static void look_if_needed(void)
-{
-    if (!look_may_block())
-        look();
-}
-
 EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     struct keeping keeping;

@@ -34,12 +34,6 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 BOTH(Wait);
 
 /* Looks before the MPI is asked, where it does not look itself. */
-static void look_if_needed(void)
-{
-    if (!look_may_block())
-        look();
-}
-
 EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct keeping keeping;

@@ -17,8 +17,7 @@ struct asked {
 
 static void ask(struct asked *asked, int count, const MPI_Request requests[])
 {
-    if (ours.is_on && look_is_needed())
-        look();
+    look_if_needed();
     asked->requests = (MPI_Request *)requests;
     asked->is_kept = 0;
     if (count <= 0 || !requests_any())
