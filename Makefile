@@ -86,7 +86,7 @@ test-own-mpi: setup build programs test-world ## sites with their own MPIs as on
 
 # PROGRAMS random programs of each pairing.
 PROGRAMS ?= 20000
-test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from PyPI, mpi4py's tests on 2 to 5 ranks, PROGRAMS (20000) random programs a pairing, sanitizers, a soak, and applications of Debian (an hour)
+test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from PyPI, mpi4py's tests on 2 to 6 ranks, PROGRAMS (20000) random programs a pairing, sanitizers, a soak, and applications of Debian (an hour)
 	@tools/setup/pypi.sh mpich intel
 	@tools/setup/install.sh applications
 	@mpi/build.sh $(TARGET)/release

@@ -10,7 +10,7 @@ set -euo pipefail
 export WORLD_SECONDS=${WORLD_SECONDS:-900} COLLECTIVES=1
 . "$(dirname "$0")/launch.sh"
 pairings=("$@")
-if [ $# = 0 ]; then pairings=("debian-openmpi:1 mpich:1" "debian-openmpi:2 mpich:1" "mpich:2 debian-openmpi:2" "debian-openmpi:2 mpich:1 intel:2"); fi
+if [ $# = 0 ]; then pairings=("debian-openmpi:1 mpich:1" "debian-openmpi:2 mpich:1" "mpich:2 debian-openmpi:2" "debian-openmpi:2 mpich:2 intel:2"); fi
 out=${MPI4PY_OUT:-$root/target/mpi4py-world}
 modules=${MPI4PY_MODULES:-'p2p|cco|test_comm|test_group|test_request|test_status|test_msg'}
 differences=$root/mpi/tests/world/mpi4py-differences.txt
