@@ -13,8 +13,11 @@
 
 #define DEGREE (M_PI / 180)
 
-/* Entries that rank 0 has of others at a time: 1.5 MB. */
+/* Entries of a piece: 1.5 MB. */
 #define PIECE_ENTRIES 65536
+/* So many pieces are asked for before they are needed: at hundreds of ranks a piece is small, and takes less
+ * time to write than its way from another site. */
+#define PIECES_AHEAD 8
 
 struct writer {
     const struct survey *survey;
@@ -98,33 +101,59 @@ static void write_entries(struct writer *writer, const struct entry *entry, int6
     }
 }
 
-/* Rank 0 gets the entries of each other rank, which sends when it is asked to. */
-static void gather(struct writer *writer, const struct entries *owned, struct entry *piece, MPI_Comm comm)
+/* The entries of the other ranks, in pieces: which piece comes next. */
+struct place {
+    int rank;
+    int64_t at;
+};
+
+/* Goes to the next piece; 0 where there is none. It begins with rank 0, whose entries are no piece. */
+static int next_piece(struct place *place, const int64_t *counts, int ranks)
 {
-    int rank, ranks, go = 0;
-    int64_t count;
-    MPI_Comm_rank(comm, &rank);
+    place->at += PIECE_ENTRIES;
+    if (place->rank && place->at < counts[place->rank])
+        return 1;
+    place->at = 0;
+    while (++place->rank < ranks)
+        if (counts[place->rank])
+            return 1;
+    return 0;
+}
+
+static int piece_bytes(struct place place, const int64_t *counts)
+{
+    int64_t left = counts[place.rank] - place.at;
+    return (int)((left < PIECE_ENTRIES ? left : PIECE_ENTRIES) * sizeof(struct entry));
+}
+
+/* Rank 0 asks for pieces in the order of ranks, some ahead, and writes them in this order. */
+static void take(struct writer *writer, const struct entries *owned, struct entry *piece,
+                 const int64_t *counts, MPI_Comm comm)
+{
+    struct place asked = {0, 0}, taken = {0, 0};
+    int ranks, is_more = 1;
     MPI_Comm_size(comm, &ranks);
-    if (rank) {
-        MPI_Recv(&go, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
-        MPI_Send(&owned->count, 1, MPI_INT64_T, 0, 0, comm);
-        for (int64_t at = 0; at < owned->count; at += PIECE_ENTRIES) {
-            int64_t size = owned->count - at < PIECE_ENTRIES ? owned->count - at : PIECE_ENTRIES;
-            MPI_Send(owned->entry + at, (int)(size * sizeof *piece), MPI_BYTE, 0, 0, comm);
-        }
-        return;
-    }
+    for (int i = 0; i < PIECES_AHEAD && (is_more = next_piece(&asked, counts, ranks)); i++)
+        MPI_Send(NULL, 0, MPI_BYTE, asked.rank, 0, comm);
     write_entries(writer, owned->entry, owned->count);
-    for (int other = 1; other < ranks; other++) {
-        MPI_Send(&go, 1, MPI_INT, other, 0, comm);
-        MPI_Recv(&count, 1, MPI_INT64_T, other, 0, comm, MPI_STATUS_IGNORE);
-        for (int64_t at = 0; at < count; at += PIECE_ENTRIES) {
-            int64_t size = count - at < PIECE_ENTRIES ? count - at : PIECE_ENTRIES;
-            MPI_Recv(piece, (int)(size * sizeof *piece), MPI_BYTE, other, 0, comm, MPI_STATUS_IGNORE);
-            write_entries(writer, piece, size);
-        }
+    while (next_piece(&taken, counts, ranks)) {
+        int bytes = piece_bytes(taken, counts);
+        MPI_Recv(piece, bytes, MPI_BYTE, taken.rank, 0, comm, MPI_STATUS_IGNORE);
+        if (is_more && (is_more = next_piece(&asked, counts, ranks)))
+            MPI_Send(NULL, 0, MPI_BYTE, asked.rank, 0, comm);
+        write_entries(writer, piece, bytes / (int)sizeof *piece);
     }
     end_cell(writer);
+}
+
+/* The others send a piece when they are asked to. */
+static void give(const struct entries *owned, MPI_Comm comm)
+{
+    for (int64_t at = 0; at < owned->count; at += PIECE_ENTRIES) {
+        int64_t size = owned->count - at < PIECE_ENTRIES ? owned->count - at : PIECE_ENTRIES;
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Send(owned->entry + at, (int)(size * sizeof *owned->entry), MPI_BYTE, 0, 0, comm);
+    }
 }
 
 int output_begin(const char *folder, char error[RAY2MESH_ERROR_BYTES])
@@ -167,19 +196,31 @@ int output_write(const struct survey *survey, const struct ray *rays, const stru
 {
     struct writer writer = {.survey = survey, .rays = rays};
     struct entry *piece = NULL;
-    int rank, failed = 0;
+    int64_t *counts = NULL;
+    int rank, ranks, failed = 0;
     MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
     if (rank == 0) {
         piece = malloc(PIECE_ENTRIES * sizeof *piece);
-        failed = !piece || open_all(&writer, folder, error);
+        counts = malloc(ranks * sizeof *counts);
+        failed = open_all(&writer, folder, error);
+        if (!failed && !(piece && counts)) {
+            snprintf(error, RAY2MESH_ERROR_BYTES, "out of memory for the entries of other ranks");
+            failed = 1;
+        }
     }
     MPI_Bcast(&failed, 1, MPI_INT, 0, comm);
     if (!failed) {
-        if (rank == 0)
+        MPI_Gather(&owned->count, 1, MPI_INT64_T, counts, 1, MPI_INT64_T, 0, comm);
+        if (rank == 0) {
             write_times(&writer);
-        gather(&writer, owned, piece, comm);
+            take(&writer, owned, piece, counts, comm);
+        } else {
+            give(owned, comm);
+        }
     }
     free(piece);
+    free(counts);
     if (rank == 0 && close_all(&writer) && !failed) {
         snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: not all could be written", folder);
         failed = 1;
