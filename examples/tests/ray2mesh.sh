@@ -57,12 +57,19 @@ done
 # The library of rays knows no MPI: its objects are those of either.
 strict=(-std=gnu11 -Wall -Wextra -Werror -Wno-stringop-overflow "${flags[@]}" "-I$source" "-I$source/src")
 objects=("$out"/mpich/src/*.o)
-for test in check mesh; do
-    cc "${strict[@]}" "$here/ray2mesh/$test.c" "${objects[@]}" -lm -o "$out/$test"
+for test in check times mesh; do
+    cc "${strict[@]}" "$here/ray2mesh/$test.c" "${objects[@]}" -lm -o "$out/$test" &
 done
+# Layers as thick as the file has them, as pyrocko's cake has them.
+cc "${strict[@]}" -ffp-contract=off -DTHICKEST_KM=1e9 "$here/ray2mesh/times.c" "$source"/src/*.c -lm -o "$out/times-uncut"
+wait
 mpicc.mpich "${strict[@]}" "$here/ray2mesh/exchange.c" "$out"/mpich/{exchange,output,survey,trace}.o "${objects[@]}" \
     "$out/mpich/workers/libcauseway_workers.a" -lm -o "$out/exchange"
-"$out/check" "$source/data" "$here/ray2mesh/reference.csv"
+"$out/check" "$source/data"
+"$out/times" "$source/data" "$here/ray2mesh/reference.csv"
+"$out/times" "$source/data" "$here/ray2mesh/others.csv"
+sed -n 's/^cake/uncut/p' "$here/ray2mesh/others.csv" >"$work/uncut.csv"
+"$out/times-uncut" "$source/data" "$work/uncut.csv"
 "$out/mesh" "$source/data" "$seed"
 for ranks in 1 3 4; do
     timeout 60 mpirun.mpich -n $ranks "$out/exchange" "$seed"
