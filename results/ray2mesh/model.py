@@ -2,7 +2,7 @@
 """Predicts how long ray2mesh takes at numbers of ranks that this machine has no cores for, and puts
 the same prediction beside what was measured at those that it has.
 
-    results/ray2mesh/model.py [ROWS.csv]
+    results/ray2mesh/model.py [curve.csv.gz]
 
 The second phase runs in virtual time, by the library's own decisions (examples/tests/workers/
 scale.c). The first and the third are counted here: messages of each collective operation, with the
@@ -10,6 +10,7 @@ way of each. README.md lists what is assumed. It prints CSV.
 """
 
 import csv
+import gzip
 import statistics
 import subprocess
 import sys
@@ -168,7 +169,7 @@ def print_row(kind, sites, form, rays, found, measured):
 def medians(path):
     """By sites, ranks and form."""
     rows = {}
-    with open(path, newline="") as file:
+    with gzip.open(path, "rt", newline="") as file:
         for row in csv.DictReader(file):
             rows.setdefault((int(row["sites"]), int(row["ranks"]), row["form"]), []).append(row)
     names = ["broadcast_s", "rays_s", "exchange_s", "messages", "messages_far"]
@@ -197,7 +198,7 @@ def main():
                 sites = [ranks // count] * count
                 found = predict(program, sites, form, 6510, 30, 2, ray)
                 print_row("check", sites, form, 6510, found, [f"{x:.4g}" for x in measured])
-        for rays, block in ((100_000, 30), (1_000_000, 61), (10_000_000, 256)):
+        for rays, block in ((100_000, 6), (1_000_000, 61), (10_000_000, 64)):
             for sites in ([180], [90, 90], [60, 60, 60], [45, 45, 45, 45]):
                 for form in FORMS:
                     found = predict(program, sites, form, rays, block, 0)
