@@ -191,8 +191,10 @@ lost() {
     case $status in
     0 | 124) fail "$1, rank $2 lost: the run ended with $status: $said" ;;
     esac
-    grep -qaE 'signal 9|Killed|a rank was lost|MPI_ERR_PROC_FAILED' <<<"$said" || fail "$1, rank $2 lost, but it says: $said"
-    [ "$(cat "$files"/*.csv "$files"/matrix.* 2>/dev/null)" = before ] || fail "$1, rank $2 lost: there are files"
+    grep -qaE 'signal 9|Killed|a rank was lost|MPI_ERR_PROC_FAILED' <<<"$said" ||
+        fail "$1, rank $2 lost, but it says: $said"
+    [ "$(cat "$files"/*.csv "$files"/matrix.* 2>/dev/null)" = before ] ||
+        fail "$1, rank $2 lost: there are files"
 }
 lose_all() { # MPI LAUNCHER...
     for rank in 0 1 2; do

@@ -33,6 +33,22 @@ ROUND_TRIPS = [10.3, 7.8, 8.0, 10.3, 10.3, 10.3]
 FORMS = ["vanilla", "grid", "hierarchical"]
 
 
+def way_of_open_mpi(ranks, size):
+    """Sender and receiver of each message of a broadcast: as Open MPI's table of fixed decisions
+    (coll_tuned_decision_fixed.c) chooses for these sizes."""
+    small = size < 16384
+    if small and (ranks < 8 or ranks >= 128 or size == 28):
+        return [((rank - 1) // 2, rank) for rank in range(1, ranks)]
+    if not small and ranks < 16:
+        return [(0, rank) for rank in range(1, ranks)]
+    # A tree of radix 4.
+    pairs, step = [], 1
+    while step < ranks:
+        pairs += [(a, a + step * i) for a in range(step) for i in (1, 2, 3) if a + step * i < ranks]
+        step *= 4
+    return pairs
+
+
 class Ranks:
     """When each rank is free, and which pairs have a connection. A first message opens one, which
     takes a round trip."""
@@ -80,13 +96,14 @@ class Ranks:
 
     def bcast(self, size, grid):
         if not grid:
-            return self.tree(range(len(self.site)), size)
+            for a, b in sorted(way_of_open_mpi(len(self.site), size)):
+                self.send(a, b, size)
+            return
         members = self.members()
         for group in members[1:]:
             self.send(0, group[0], size)
         for group in members:
             self.tree(group, size)
-        return None
 
     def allreduce(self, grid):
         if not grid:

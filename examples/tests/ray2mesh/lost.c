@@ -1,6 +1,6 @@
-/* Linked into ray2mesh with --wrap=rays_search_find: RAY2MESH_LOST=RANK,FILE kills rank RANK at its first ray, by
- * the signal that nobody can catch, and makes FILE before. Other ranks take their time for each ray until FILE is
- * there, so that the rank gets its ray before all is done. */
+/* Linked into ray2mesh with --wrap=rays_search_find: RAY2MESH_LOST=RANK,FILE kills rank RANK at its first
+ * ray, by the signal that nobody can catch, and makes FILE before. Other ranks take their time for each ray
+ * until FILE is there, so that the rank gets its ray before all is done. */
 #include "arrivals.h"
 
 #include <mpi.h>

@@ -41,8 +41,8 @@ def distances(phase):
 
 
 def cake_model(name):
-    """The .tvel file in the form that cake reads. Discontinuities that rays are named after are told
-    by the speed of S: it ends at the core, and begins again in the inner core."""
+    """The .tvel file in the form that cake reads. Where the core begins and ends is told by the speed
+    of S: it is 0 in between."""
     lines, before = [], None
     for line in open(MODELS / f"{name}.tvel").read().splitlines()[2:]:
         if not line.strip():
