@@ -178,9 +178,9 @@ rubbish --stations 'a,b,91,0' 'out of range: latitude'
 rubbish --stations 'a,b,inf,0' 'out of range: latitude'
 [ ! -e "$work/no" ] || fail 'refused, but there is a folder'
 
-# lost MPI RANK LAUNCHER...: a rank is killed at its first ray: a worker, the boss of the second group, or rank
-# 0. The run must end, not in success, and leave the files of the run before. Launchers say which signal ended it;
-# where the MPI goes on without the rank, rank 0 says that it was lost, if it was not itself.
+# lost MPI RANK LAUNCHER...: a rank is killed at its first ray: a worker, the boss of the second group, or
+# rank 0. The run must end, not in success, and leave the files of the run before. Launchers say which signal
+# ended it; where the MPI goes on without the rank, rank 0 says that it was lost, if it was not itself.
 lost() {
     local files=$work/lost-$1-$2${4:-} said status=0
     mkdir "$files"

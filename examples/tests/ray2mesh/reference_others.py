@@ -41,8 +41,7 @@ def distances(phase):
 
 
 def cake_model(name):
-    """The .tvel file in the form that cake reads. Where the core begins and ends is told by the speed
-    of S: it is 0 in between."""
+    """The .tvel file in the form that cake reads. The speed of S says where the outer core is."""
     lines, before = [], None
     for line in open(MODELS / f"{name}.tvel").read().splitlines()[2:]:
         if not line.strip():
