@@ -32,14 +32,24 @@ struct writer {
     int64_t expected, written;
 };
 
-static FILE *begin(const char *folder, const char *name, char error[RAY2MESH_ERROR_BYTES])
+/* Files are written under another name, and get theirs when all are whole: a run that ends early leaves what
+ * was there. */
+static const char *const names[] = {"times.csv", "matrix.mtx", "cells.csv"};
+#define FILES 3
+
+static void path_of(char path[4096], const char *folder, int file, const char *suffix)
+{
+    snprintf(path, 4096, "%s/%s%s", folder, names[file], suffix);
+}
+
+static FILE *begin(const char *folder, int file, char error[RAY2MESH_ERROR_BYTES])
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    if (!file)
+    path_of(path, folder, file, ".part");
+    FILE *opened = fopen(path, "w");
+    if (!opened)
         snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s cannot be written: %s", path, strerror(errno));
-    return file;
+    return opened;
 }
 
 static void write_times(struct writer *writer)
@@ -173,21 +183,53 @@ static int open_all(struct writer *writer, const char *folder, char error[RAY2ME
         snprintf(error, RAY2MESH_ERROR_BYTES, "out of memory for the numbers of rays");
         return -1;
     }
-    writer->times = begin(folder, "times.csv", error);
-    writer->matrix = writer->times ? begin(folder, "matrix.mtx", error) : NULL;
-    writer->cells = writer->matrix ? begin(folder, "cells.csv", error) : NULL;
+    writer->times = begin(folder, 0, error);
+    writer->matrix = writer->times ? begin(folder, 1, error) : NULL;
+    writer->cells = writer->matrix ? begin(folder, 2, error) : NULL;
     return writer->cells ? 0 : -1;
 }
 
-/* 0 if all of it is on the disk. */
+/* 0 if all of it is written. */
 static int close_all(struct writer *writer)
 {
-    FILE *files[] = {writer->times, writer->matrix, writer->cells};
+    FILE *files[FILES] = {writer->times, writer->matrix, writer->cells};
     int failed = 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < FILES; i++)
         if (files[i])
             failed |= ferror(files[i]) | fclose(files[i]);
     free(writer->row);
+    return failed;
+}
+
+/* Gives the files their names, or removes them. */
+static int settle(const char *folder, int failed)
+{
+    char path[4096], name[4096];
+    for (int i = 0; i < FILES; i++) {
+        path_of(path, folder, i, ".part");
+        path_of(name, folder, i, "");
+        failed |= failed ? unlink(path) : rename(path, name);
+    }
+    return failed;
+}
+
+/* Whether all is there, with a sentence where it is not. */
+static int finish(struct writer *writer, const char *folder, int failed, char error[RAY2MESH_ERROR_BYTES])
+{
+    if (close_all(writer) && !failed) {
+        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: not all could be written", folder);
+        failed = 1;
+    }
+    if (!failed && writer->written != writer->expected) {
+        snprintf(error, RAY2MESH_ERROR_BYTES,
+                 "of %" PRId64 " entries of the matrix %" PRId64 " are there: a rank was lost",
+                 writer->expected, writer->written);
+        failed = 1;
+    }
+    if (settle(folder, failed) && !failed) {
+        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: files cannot be renamed: %s", folder, strerror(errno));
+        failed = 1;
+    }
     return failed;
 }
 
@@ -221,16 +263,8 @@ int output_write(const struct survey *survey, const struct ray *rays, const stru
     }
     free(piece);
     free(counts);
-    if (rank == 0 && close_all(&writer) && !failed) {
-        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: not all could be written", folder);
-        failed = 1;
-    }
-    if (rank == 0 && !failed && writer.written != writer.expected) {
-        snprintf(error, RAY2MESH_ERROR_BYTES,
-                 "of %" PRId64 " entries of the matrix %" PRId64 " are there: a rank was lost",
-                 writer.expected, writer.written);
-        failed = 1;
-    }
+    if (rank == 0)
+        failed = finish(&writer, folder, failed, error);
     MPI_Bcast(&failed, 1, MPI_INT, 0, comm);
     return failed ? -1 : 0;
 }

@@ -2,7 +2,7 @@
 """Predicts how long ray2mesh takes at numbers of ranks that this machine has no cores for, and puts
 the same prediction beside what was measured at those that it has.
 
-    results/ray2mesh/model.py [ROWS.csv]
+    results/ray2mesh/model.py [curve.csv.gz]
 
 The second phase runs in virtual time, by the library's own decisions (examples/tests/workers/
 scale.c). The first and the third are counted here: messages of each collective operation, with the
@@ -10,6 +10,7 @@ way of each. README.md lists what is assumed. It prints CSV.
 """
 
 import csv
+import gzip
 import statistics
 import subprocess
 import sys
@@ -30,6 +31,22 @@ MODEL_BYTES, SITES_BYTES, ENTRY_BYTES = 115_000, 1500, 24
 # Orsay, Rennes, Bordeaux as coti-2011 has them, and one more at the longest of these.
 ROUND_TRIPS = [10.3, 7.8, 8.0, 10.3, 10.3, 10.3]
 FORMS = ["vanilla", "grid", "hierarchical"]
+
+
+def way_of_open_mpi(ranks, size):
+    """Sender and receiver of each message of a broadcast: as Open MPI's table of fixed decisions
+    (coll_tuned_decision_fixed.c) chooses for these sizes."""
+    small = size < 16384
+    if small and (ranks < 8 or ranks >= 128 or size == 28):
+        return [((rank - 1) // 2, rank) for rank in range(1, ranks)]
+    if not small and ranks < 16:
+        return [(0, rank) for rank in range(1, ranks)]
+    # A tree of radix 4.
+    pairs, step = [], 1
+    while step < ranks:
+        pairs += [(a, a + step * i) for a in range(step) for i in (1, 2, 3) if a + step * i < ranks]
+        step *= 4
+    return pairs
 
 
 class Ranks:
@@ -79,13 +96,14 @@ class Ranks:
 
     def bcast(self, size, grid):
         if not grid:
-            return self.tree(range(len(self.site)), size)
+            for a, b in sorted(way_of_open_mpi(len(self.site), size)):
+                self.send(a, b, size)
+            return
         members = self.members()
         for group in members[1:]:
             self.send(0, group[0], size)
         for group in members:
             self.tree(group, size)
-        return None
 
     def allreduce(self, grid):
         if not grid:
@@ -168,7 +186,7 @@ def print_row(kind, sites, form, rays, found, measured):
 def medians(path):
     """By sites, ranks and form."""
     rows = {}
-    with open(path, newline="") as file:
+    with gzip.open(path, "rt", newline="") as file:
         for row in csv.DictReader(file):
             rows.setdefault((int(row["sites"]), int(row["ranks"]), row["form"]), []).append(row)
     names = ["broadcast_s", "rays_s", "exchange_s", "messages", "messages_far"]
@@ -197,7 +215,7 @@ def main():
                 sites = [ranks // count] * count
                 found = predict(program, sites, form, 6510, 30, 2, ray)
                 print_row("check", sites, form, 6510, found, [f"{x:.4g}" for x in measured])
-        for rays, block in ((100_000, 30), (1_000_000, 61), (10_000_000, 256)):
+        for rays, block in ((100_000, 6), (1_000_000, 61), (10_000_000, 64)):
             for sites in ([180], [90, 90], [60, 60, 60], [45, 45, 45, 45]):
                 for form in FORMS:
                     found = predict(program, sites, form, rays, block, 0)
