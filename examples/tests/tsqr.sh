@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # tsqr.sh [SEED [CASES]]: the library causeway_tsqr on this host: CASES random factorisations for each of
-# Debian's MPIs and 1, 2, 3, 4 and 7 ranks, in one to three groups, against LAPACK and ScaLAPACK's threshold,
-# and mistakes; then its program. With SANITIZED=1 C is built with the sanitizers for addresses and undefined
-# behaviour.
+# Debian's MPIs and 1, 2, 3, 4 and 7 ranks, in one to five groups, against LAPACK and ScaLAPACK's threshold,
+# and mistakes; the tree over sites in virtual time; then its programs in C, Fortran and Python, ScaLAPACK's
+# count of messages, and a rank that is killed. With SANITIZED=1 C is built with the sanitizers for addresses
+# and undefined behaviour.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 seed=${1:-$RANDOM} cases=${2:-8}
 out=$root/target/examples/tsqr
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-flags=(-O2 -g)
+flags=(-O2 -g) targets=(all fortran)
 if [ "${SANITIZED:-}" ]; then
     out+=-sanitized
+    targets=(all)
     flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined)
     # MPIs keep memory until they end.
     export ASAN_OPTIONS=detect_leaks=0
@@ -31,10 +35,27 @@ expect() {
     grep -q -e "$1" <<<"$2" || { echo "tsqr: there is no \"$1\" in: $2" >&2 && exit 1; }
 }
 
+# killed MPI SIGNALLED: rank 1 is killed while all factorise; the job must end by itself and say why.
+killed() {
+    local status=0
+    mkfifo "$work/$1"
+    # shellcheck disable=SC2016 # the ranks' shells expand this
+    launch "$1" 3 sh -c 'echo $$ >"$0.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; exec "$@"' "$work/$1.rank" \
+        "$out/$1/tsqr" --rows 20000 --columns 16 --runs 1000000 --no-q >"$work/$1.said" 2>"$work/$1" &
+    # Once a factorisation has ended, all ranks are in the next ones.
+    { grep -m 1 -q 'run 1 of' && kill -9 "$(cat "$work/$1.rank.1")" && cat >>"$work/$1.said"; } <"$work/$1"
+    wait $! || status=$?
+    [ "$status" != 0 ] && [ "$status" != 124 ] || { echo "tsqr: $1 ends a job with a killed rank with $status" >&2 && exit 1; }
+    expect "$2" "$(tail -n 40 "$work/$1.said")"
+}
+
 echo "tsqr: seed $seed"
+mkdir -p "$out"
+cc "${strict[@]}" "$here/tsqr/layout.c" "$root/examples/tsqr/src/layout.c" -o "$out/layout"
+"$out/layout" "$seed" 1000
 for mpi in openmpi mpich; do
     mkdir -p "$out/$mpi"
-    make -s -j2 -C "$root/examples/tsqr" "MPICC=mpicc.$mpi" "OUT=$out/$mpi" "CFLAGS=-Werror ${flags[*]}"
+    make -s -j2 -C "$root/examples/tsqr" "MPICC=mpicc.$mpi" "MPIF90=mpif90.$mpi" "OUT=$out/$mpi" "CFLAGS=-Werror ${flags[*]}" "${targets[@]}"
     "mpicc.$mpi" "${strict[@]}" "$here/tsqr/check.c" "$out/$mpi/libcauseway_tsqr.a" -o "$out/$mpi/check" -llapack -lblas -lm
     for ranks in 1 2 3 4 7; do
         # Seven ranks on few cores take turns.
@@ -45,13 +66,19 @@ for mpi in openmpi mpich; do
     said=$(CAUSEWAY_TSQR_GROUPS=2,1,1 launch "$mpi" 4 "$out/$mpi/tsqr" --rows 5000 --columns 16 --runs 1 2>/dev/null)
     expect '^tsqr: 5000 x 16, ranks 4, sites 3,' "$said"
     expect ' 4 *$' "$(tail -n 1 <<<"$said")"
-    said=$(launch "$mpi" 2 "$out/$mpi/tsqr" --rows 5 --columns 16 2>&1 || :)
-    expect 'tsqr: rank 0: all ranks together have fewer rows than columns' "$said"
-    said=$(CAUSEWAY_TSQR_GROUPS=2,1 launch "$mpi" 2 "$out/$mpi/tsqr" --rows 5 --columns 1 2>&1 || :)
-    expect 'tsqr: CAUSEWAY_TSQR_GROUPS is no list' "$said"
-    said=$(launch "$mpi" 1 "$out/$mpi/tsqr" --rows many 2>&1 || :)
-    expect 'tsqr: --rows many: it is a whole number' "$said"
+    [ "${SANITIZED:-}" ] || expect '3.0000, right: T' "$(launch "$mpi" 2 "$out/$mpi/line_fortran" 500)"
+    killed "$mpi" '[Ss][Ii][Gg][Nn][Aa][Ll]:* 9'
 done
+# More sites than rows: the sixth has none.
+said=$(CAUSEWAY_TSQR_GROUPS=1,1,1,1,1,1 launch mpich 6 "$out/mpich/tsqr" --rows 5 --columns 2 --runs 1 2>/dev/null)
+expect '^tsqr: 5 x 2, ranks 6, sites 6,' "$said"
+expect ' 10 *$' "$(tail -n 1 <<<"$said")"
+said=$(launch mpich 2 "$out/mpich/tsqr" --rows 5 --columns 16 2>&1 || :)
+expect 'tsqr: rank 0: all ranks together have fewer rows than columns' "$said"
+said=$(CAUSEWAY_TSQR_GROUPS=2,1 launch mpich 2 "$out/mpich/tsqr" --rows 5 --columns 1 2>&1 || :)
+expect 'tsqr: CAUSEWAY_TSQR_GROUPS is no list' "$said"
+said=$(launch mpich 1 "$out/mpich/tsqr" --rows many 2>&1 || :)
+expect 'tsqr: --rows many: it is a whole number' "$said"
 # Sites as Causeway tells them, where its library has been built: two sites whose ranks alternate.
 library=${CARGO_TARGET_DIR:-$root/target}/release/libcauseway_mpi_openmpi.so
 if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then
@@ -60,4 +87,29 @@ if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then
     expect ' 2 *$' "$(tail -n 1 <<<"$said")"
 else
     echo "tsqr: sites are not tested: they need $library, which make build makes, and no sanitizers"
+fi
+# ScaLAPACK's factorisation of the same matrix is as exact, and has as many messages as the README says.
+if [ -e "/usr/lib/$(cc -print-multiarch)/libscalapack-openmpi.so" ] && [ ! "${SANITIZED:-}" ]; then
+    make -s -C "$root/examples/tsqr" MPICC=mpicc.openmpi "OUT=$out/openmpi" "CFLAGS=-Werror ${flags[*]}" scalapack
+    said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$out/openmpi/pdgeqrf" --rows 2000 --runs 1 --no-q 2>/dev/null)
+    expect ' 328 *$' "$(tail -n 1 <<<"$said")"
+    said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 3 "$out/openmpi/pdgeqrf" --rows 200 2>&1 || :)
+    expect 'pdgeqrf: CAUSEWAY_TSQR_GROUPS is no list' "$said"
+else
+    echo "tsqr: ScaLAPACK is not compared: it needs libscalapack-openmpi-dev, and no sanitizers"
+fi
+# Python as `make setup` and test-examples install it; mpi4py is told which MPI the library was built for.
+suite=$root/.cache/mpi/suite/bin/python
+numpy=$(echo "$root"/.cache/mpi/rays/lib/python3*/site-packages)
+if [ -x "$suite" ] && [ -d "$numpy/numpy" ] && [ ! "${SANITIZED:-}" ]; then
+    export PYTHONPATH=$root/examples/tsqr:$numpy MPI4PY_MPIABI=openmpi CAUSEWAY_TSQR_LIBRARY=$out/openmpi/libcauseway_tsqr.so
+    MPI4PY_LIBMPI=/usr/lib/$(cc -print-multiarch)/libmpi.so.40
+    export MPI4PY_LIBMPI OPENBLAS_NUM_THREADS=1
+    CAUSEWAY_TSQR_GROUPS=1,2 launch openmpi 3 "$suite" "$here/tsqr/check.py"
+    said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$suite" "$root/examples/tsqr/modes.py" --side 30 --times 10 --steps 5 2>&1)
+    expect '^modes: time 10 of 10' "$said"
+    # Up and back with R, and Q times the small modes.
+    expect '^modes: 900 places, 10 times, 2 ranks, 2 sites: .* s, 3 messages between sites' "$said"
+else
+    echo "tsqr: Python is not tested: it needs $suite and $numpy, which setup installs, and no sanitizers"
 fi

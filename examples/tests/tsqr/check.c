@@ -332,13 +332,14 @@ static void check_messages(struct causeway_tsqr_counts before, int ways)
 static void open_groups(void)
 {
     char list[200] = "";
-    int left = ranks, most = 1 + below(3), groups = 0;
+    int left = ranks, most = 1 + below(5), groups = 0;
     while (left > 0) {
         int size = groups + 1 == most ? left : 1 + below(left);
         sprintf(list + strlen(list), "%s%d", groups++ ? "," : "", size);
         left -= size;
     }
     setenv("CAUSEWAY_TSQR_GROUPS", list, 1);
+    setenv("CAUSEWAY_TSQR_TREE", (const char *[]){"", "links", "binomial"}[below(3)], 1);
     int status = causeway_tsqr_open(MPI_COMM_WORLD, &tree);
     expect(status == CAUSEWAY_TSQR_OK && causeway_tsqr_sites(tree) == groups, "the groups are the list's",
            status);
@@ -441,6 +442,10 @@ static void check_mistakes(void)
         int status = causeway_tsqr_open(MPI_COMM_WORLD, &tree);
         expect(status == CAUSEWAY_TSQR_GROUPS && !tree, "it is refused", status);
     }
+    unsetenv("CAUSEWAY_TSQR_GROUPS");
+    setenv("CAUSEWAY_TSQR_TREE", rank == ranks - 1 ? "fir" : "links", 1);
+    int status = causeway_tsqr_open(MPI_COMM_WORLD, &tree);
+    expect(status == CAUSEWAY_TSQR_TREE && !tree, "a tree that there is not is refused at all ranks", status);
 }
 
 /* Columns more than 2^31 elements apart: only pages that are touched take memory. */

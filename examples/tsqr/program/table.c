@@ -41,7 +41,7 @@ static int64_t whole_number(const char *program, const char *option, const char 
 
 struct options table_options(const char *program, char **argv, int takes_block)
 {
-    struct options options = {1000000, 64, 3, 1, 32, 0, 0};
+    struct options options = {1000000, 64, 3, 1, 16, 0, 0};
     char sentence[200];
     for (char **at = argv + 1; *at; at++) {
         const char *option = *at, *value = at[1];
