@@ -7,9 +7,9 @@
         q, r = tree.qr(rows_of_this_rank)
 
 All ranks call the same functions in the same order. Types are float32, float64, complex64 and
-complex128. Columns are stored one after another (order="F"); other arrays are copied. The library is
-libcauseway_tsqr.so in build/ beside this file, or what CAUSEWAY_TSQR_LIBRARY names; it must be built
-for the MPI that mpi4py uses. causeway_tsqr.h explains the rest."""
+complex128. Columns are stored one after another (order="F"); other arrays are copied. The library
+is libcauseway_tsqr.so in build/ beside this file, or what CAUSEWAY_TSQR_LIBRARY names; it must be
+built for the MPI that mpi4py uses. causeway_tsqr.h explains the rest."""
 
 import ctypes
 import os
@@ -109,7 +109,7 @@ class Tree:
         return self._factor(a, R_EVERYWHERE if everywhere else 0, False)[1]
 
     def factor(self, a: object, overwrite: bool = False) -> "Factors":
-        """Keeps Q as reflections, which is cheaper than to form it where it is applied to little."""
+        """Keeps Q as reflections: cheaper than to form it where it is applied to little."""
         reflections, r, kept = self._factor(a, R_EVERYWHERE | KEEP_Q, overwrite)
         return Factors(self, reflections, r, kept)
 

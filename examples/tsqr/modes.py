@@ -3,7 +3,8 @@
 A spot of heat runs over the plate in a circle. Each rank has some lines of the plate, and keeps its
 temperatures at some times: a column for each time. The matrix A of all ranks is tall. TSQR gives
 A = Q R, numpy.linalg.svd of the small R gives its singular values and U, and Q U are the modes: the
-fields whose sums, a factor each, come nearest to all temperatures (proper orthogonal decomposition).
+fields whose sums, a factor each, come nearest to all temperatures (proper orthogonal
+decomposition).
 Between sites go a line of the plate for each step and, for the modes, three messages for each edge
 of the tree.
 

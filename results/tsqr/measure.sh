@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# measure.sh PROGRAMS FILE [TURNS [ROWS...]]: times tsqr and pdgeqrf, which are in the directory PROGRAMS, in turn
-# on one, two and four emulated sites, and adds a line for each run to FILE. ROWS are numbers of rows; those in
-# one word, "1000 100000", run together. CAUSEWAY names causeway, WANTS is r or q, PLACEMENTS are ranks at sites.
-# BEFORE is put before what runs together, such as "flock FILE" where others measure as well.
+# measure.sh PROGRAMS FILE [TURNS [ROWS...]]: times tsqr and pdgeqrf, which are in the directory PROGRAMS, in
+# turn on one, two and four emulated sites, and adds a line for each run to FILE. ROWS are numbers of rows;
+# those in one word, "1000 100000", run together. CAUSEWAY names causeway, WANTS is r or q, PLACEMENTS are
+# ranks at sites. BEFORE is put before what runs together, such as "flock FILE" where others measure as well.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 causeway=${CAUSEWAY:-causeway}
@@ -21,7 +21,7 @@ run() {
 }
 
 programs=$(realpath "$1") file=$(realpath "$2") turns=${3:-3}
-if [ "$turns" = together ]; then # as the script calls itself: measure.sh PROGRAMS FILE together TURN PLACEMENT ROWS
+if [ "$turns" = together ]; then # PROGRAMS FILE together TURN PLACEMENT ROWS: the script calls itself
     for count in $6; do
         for program in tsqr pdgeqrf; do
             run "$4" "$5" "$count" "$program"

@@ -15,12 +15,8 @@
 
 /* ScaLAPACK divides errors by the number of columns. They grow with the square root of the rows as well,
  * which its own test does not show: its matrices are nearly square. So columns count as half this root at
- * least. */
-static double width_of(int rows, int columns)
-{
-    double root = sqrt(rows) / 2;
-    return columns < root ? root : columns;
-}
+ * least, and as 4: one or two columns have some roundings each, too. */
+static double width_of(int rows, int columns) { return fmax(fmax(sqrt(rows) / 2, columns), 4); }
 
 typedef double complex number;
 
