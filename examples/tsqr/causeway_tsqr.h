@@ -118,7 +118,8 @@ void causeway_tsqr_free(causeway_tsqr_q *q);
 /* A status as a sentence, in static memory. */
 const char *causeway_tsqr_sentence(int status);
 
-/* The rank that found the last mistake, or -1 where there was none. */
+/* The rank that found the last mistake, or -1 where there was none. With DISAGREE it is the lower in the tree
+ * of two ranks that said different things. */
 int causeway_tsqr_culprit(const causeway_tsqr_tree *tree);
 
 void causeway_tsqr_count(const causeway_tsqr_tree *tree, struct causeway_tsqr_counts *counts);

@@ -1,5 +1,6 @@
 #include "layout.h"
 
+#include <float.h>
 #include <string.h>
 
 /* What the tree must gain over the binomial one. */
@@ -113,12 +114,12 @@ static void join_nearest(const struct problem *problem, int *parent)
     double free_at[TSQR_MOST_MEASURED_SITES] = {0};
     int is_joined[TSQR_MOST_MEASURED_SITES] = {1};
     for (int count = 1; count < problem->sites; count++) {
-        int from = -1, to = -1;
-        double first = 0;
+        int from = 0, to = 0;
+        double first = DBL_MAX;
         for (int a = 0; a < problem->sites; a++)
             for (int b = 0; is_joined[a] && b < problem->sites; b++) {
                 double there = free_at[a] + problem->merge_seconds + problem->seconds[a * problem->sites + b];
-                if (!is_joined[b] && (from < 0 || there < first)) {
+                if (!is_joined[b] && there < first) {
                     from = a;
                     to = b;
                     first = there;
