@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # tsqr.sh [SEED [CASES]]: the library causeway_tsqr on this host: CASES random factorisations for each of
-# Debian's MPIs and 1, 2, 3, 4 and 7 ranks, in one to three groups, against LAPACK and ScaLAPACK's threshold,
-# and mistakes; then its program. With SANITIZED=1 C is built with the sanitizers for addresses and undefined
-# behaviour.
+# Debian's MPIs and 1 to 7 ranks, in one to five groups, against LAPACK and ScaLAPACK's threshold,
+# and mistakes; the tree over sites in virtual time; then its programs in C, Fortran and Python, ScaLAPACK's
+# count of messages, and a rank that is killed. With SANITIZED=1 C is built with the sanitizers for addresses
+# and undefined behaviour.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 seed=${1:-$RANDOM} cases=${2:-8}
 out=$root/target/examples/tsqr
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-flags=(-O2 -g)
+flags=(-O2 -g) targets=(all fortran)
 if [ "${SANITIZED:-}" ]; then
     out+=-sanitized
+    targets=(all)
     flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined)
     # MPIs keep memory until they end.
     export ASAN_OPTIONS=detect_leaks=0
@@ -26,32 +30,66 @@ launch() {
     esac
 }
 
+build() { # MPI
+    mkdir -p "$out/$1"
+    make -s -j2 -C "$root/examples/tsqr" "MPICC=mpicc.$1" "MPIF90=mpif90.$1" "OUT=$out/$1" "CFLAGS=-Werror ${flags[*]}" "${targets[@]}"
+    "mpicc.$1" "${strict[@]}" "$here/tsqr/check.c" "$out/$1/libcauseway_tsqr.a" -o "$out/$1/check" -llapack -lblas -lm
+    [ "$1" = mpich ] || cc "${strict[@]}" "$here/tsqr/layout.c" "$root/examples/tsqr/src/layout.c" -o "$out/layout"
+}
+
 # expect PATTERN TEXT
 expect() {
     grep -q -e "$1" <<<"$2" || { echo "tsqr: there is no \"$1\" in: $2" >&2 && exit 1; }
 }
 
+# killed MPI PATTERN: a rank is killed while all factorise; the job must end by itself and say why.
+killed() {
+    local status=0
+    mkfifo "$work/$1"
+    # shellcheck disable=SC2016 # the ranks' shells expand this
+    launch "$1" 3 sh -c 'echo $$ >"$0.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; exec "$@"' "$work/$1.rank" \
+        "$out/$1/tsqr" --rows 20000 --columns 16 --runs 1000000 --no-q >"$work/$1.said" 2>"$work/$1" &
+    # Once a factorisation has ended, all ranks are in the next ones.
+    { grep -m 1 -q 'run 1 of' && kill -9 "$(cat "$work/$1.rank.$((seed % 3))")" && cat >>"$work/$1.said"; } <"$work/$1"
+    wait $! || status=$?
+    case $status in
+    0 | 124) echo "tsqr: $1 ends a job with a killed rank with $status" >&2 && exit 1 ;;
+    esac
+    expect "$2" "$(tail -n 40 "$work/$1.said")"
+}
+
 echo "tsqr: seed $seed"
+mkdir -p "$out"
+build openmpi
+# One core builds while the other has the first tests.
+build mpich &
+building=$!
+"$out/layout" "$seed" 500
+declare -A most=([openmpi]=7 [mpich]=5)
 for mpi in openmpi mpich; do
-    mkdir -p "$out/$mpi"
-    make -s -j2 -C "$root/examples/tsqr" "MPICC=mpicc.$mpi" "OUT=$out/$mpi" "CFLAGS=-Werror ${flags[*]}"
-    "mpicc.$mpi" "${strict[@]}" "$here/tsqr/check.c" "$out/$mpi/libcauseway_tsqr.a" -o "$out/$mpi/check" -llapack -lblas -lm
-    for ranks in 1 2 3 4 7; do
-        # Seven ranks on few cores take turns.
-        launch "$mpi" "$ranks" "$out/$mpi/check" "$seed" $((ranks < 7 ? cases : (cases + 1) / 3))
+    [ "$mpi" = openmpi ] || wait "$building"
+    # More ranks than cores take turns, and MPICH's never yield.
+    for ranks in 1 2 3 4 "${most[$mpi]}"; do
+        launch "$mpi" "$ranks" "$out/$mpi/check" "$seed" $((ranks < 3 ? cases : (cases + ranks - 1) / ranks + 1))
         seed=$((seed + 1))
     done
     # Two edges between three groups, each with a message up and one back.
     said=$(CAUSEWAY_TSQR_GROUPS=2,1,1 launch "$mpi" 4 "$out/$mpi/tsqr" --rows 5000 --columns 16 --runs 1 2>/dev/null)
     expect '^tsqr: 5000 x 16, ranks 4, sites 3,' "$said"
     expect ' 4 *$' "$(tail -n 1 <<<"$said")"
-    said=$(launch "$mpi" 2 "$out/$mpi/tsqr" --rows 5 --columns 16 2>&1 || :)
-    expect 'tsqr: rank 0: all ranks together have fewer rows than columns' "$said"
-    said=$(CAUSEWAY_TSQR_GROUPS=2,1 launch "$mpi" 2 "$out/$mpi/tsqr" --rows 5 --columns 1 2>&1 || :)
-    expect 'tsqr: CAUSEWAY_TSQR_GROUPS is no list' "$said"
-    said=$(launch "$mpi" 1 "$out/$mpi/tsqr" --rows many 2>&1 || :)
-    expect 'tsqr: --rows many: it is a whole number' "$said"
+    [ "${SANITIZED:-}" ] || expect '3.0000, right: T' "$(launch "$mpi" 2 "$out/$mpi/line_fortran" 500)"
+    killed "$mpi" '[Ss][Ii][Gg][Nn][Aa][Ll]:* 9'
 done
+# More sites than rows: the sixth has none.
+said=$(CAUSEWAY_TSQR_GROUPS=1,1,1,1,1,1 launch openmpi 6 "$out/openmpi/tsqr" --rows 5 --columns 2 --runs 1 2>/dev/null)
+expect '^tsqr: 5 x 2, ranks 6, sites 6,' "$said"
+expect ' 10 *$' "$(tail -n 1 <<<"$said")"
+said=$(launch mpich 2 "$out/mpich/tsqr" --rows 5 --columns 16 2>&1 || :)
+expect 'tsqr: rank 0: all ranks together have fewer rows than columns' "$said"
+said=$(CAUSEWAY_TSQR_GROUPS=2,1 launch mpich 2 "$out/mpich/tsqr" --rows 5 --columns 1 2>&1 || :)
+expect 'tsqr: CAUSEWAY_TSQR_GROUPS is no list' "$said"
+said=$(launch mpich 1 "$out/mpich/tsqr" --rows many 2>&1 || :)
+expect 'tsqr: --rows many: it is a whole number' "$said"
 # Sites as Causeway tells them, where its library has been built: two sites whose ranks alternate.
 library=${CARGO_TARGET_DIR:-$root/target}/release/libcauseway_mpi_openmpi.so
 if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then
@@ -60,4 +98,27 @@ if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then
     expect ' 2 *$' "$(tail -n 1 <<<"$said")"
 else
     echo "tsqr: sites are not tested: they need $library, which make build makes, and no sanitizers"
+fi
+# ScaLAPACK's factorisation of the same matrix is as exact, and has as many messages as the README says.
+if [ -e "/usr/lib/$(cc -print-multiarch)/libscalapack-openmpi.so" ] && [ ! "${SANITIZED:-}" ]; then
+    make -s -C "$root/examples/tsqr" MPICC=mpicc.openmpi "OUT=$out/openmpi" "CFLAGS=-Werror ${flags[*]}" scalapack
+    said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$out/openmpi/pdgeqrf" --rows 2000 --runs 1 --no-q 2>/dev/null)
+    expect ' 324 *$' "$(tail -n 1 <<<"$said")"
+else
+    echo "tsqr: ScaLAPACK is not compared: it needs libscalapack-openmpi-dev, and no sanitizers"
+fi
+# Python as `make setup` and test-examples install it; mpi4py is told which MPI the library was built for.
+suite=$root/.cache/mpi/suite/bin/python
+numpy=$(echo "$root"/.cache/mpi/rays/lib/python3*/site-packages)
+if [ -x "$suite" ] && [ -d "$numpy/numpy" ] && [ ! "${SANITIZED:-}" ]; then
+    export PYTHONPATH=$root/examples/tsqr:$numpy MPI4PY_MPIABI=openmpi CAUSEWAY_TSQR_LIBRARY=$out/openmpi/libcauseway_tsqr.so
+    MPI4PY_LIBMPI=/usr/lib/$(cc -print-multiarch)/libmpi.so.40
+    export MPI4PY_LIBMPI OPENBLAS_NUM_THREADS=1
+    CAUSEWAY_TSQR_GROUPS=1,2 launch openmpi 3 "$suite" "$here/tsqr/check.py"
+    said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$suite" "$root/examples/tsqr/modes.py" --side 30 --times 10 --steps 5 2>&1)
+    expect '^modes: time 10 of 10' "$said"
+    # Up and back with R, and Q times the small modes.
+    expect '^modes: 900 places, 10 times, 2 ranks, 2 sites: .* s, 3 messages between sites' "$said"
+else
+    echo "tsqr: Python is not tested: it needs $suite and $numpy, which setup installs, and no sanitizers"
 fi

@@ -14,7 +14,8 @@
  * Langou, "QR factorization of tall and skinny matrices in a grid computing environment", IPDPS 2010.
  *
  * Matrices are stored by columns, as LAPACK does: element (i, j) is at a[i + j * lda]. Lengths count
- * elements. All ranks of the communicator call open, factor, multiply, project and close, in the same order.
+ * elements. causeway_tsqr.f90 and causeway_tsqr.py are the interfaces for Fortran and Python.
+ * All ranks of the communicator call open, factor, multiply, project and close, in the same order.
  */
 #ifndef CAUSEWAY_TSQR_H
 #define CAUSEWAY_TSQR_H
@@ -47,6 +48,7 @@ enum causeway_tsqr_status {
     CAUSEWAY_TSQR_OVERFLOW,   /* the matrix is finite, but R is not */
     CAUSEWAY_TSQR_MEMORY,     /* there is no memory left */
     CAUSEWAY_TSQR_GROUPS,     /* CAUSEWAY_TSQR_GROUPS is no list of sizes that add up to all ranks */
+    CAUSEWAY_TSQR_TREE,       /* CAUSEWAY_TSQR_TREE is neither links nor binomial */
 };
 
 enum causeway_tsqr_flags {
@@ -68,8 +70,13 @@ struct causeway_tsqr_counts {
 
 /* Finds the sites and lays out the tree, whose root is rank 0. One tree serves any number of factorisations.
  * CAUSEWAY_TSQR_GROUPS=2,3 takes the place of the sites: ranks 0 and 1, then 2 to 4. It must be the same at
- * all ranks. Gives OK, GROUPS or MEMORY; *tree is NULL unless OK. */
+ * all ranks. Over 3 to 16 sites open measures the links between sites, which takes some round trips, and lays
+ * out the tree that ends first. CAUSEWAY_TSQR_TREE=binomial leaves this out: then each run has the same tree,
+ * so the same ranks give the same bits. Gives OK, GROUPS, TREE or MEMORY; *tree is NULL unless OK. */
 int causeway_tsqr_open(MPI_Comm comm, causeway_tsqr_tree **tree);
+
+/* The same for Fortran's communicator: MPI_COMM_WORLD of `use mpi`, or comm%mpi_val of `use mpi_f08`. */
+int causeway_tsqr_open_fortran(MPI_Fint comm, causeway_tsqr_tree **tree);
 
 /* Frees the tree. Every Q that was kept is freed before. NULL is nothing to do. */
 void causeway_tsqr_close(causeway_tsqr_tree *tree);
@@ -111,7 +118,8 @@ void causeway_tsqr_free(causeway_tsqr_q *q);
 /* A status as a sentence, in static memory. */
 const char *causeway_tsqr_sentence(int status);
 
-/* The rank that found the last mistake, or -1 where there was none. */
+/* The rank that found the last mistake, or -1 where there was none. With DISAGREE it is the lower in the tree
+ * of two ranks that said different things. */
 int causeway_tsqr_culprit(const causeway_tsqr_tree *tree);
 
 void causeway_tsqr_count(const causeway_tsqr_tree *tree, struct causeway_tsqr_counts *counts);

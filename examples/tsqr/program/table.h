@@ -14,7 +14,7 @@ struct table_method {
     const char *name;
     int sites;
     void *context;
-    /* What is timed. Gives NULL, or why it failed, which all ranks know. */
+    /* This is timed. It gives NULL, or why it failed, which all ranks know. */
     const char *(*factor)(void *context, struct matrix *m, int wants_q);
     /* Brings R to all ranks where factor leaves it at rank 0; may be NULL. */
     void (*share_r)(struct matrix *m);

@@ -1,5 +1,7 @@
 #include "tree.h"
 
+#include "layout.h"
+#include "links.h"
 #include "topology.h"
 
 #include <stdio.h>
@@ -26,7 +28,34 @@ static void add_edges(causeway_tsqr_tree *tree, const int *members, int count)
     }
 }
 
-static void lay_out(causeway_tsqr_tree *tree, int *members)
+/* The parent and the children of a site's first rank, over sites. */
+static void join_sites(causeway_tsqr_tree *tree, const struct tsqr_layout *layout, const int *leaders)
+{
+    int own = tree->site[tree->rank];
+    if (leaders[own] != tree->rank)
+        return;
+    if (layout->parent[own] >= 0)
+        tree->parent = leaders[layout->parent[own]];
+    for (int i = 0; i < tree->sites; i++)
+        if (layout->parent[layout->order[i]] == own)
+            tree->children[tree->child_count++] = leaders[layout->order[i]];
+}
+
+/* Rank 0 decides and tells all: links look a little different from either end. */
+static void lay_out_by_links(causeway_tsqr_tree *tree, const int *leaders)
+{
+    struct tsqr_layout layout;
+    double seconds[TSQR_MOST_MEASURED_SITES * TSQR_MOST_MEASURED_SITES];
+    tsqr_layout_binomial(tree->sites, &layout);
+    if (leaders[tree->site[tree->rank]] == tree->rank)
+        tsqr_links_measure(tree->comm, leaders, tree->sites, seconds);
+    if (tree->rank == 0)
+        tsqr_layout_make(tree->sites, seconds, TSQR_MERGE_SECONDS, &layout);
+    MPI_Bcast(&layout, sizeof layout, MPI_BYTE, 0, tree->comm);
+    join_sites(tree, &layout, leaders);
+}
+
+static void lay_out(causeway_tsqr_tree *tree, int *members, int by_links)
 {
     int count = 0, leaders = 0;
     tree->parent = -1;
@@ -37,45 +66,80 @@ static void lay_out(causeway_tsqr_tree *tree, int *members)
     for (int i = 0; i < tree->ranks; i++)
         if (tree->site[i] == leaders)
             members[leaders++] = i;
-    add_edges(tree, members, leaders);
+    /* Two sites have one tree, whatever is between them. */
+    if (by_links && leaders > 2 && leaders <= TSQR_MOST_MEASURED_SITES)
+        lay_out_by_links(tree, members);
+    else
+        add_edges(tree, members, leaders);
+}
+
+/* 1 for links, 0 for the binomial tree, -1 for what there is not. */
+static int wants_links(void)
+{
+    const char *said = getenv("CAUSEWAY_TSQR_TREE");
+    return !said || !*said || !strcmp(said, "links") ? 1 : !strcmp(said, "binomial") ? 0 : -1;
+}
+
+static void release(causeway_tsqr_tree *tree)
+{
+    if (!tree)
+        return;
+    free(tree->site);
+    free(tree->children);
+    free(tree->is_waiting);
+    free(tree);
+}
+
+/* What a rank found when it got ready, from the worst. */
+enum { NO_MEMORY, WRONG_GROUPS, WRONG_TREE, READY };
+
+static causeway_tsqr_tree *tree_new(MPI_Comm comm, int *found)
+{
+    causeway_tsqr_tree *tree = calloc(1, sizeof *tree);
+    *found = NO_MEMORY;
+    if (!tree)
+        return NULL;
+    MPI_Comm_rank(comm, &tree->rank);
+    MPI_Comm_size(comm, &tree->ranks);
+    tree->culprit = -1;
+    tree->site = calloc((size_t)tree->ranks, sizeof(int));
+    tree->children = calloc((size_t)tree->ranks, sizeof(int));
+    tree->is_waiting = calloc((size_t)tree->ranks, sizeof(int));
+    if (tree->site && tree->children && tree->is_waiting) {
+        tree->sites = tsqr_topology_read(comm, tree->site);
+        *found = tree->sites < 0     ? NO_MEMORY
+                 : tree->sites == 0  ? WRONG_GROUPS
+                 : wants_links() < 0 ? WRONG_TREE
+                                     : READY;
+    }
+    return tree;
 }
 
 int causeway_tsqr_open(MPI_Comm comm, causeway_tsqr_tree **made)
 {
+    static const int statuses[] = {CAUSEWAY_TSQR_MEMORY, CAUSEWAY_TSQR_GROUPS, CAUSEWAY_TSQR_TREE};
+    /* Where one rank wants the binomial tree, all have it. */
+    int own[2], least[2];
+    causeway_tsqr_tree *tree = tree_new(comm, &own[0]);
+    int *members = tree ? calloc((size_t)tree->ranks, sizeof(int)) : NULL;
+    own[0] = members ? own[0] : NO_MEMORY;
+    own[1] = wants_links();
     *made = NULL;
-    causeway_tsqr_tree *tree = calloc(1, sizeof *tree);
-    int *members = NULL;
-    int is_ready = 0, are_all_ready;
-    if (tree) {
-        MPI_Comm_rank(comm, &tree->rank);
-        MPI_Comm_size(comm, &tree->ranks);
-        tree->culprit = -1;
-        tree->site = calloc((size_t)tree->ranks, sizeof(int));
-        tree->children = calloc((size_t)tree->ranks, sizeof(int));
-        tree->is_waiting = calloc((size_t)tree->ranks, sizeof(int));
-        members = calloc((size_t)tree->ranks, sizeof(int));
-        is_ready = tree->site && tree->children && tree->is_waiting && members;
-    }
-    /* 2 where all is well, 1 where the list of groups is wrong, 0 without memory. */
-    if (is_ready) {
-        tree->sites = tsqr_topology_read(comm, tree->site);
-        is_ready = tree->sites < 0 ? 0 : tree->sites == 0 ? 1 : 2;
-    }
-    MPI_Allreduce(&is_ready, &are_all_ready, 1, MPI_INT, MPI_MIN, comm);
-    if (are_all_ready == 2) {
-        lay_out(tree, members);
+    MPI_Allreduce(own, least, 2, MPI_INT, MPI_MIN, comm);
+    if (least[0] == READY) {
         MPI_Comm_dup(comm, &tree->comm);
+        lay_out(tree, members, least[1] == 1);
         *made = tree;
-    } else if (tree) {
-        free(tree->site);
-        free(tree->children);
-        free(tree->is_waiting);
-        free(tree);
+    } else {
+        release(tree);
     }
     free(members);
-    return are_all_ready == 2   ? CAUSEWAY_TSQR_OK
-           : are_all_ready == 1 ? CAUSEWAY_TSQR_GROUPS
-                                : CAUSEWAY_TSQR_MEMORY;
+    return least[0] == READY ? CAUSEWAY_TSQR_OK : statuses[least[0]];
+}
+
+int causeway_tsqr_open_fortran(MPI_Fint comm, causeway_tsqr_tree **made)
+{
+    return causeway_tsqr_open(MPI_Comm_f2c(comm), made);
 }
 
 void causeway_tsqr_close(causeway_tsqr_tree *tree)
@@ -83,10 +147,7 @@ void causeway_tsqr_close(causeway_tsqr_tree *tree)
     if (!tree)
         return;
     MPI_Comm_free(&tree->comm);
-    free(tree->site);
-    free(tree->children);
-    free(tree->is_waiting);
-    free(tree);
+    release(tree);
 }
 
 int causeway_tsqr_sites(const causeway_tsqr_tree *tree) { return tree->sites; }
@@ -109,6 +170,7 @@ const char *causeway_tsqr_sentence(int status)
         "the matrix is finite, but R overflows",
         "there is no memory left",
         "CAUSEWAY_TSQR_GROUPS is no list of sizes, such as 2,3, that add up to all ranks",
+        "CAUSEWAY_TSQR_TREE is neither links nor binomial",
     };
     int is_known = status >= 0 && status < (int)(sizeof sentences / sizeof *sentences);
     return is_known ? sentences[status] : "there is no such status";
