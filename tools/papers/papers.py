@@ -2,10 +2,10 @@
 """Measures what the tables and figures of the four papers show, on an emulated grid, and sets it
 beside what they published.
 
-`papers.py [--quick] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers. It
-goes on where an earlier run stopped. The applications of one paper run by scripts of their own. It writes the index and the report to results/papers. With
---quick it measures one run of little, and writes both beside the rows. items.py says what each
-paper shows and where its figure comes from."""
+`papers.py [--quick] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers, and
+the applications of one paper by scripts of their own. It goes on where an earlier run stopped. It
+writes the index and the report to results/papers. With --quick it measures one run of little, and
+writes both beside the rows. items.py says what each paper shows and where its figure comes from."""
 
 import argparse
 import csv
@@ -62,8 +62,8 @@ QUICK = {
 
 # The applications of coti-2011: a script that adds a line a run to a CSV file, for each set of words.
 # {programs} is the folder of the built examples, {rows} that file.
-RAYS = ["lab", "run", "orsay-rennes-bordeaux", "--", ROOT / "results/ray2mesh/curve.py", "{programs}/ray2mesh/ray2mesh",
-        "{rows}"]
+RAYS = ["lab", "run", "orsay-rennes-bordeaux", "--", ROOT / "results/ray2mesh/curve.py",
+        "{programs}/ray2mesh/ray2mesh", "{rows}"]
 TSQR = [ROOT / "results/tsqr/measure.sh", "{programs}/tsqr", "{rows}"]
 APPLICATIONS = {
     "ray2mesh": [[*RAYS, sites, "2", "5"] for sites in "123"],
@@ -110,8 +110,8 @@ def applications(out: pathlib.Path, options: argparse.Namespace) -> dict[str, li
         if not rows.exists():
             print(f"papers: {name}", flush=True)
             part.unlink(missing_ok=True)
-            subprocess.run(["make", "-s", "-C", ROOT / "examples" / name, "MPICC=mpicc.openmpi", f"OUT={programs / name}",
-                            *TARGETS[name]], check=True)
+            build = ["make", "-s", "-C", ROOT / "examples" / name, "MPICC=mpicc.openmpi"]
+            subprocess.run([*build, f"OUT={programs / name}", *TARGETS[name]], check=True)
             for words in commands:
                 words = [str(word).format(programs=programs, rows=part) for word in words]
                 first = [options.causeway] if words[0] == "lab" else []
