@@ -84,8 +84,16 @@ beside openmpi build openmpi
 build mpich
 # Layers as thick as the file has them, as pyrocko's cake has them.
 uncut=(cc "${strict[@]}" -ffp-contract=off -DTHICKEST_KM=1e9 "$here/ray2mesh/times.c" "$source"/src/*.c -lm -o "$out/times-uncut")
-newest=$(ls -t "$here/ray2mesh"/*.[ch] "$source"/src/*.[ch] "$out/times-uncut" 2>/dev/null | head -1)
-[ "$newest" = "$out/times-uncut" ] || beside uncut "${uncut[@]}"
+is_stale() { # PROGRAM SOURCE...
+    local file
+    for file in "${@:2}"; do
+        [ "$1" -nt "$file" ] || return 0
+    done
+    return 1
+}
+if is_stale "$out/times-uncut" "$here/ray2mesh"/*.[ch] "$source"/src/*.[ch]; then
+    beside uncut "${uncut[@]}"
+fi
 for test in check times mesh; do
     cc "${strict[@]}" "$here/ray2mesh/$test.c" "${objects[@]}" -lm -o "$out/$test"
 done
@@ -204,7 +212,6 @@ lose_all() { # MPI LAUNCHER...
 small=("${few[@]:0:2}" --events "$work/events.csv" --stations "$work/stations.csv" --mesh 10,10,200)
 beside lost-openmpi lose_all openmpi mpirun.openmpi --oversubscribe --bind-to none
 beside lost-mpich lose_all mpich mpirun.mpich
-beside lost-on lose_all mpich mpirun.mpich -disable-auto-cleanup
 openmpi5=$root/.cache/mpi/openmpi/bin
 if [ -x "$openmpi5/mpirun" ] && [ ! "${SANITIZED:-}" ]; then
     build openmpi5 "$openmpi5/mpicc"
