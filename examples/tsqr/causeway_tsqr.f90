@@ -15,9 +15,9 @@ module causeway_tsqr
         complex_double_type = 3
 
     interface
-        integer(c_int) function causeway_tsqr_open(comm, tree) bind(C, name='causeway_tsqr_open_fortran')
+        integer(c_int) function tsqr_open(comm, columns, tree) bind(C, name='causeway_tsqr_open_fortran')
             import
-            integer(c_int), value :: comm
+            integer(c_int), value :: comm, columns
             type(c_ptr), intent(out) :: tree
         end function
         subroutine causeway_tsqr_close(tree) bind(C)
@@ -84,6 +84,17 @@ module causeway_tsqr
     end interface
 
 contains
+
+    ! columns, 64 by itself, is about how many the matrices have.
+    integer(c_int) function causeway_tsqr_open(comm, tree, columns) result(status)
+        integer, intent(in) :: comm
+        type(c_ptr), intent(out) :: tree
+        integer, intent(in), optional :: columns
+        integer(c_int) :: usual
+        usual = 64
+        if (present(columns)) usual = columns
+        status = tsqr_open(comm, usual, tree)
+    end function
 
     ! What a status means.
     function causeway_tsqr_sentence(status) result(text)

@@ -75,8 +75,13 @@ struct causeway_tsqr_counts {
  * so the same ranks give the same bits. Gives OK, GROUPS, TREE or MEMORY; *tree is NULL unless OK. */
 int causeway_tsqr_open(MPI_Comm comm, causeway_tsqr_tree **tree);
 
-/* The same for Fortran's communicator: MPI_COMM_WORLD of `use mpi`, or comm%mpi_val of `use mpi_f08`. */
-int causeway_tsqr_open_fortran(MPI_Fint comm, causeway_tsqr_tree **tree);
+/* The same, with a tree for matrices of about so many columns, which rank 0 says; open takes 64. The wider
+ * they are, the longer merges take beside links. Gives ARGUMENT where columns is not 1 to
+ * CAUSEWAY_TSQR_MOST_COLUMNS. Matrices of other widths are factorised as well. */
+int causeway_tsqr_open_for(MPI_Comm comm, int columns, causeway_tsqr_tree **tree);
+
+/* open_for for Fortran's communicator: MPI_COMM_WORLD of `use mpi`, or comm%mpi_val of `use mpi_f08`. */
+int causeway_tsqr_open_fortran(MPI_Fint comm, int columns, causeway_tsqr_tree **tree);
 
 /* Frees the tree. Every Q that was kept is freed before. NULL is nothing to do. */
 void causeway_tsqr_close(causeway_tsqr_tree *tree);

@@ -40,7 +40,7 @@ def _load() -> ctypes.CDLL:
     library = ctypes.CDLL(os.environ.get("CAUSEWAY_TSQR_LIBRARY", str(here)))
     pointer, integer, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
     library.causeway_tsqr_sentence.restype = ctypes.c_char_p
-    library.causeway_tsqr_open_fortran.argtypes = [integer, pointer]
+    library.causeway_tsqr_open_fortran.argtypes = [integer, integer, pointer]
     library.causeway_tsqr_factor.argtypes = [pointer, integer, long, integer, pointer, long, pointer, long,
                                              ctypes.c_uint, pointer]
     library.causeway_tsqr_multiply.argtypes = [pointer, integer, pointer, long, pointer, long]
@@ -71,11 +71,13 @@ def _apart(a: numpy.ndarray | None) -> int:
 
 
 class Tree:
-    """The tree over all ranks of a communicator, for any number of factorisations."""
+    """The tree over all ranks of a communicator, for any number of factorisations.
 
-    def __init__(self, comm: MPI.Comm = MPI.COMM_WORLD) -> None:
+    `columns` is about how many the matrices have."""
+
+    def __init__(self, comm: MPI.Comm = MPI.COMM_WORLD, columns: int = 64) -> None:
         self._pointer, self.comm = ctypes.c_void_p(), comm
-        status = _library.causeway_tsqr_open_fortran(comm.py2f(), ctypes.byref(self._pointer))
+        status = _library.causeway_tsqr_open_fortran(comm.py2f(), columns, ctypes.byref(self._pointer))
         if status:
             raise TsqrError(status)
         self.sites = _library.causeway_tsqr_sites(self._pointer)

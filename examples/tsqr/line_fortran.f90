@@ -20,7 +20,7 @@ program line
     rows = 1000
     call get_command_argument(1, text)
     if (text /= '') read (text, *) rows
-    call must(causeway_tsqr_open(MPI_COMM_WORLD, tree))
+    call must(causeway_tsqr_open(MPI_COMM_WORLD, tree, columns))
 
     allocate (a(rows, columns), b(rows, 1))
     do i = 1, rows

@@ -87,7 +87,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.side < COMM.size or not 1 <= options.modes <= options.times <= options.side**2:
         parser.error("a rank needs a line; modes are at most times, and these at most places")
-    with causeway_tsqr.Tree(COMM) as tree:
+    with causeway_tsqr.Tree(COMM, options.times) as tree:
         snapshots = simulate(options.side, options.times, options.steps)
         before, begin = tree.messages_between_sites(), time.perf_counter()
         modes, singular, factors = decompose(tree, snapshots, options.modes)

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     causeway_tsqr_tree *tree;
     MPI_Init(&argc, &argv);
     struct options options = table_options("tsqr", argv, 0);
-    int status = causeway_tsqr_open(MPI_COMM_WORLD, &tree);
+    int status = causeway_tsqr_open_for(MPI_COMM_WORLD, (int)options.columns, &tree);
     if (status != CAUSEWAY_TSQR_OK)
         table_fail("tsqr", causeway_tsqr_sentence(status), 1);
     table_print(&(struct table_method){"tsqr", causeway_tsqr_sites(tree), tree, factor, NULL, far_messages},

@@ -36,8 +36,8 @@ def way(times: dict, program: str, sites: int) -> float:
 
 
 def compute(times: dict, program: str, rows: float) -> float:
-    """C: between numbers of rows that were measured it is taken to grow evenly, beyond with the rows."""
-    known = sorted((count, min(found)) for (name, *one, count), found in times.items() if (name, one) == (program, [1, 1]))
+    """C: between numbers of rows that were measured it grows evenly, beyond with the rows."""
+    known = sorted((key[3], min(found)) for key, found in times.items() if key[:3] == (program, 1, 1))
     for (before, low), (after, high) in itertools.pairwise(known):
         if rows <= after:
             return low + (high - low) * max(0, rows - before) / (after - before)

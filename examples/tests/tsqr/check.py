@@ -54,6 +54,11 @@ def check(tree: causeway_tsqr.Tree, dtype: type) -> None:
             assert error.status == 1, error
 
 
+try:
+    causeway_tsqr.Tree(comm, 0 if comm.rank == comm.size - 1 else 64)
+    raise SystemExit("no error was raised for no columns")
+except causeway_tsqr.TsqrError as error:
+    assert error.status == 1, error
 with causeway_tsqr.Tree(comm) as tree:
     for dtype in (numpy.float32, numpy.float64, numpy.complex64, numpy.complex128):
         check(tree, dtype)

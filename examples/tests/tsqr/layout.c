@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define MOST TSQR_MOST_MEASURED_SITES
-#define MERGE 0.5e-3
 
 static uint64_t state;
+static double merge;
 static char what[200];
 
 static double uniform(void)
@@ -39,7 +39,7 @@ static double up(int sites, const double *seconds, const struct tsqr_layout *tre
         if (child == site || tree->parent[child] != site)
             continue;
         double there = up(sites, seconds, tree, child) + seconds[child * sites + site];
-        now = (there > now ? there : now) + MERGE;
+        now = (there > now ? there : now) + merge;
     }
     return now;
 }
@@ -52,7 +52,7 @@ static double down(int sites, const double *seconds, const struct tsqr_layout *t
         int child = tree->order[i];
         if (child == site || tree->parent[child] != site)
             continue;
-        now += MERGE;
+        now += merge;
         double end = down(sites, seconds, tree, child, now + seconds[child * sites + site]);
         last = end > last ? end : last;
     }
@@ -141,10 +141,11 @@ static void check_random(int number, double *gained)
         sites = 2 + (int)(uniform() * 4);
     snprintf(what, sizeof what, "case %d: %d sites, distances of kind %d", number, sites, kind);
     fill(sites, kind, seconds);
+    merge = tsqr_layout_merge_seconds(8 << (number % 6));
     memset(&tree, 0, sizeof tree);
     memset(&again, 0, sizeof again);
-    tsqr_layout_make(sites, seconds, MERGE, &tree);
-    tsqr_layout_make(sites, seconds, MERGE, &again);
+    tsqr_layout_make(sites, seconds, merge, &tree);
+    tsqr_layout_make(sites, seconds, merge, &again);
     tsqr_layout_binomial(sites, &binomial);
     expect_tree(sites, &tree);
     expect_tree(sites, &binomial);
@@ -173,7 +174,7 @@ static void check_named(const char *name, int sites, const double *above, double
     for (int i = 0; i < sites; i++)
         for (int j = i + 1; j < sites; j++)
             seconds[i * sites + j] = seconds[j * sites + i] = *above++ * 1e-3;
-    tsqr_layout_make(sites, seconds, MERGE, &tree);
+    tsqr_layout_make(sites, seconds, merge, &tree);
     tsqr_layout_binomial(sites, &binomial);
     expect_tree(sites, &tree);
     double mine = up(sites, seconds, &tree, 0) * 1e3, theirs = up(sites, seconds, &binomial, 0) * 1e3;
@@ -192,6 +193,7 @@ int main(int argc, char **argv)
     state = strtoull(argv[1], NULL, 10);
     for (int i = 0; i < atoi(argv[2]); i++)
         check_random(i, &gained);
+    merge = 0.5e-3;
     check_named("four sites, all 10 ms from one another", 4, (double[]){10, 10, 10, 10, 10, 10}, 11.5, 0);
     check_named("two near one another, a third far from the root and near the second", 3,
                 (double[]){1, 30, 1}, 3, 0);
@@ -202,6 +204,12 @@ int main(int argc, char **argv)
     check_named("one site", 1, (double[]){0}, 0, 1);
     check_named("four sites within a host: merges take all the time", 4,
                 (double[]){.001, .001, .001, .001, .001, .001}, 1.1, 1);
+    double eight[28];
+    for (int i = 0; i < 28; i++)
+        eight[i] = 10;
+    check_named("eight sites, all 10 ms from one another", 8, eight, 13.5, 0);
+    merge = 100e-3;
+    check_named("the same with merges of 100 ms, of which a star would take seven", 8, eight, 330, 1);
     printf("layout: seed %s: %s random matrices of distances and all examples\n", argv[1], argv[2]);
     return 0;
 }

@@ -145,6 +145,12 @@ static void put_in_order(const struct problem *problem, struct tsqr_layout *layo
     }
 }
 
+double tsqr_layout_merge_seconds(int columns)
+{
+    double part = columns / 64.0;
+    return 0.28e-3 * part * part * part;
+}
+
 void tsqr_layout_binomial(int sites, struct tsqr_layout *layout)
 {
     for (int i = 0; i < sites; i++) {

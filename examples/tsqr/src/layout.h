@@ -6,10 +6,10 @@
 /* More sites than this get the binomial tree: to measure links takes a connection for each pair. */
 #define TSQR_MOST_MEASURED_SITES 16
 
-/* A merge of 64 columns of doubles with Debian's reference LAPACK on one core of an AMD EPYC. A tree is laid
- * out before the number of columns is known; where merges take longer, such a tree has too many children at
- * its root, which costs less than another way over a link does. */
-#define TSQR_MERGE_SECONDS 0.5e-3
+/* How long a rank takes for a merge, or to split Q's coefficients on the way back. Of 64 columns of doubles a
+ * merge took 0.23 ms and a split 0.33 ms, of 128 1.4 and 2.3 ms, of 256 12 and 20 ms, with Debian's reference
+ * LAPACK on one core of an AMD EPYC: it grows with the third power. */
+double tsqr_layout_merge_seconds(int columns);
 
 /* Site 0 is the root; its parent is -1. A site merges its children as they come in `order`, which lists all
  * sites. */

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define TAG 1
+/* The width that Coti et al. (2011) measured. */
+#define USUAL_COLUMNS 64
 
 /* Adds the edges of one rank in a binomial tree over members, whose first is the root. */
 static void add_edges(causeway_tsqr_tree *tree, const int *members, int count)
@@ -42,7 +44,7 @@ static void join_sites(causeway_tsqr_tree *tree, const struct tsqr_layout *layou
 }
 
 /* Rank 0 decides and tells all: links look a little different from either end. */
-static void lay_out_by_links(causeway_tsqr_tree *tree, const int *leaders)
+static void lay_out_by_links(causeway_tsqr_tree *tree, const int *leaders, int columns)
 {
     struct tsqr_layout layout;
     double seconds[TSQR_MOST_MEASURED_SITES * TSQR_MOST_MEASURED_SITES];
@@ -50,12 +52,12 @@ static void lay_out_by_links(causeway_tsqr_tree *tree, const int *leaders)
     if (leaders[tree->site[tree->rank]] == tree->rank)
         tsqr_links_measure(tree->comm, leaders, tree->sites, seconds);
     if (tree->rank == 0)
-        tsqr_layout_make(tree->sites, seconds, TSQR_MERGE_SECONDS, &layout);
+        tsqr_layout_make(tree->sites, seconds, tsqr_layout_merge_seconds(columns), &layout);
     MPI_Bcast(&layout, sizeof layout, MPI_BYTE, 0, tree->comm);
     join_sites(tree, &layout, leaders);
 }
 
-static void lay_out(causeway_tsqr_tree *tree, int *members, int by_links)
+static void lay_out(causeway_tsqr_tree *tree, int *members, int columns, int by_links)
 {
     int count = 0, leaders = 0;
     tree->parent = -1;
@@ -68,7 +70,7 @@ static void lay_out(causeway_tsqr_tree *tree, int *members, int by_links)
             members[leaders++] = i;
     /* Two sites have one tree, whatever is between them. */
     if (by_links && leaders > 2 && leaders <= TSQR_MOST_MEASURED_SITES)
-        lay_out_by_links(tree, members);
+        lay_out_by_links(tree, members, columns);
     else
         add_edges(tree, members, leaders);
 }
@@ -91,7 +93,7 @@ static void release(causeway_tsqr_tree *tree)
 }
 
 /* What a rank found when it got ready, from the worst. */
-enum { NO_MEMORY, WRONG_GROUPS, WRONG_TREE, READY };
+enum { NO_MEMORY, WRONG_GROUPS, WRONG_TREE, WRONG_COLUMNS, READY };
 
 static causeway_tsqr_tree *tree_new(MPI_Comm comm, int *found)
 {
@@ -117,18 +119,25 @@ static causeway_tsqr_tree *tree_new(MPI_Comm comm, int *found)
 
 int causeway_tsqr_open(MPI_Comm comm, causeway_tsqr_tree **made)
 {
-    static const int statuses[] = {CAUSEWAY_TSQR_MEMORY, CAUSEWAY_TSQR_GROUPS, CAUSEWAY_TSQR_TREE};
+    return causeway_tsqr_open_for(comm, USUAL_COLUMNS, made);
+}
+
+int causeway_tsqr_open_for(MPI_Comm comm, int columns, causeway_tsqr_tree **made)
+{
+    static const int statuses[] = {CAUSEWAY_TSQR_MEMORY, CAUSEWAY_TSQR_GROUPS, CAUSEWAY_TSQR_TREE,
+                                   CAUSEWAY_TSQR_ARGUMENT};
     /* Where one rank wants the binomial tree, all have it. */
     int own[2], least[2];
     causeway_tsqr_tree *tree = tree_new(comm, &own[0]);
     int *members = tree ? calloc((size_t)tree->ranks, sizeof(int)) : NULL;
-    own[0] = members ? own[0] : NO_MEMORY;
+    int is_width = columns >= 1 && columns <= CAUSEWAY_TSQR_MOST_COLUMNS;
+    own[0] = !members ? NO_MEMORY : own[0] == READY && !is_width ? WRONG_COLUMNS : own[0];
     own[1] = wants_links();
     *made = NULL;
     MPI_Allreduce(own, least, 2, MPI_INT, MPI_MIN, comm);
     if (least[0] == READY) {
         MPI_Comm_dup(comm, &tree->comm);
-        lay_out(tree, members, least[1] == 1);
+        lay_out(tree, members, columns, least[1] == 1);
         *made = tree;
     } else {
         release(tree);
@@ -137,9 +146,9 @@ int causeway_tsqr_open(MPI_Comm comm, causeway_tsqr_tree **made)
     return least[0] == READY ? CAUSEWAY_TSQR_OK : statuses[least[0]];
 }
 
-int causeway_tsqr_open_fortran(MPI_Fint comm, causeway_tsqr_tree **made)
+int causeway_tsqr_open_fortran(MPI_Fint comm, int columns, causeway_tsqr_tree **made)
 {
-    return causeway_tsqr_open(MPI_Comm_f2c(comm), made);
+    return causeway_tsqr_open_for(MPI_Comm_f2c(comm), columns, made);
 }
 
 void causeway_tsqr_close(causeway_tsqr_tree *tree)
