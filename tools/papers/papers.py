@@ -60,8 +60,8 @@ QUICK = {
                   "--ways", "site,direct,causeway"],
 }
 
-# The applications of coti-2011: a script that adds a line a run to a CSV file, for each set of words.
-# {programs} is the folder of the built examples, {rows} that file.
+# The applications of coti-2011: for each set of words a script that adds a line a run to a CSV
+# file. {programs} is the folder of the built examples, {rows} that file.
 RAYS = ["lab", "run", "orsay-rennes-bordeaux", "--", ROOT / "results/ray2mesh/curve.py",
         "{programs}/ray2mesh/ray2mesh", "{rows}"]
 TSQR = [ROOT / "results/tsqr/measure.sh", "{programs}/tsqr", "{rows}"]
