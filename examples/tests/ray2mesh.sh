@@ -70,7 +70,8 @@ echo "ray2mesh: seed $seed"
 mkdir -p "$out"
 # The library of rays knows no MPI: its objects are those of either.
 strict=(-std=gnu11 -Wall -Wextra -Werror -Wno-stringop-overflow "${flags[@]}" "-I$source" "-I$source/src")
-objects=("$out"/mpich/src/{arrivals,curve,layer,mesh,model,path,sphere,table}.o)
+others=("$out"/mpich/src/{arrivals,curve,layer,mesh,path,sphere,table}.o)
+objects=("${others[@]}" "$out/mpich/src/model.o")
 program=({exchange,options,output,ray2mesh,survey,trace}.o)
 
 # The program, and the same with a rank that dies (lost.c).
@@ -83,17 +84,8 @@ build() { # MPI [MPICC]
 beside openmpi build openmpi
 build mpich
 # Layers as thick as the file has them, as pyrocko's cake has them.
-uncut=(cc "${strict[@]}" -ffp-contract=off -DTHICKEST_KM=1e9 "$here/ray2mesh/times.c" "$source"/src/*.c -lm -o "$out/times-uncut")
-is_stale() { # PROGRAM SOURCE...
-    local file
-    for file in "${@:2}"; do
-        [ "$1" -nt "$file" ] || return 0
-    done
-    return 1
-}
-if is_stale "$out/times-uncut" "$here/ray2mesh"/*.[ch] "$source"/src/*.[ch]; then
-    beside uncut "${uncut[@]}"
-fi
+beside uncut cc "${strict[@]}" -ffp-contract=off -DTHICKEST_KM=1e9 "$here/ray2mesh/times.c" "$source/src/model.c" \
+    "${others[@]}" -lm -o "$out/times-uncut"
 for test in check times mesh; do
     cc "${strict[@]}" "$here/ray2mesh/$test.c" "${objects[@]}" -lm -o "$out/$test"
 done
