@@ -7,17 +7,20 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 causeway=${CAUSEWAY:-causeway}
 wants=${WANTS:-r}
+export CAUSEWAY_TSQR_TREE=${CAUSEWAY_TSQR_TREE:-links}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 
 # run TURN PLACEMENT ROWS PROGRAM: one line
 run() {
-    local ranks said option=--no-check
+    local ranks said tree option=--no-check
     ranks=$(($(sed 's/[^,]*=//g; s/,/+/g' <<<"$2")))
     [ "$wants" = q ] || option=--no-q
     said=$("$causeway" lab exec --lab "$lab" orsay-head -- timeout 60 "$causeway" run --sites "$2" -- \
-        mpirun.openmpi -n "$ranks" "$programs/$4" --rows "$3" --runs 1 "$option" 2>/dev/null | tail -n 1) || return 0
-    read -r _ seconds _ _ _ messages <<<"$said"
-    echo "$(tr , '\n' <<<"$2" | wc -l),$ranks,$3,$wants,$4,$1,$seconds,$messages" | tee -a "$file"
+        mpirun.openmpi -x CAUSEWAY_TSQR_TREE -n "$ranks" "$programs/$4" --rows "$3" --runs 1 "$option" 2>/dev/null | tail -n 1) || return 0
+    read -r _ seconds _ <<<"$said"
+    tree=$CAUSEWAY_TSQR_TREE
+    [ "$4" = tsqr ] || tree=
+    echo "$(tr , '\n' <<<"$2" | wc -l),$ranks,$3,$4,$tree,$1,$seconds" | tee -a "$file"
 }
 
 programs=$(realpath "$1") file=$(realpath "$2") turns=${3:-3}
@@ -36,7 +39,7 @@ read -ra before <<<"${BEFORE:-env}"
 export lab=tsqr-$$
 "$causeway" lab up "$here/four-sites.toml" --name "$lab"
 trap '"$causeway" lab down "$lab"' EXIT
-[ -s "$file" ] || echo sites,ranks,rows,wants,program,turn,time_s,messages_between_sites >"$file"
+[ -s "$file" ] || echo sites,ranks,rows,program,tree,turn,time_s >"$file"
 for turn in $(seq "$turns"); do
     for placement in ${PLACEMENTS:-orsay=1 orsay=2 orsay=4 orsay=1,bordeaux=1 orsay=2,bordeaux=2 \
         orsay=1,bordeaux=1,sophia=1,toulouse=1}; do
