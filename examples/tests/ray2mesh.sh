@@ -3,39 +3,19 @@
 # ray2mesh/reference.py wrote; then the program with Debian's MPIs: any number of ranks, flat and in groups,
 # must write the files of one rank, byte for byte. With SANITIZED=1 C is built with the sanitizers.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/common.sh"
 seed=${1:-$RANDOM}
 source=$root/examples/ray2mesh
-out=$root/target/examples/ray2mesh
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-flags=(-O2 -g)
-if [ "${SANITIZED:-}" ]; then
-    out+=-sanitized
-    flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined)
-    # MPIs keep memory until they end.
-    export ASAN_OPTIONS=detect_leaks=0
-fi
 
-fail() {
-    echo "ray2mesh: $*" >&2
-    exit 1
-}
-
-# launch MPI RANKS OPTION...
-launch() {
-    case $1 in
-    openmpi) timeout 60 mpirun.openmpi --oversubscribe --bind-to none -n "$2" "$out/$1/ray2mesh" "${@:3}" ;;
-    mpich) timeout 60 mpirun.mpich -n "$2" "$out/$1/ray2mesh" "${@:3}" ;;
-    esac
+# rays MPI RANKS OPTION...
+rays() {
+    launch "$1" "$2" "$out/$1/ray2mesh" "${@:3}"
 }
 
 # same MPI RANKS GROUPS SHAPE OPTION...: the files of one rank are in $work/one.
 same() {
     rm -rf "$work/many"
-    CAUSEWAY_WORKERS_GROUPS=$3 CAUSEWAY_WORKERS_SHAPE=$4 launch "$1" "$2" "${@:5}" --out "$work/many" >"$work/said" 2>&1 ||
+    CAUSEWAY_WORKERS_GROUPS=$3 CAUSEWAY_WORKERS_SHAPE=$4 rays "$1" "$2" "${@:5}" --out "$work/many" >"$work/said" 2>&1 ||
         fail "$1, $2 ranks, groups $3, $4: $(cat "$work/said")"
     for file in times.csv matrix.mtx cells.csv; do
         cmp "$work/one/$file" "$work/many/$file" || fail "$1, $2 ranks, groups $3, $4: another $file"
@@ -45,31 +25,13 @@ same() {
 # refused SAYS RANKS OPTION...
 refused() {
     local said
-    said=$(launch mpich "${@:2}" 2>&1) && fail "not refused: ${*:3}"
+    said=$(rays mpich "${@:2}" 2>&1) && fail "not refused: ${*:3}"
     grep -qF "ray2mesh: $1" <<<"$said" || fail "there is no \"$1\" in: $said"
 }
 
-# beside NAME COMMAND...: runs it while others run; what it says is printed at the end.
-pids=() logs=()
-beside() {
-    logs+=("$work/$1.log")
-    "${@:2}" >"$work/$1.log" 2>&1 &
-    pids+=($!)
-}
-
-wait_for_all() {
-    local i
-    for i in "${!pids[@]}"; do
-        wait "${pids[i]}" || fail "$(cat "${logs[i]}")"
-        cat "${logs[i]}"
-    done
-    pids=() logs=()
-}
-
 echo "ray2mesh: seed $seed"
-mkdir -p "$out"
 # The library of rays knows no MPI: its objects are those of either.
-strict=(-std=gnu11 -Wall -Wextra -Werror -Wno-stringop-overflow "${flags[@]}" "-I$source" "-I$source/src")
+strict+=("-I$source" "-I$source/src")
 others=("$out"/mpich/src/{arrivals,curve,layer,mesh,path,sphere,table}.o)
 objects=("${others[@]}" "$out/mpich/src/model.o")
 program=({exchange,options,output,ray2mesh,survey,trace}.o)
@@ -114,15 +76,15 @@ awk 'NR == 1 || NR % 6 == 2' "$source/data/events.csv" >"$work/events.csv"
 awk 'NR == 1 || NR % 3 == 2' "$source/data/stations.csv" >"$work/stations.csv"
 survey=(--model "$source/data/iasp91.tvel" --events "$work/events.csv" --stations "$work/stations.csv")
 small=("${survey[@]}" --mesh 10,10,200)
-launch openmpi 1 "${small[@]}" --out "$work/one" 2>"$work/said"
-rays=$(($(wc -l <"$work/one/times.csv") - 1))
-[ "$rays" -gt 200 ] || fail "there are only $rays rays"
+rays openmpi 1 "${small[@]}" --out "$work/one" 2>"$work/said"
+count=$(($(wc -l <"$work/one/times.csv") - 1))
+[ "$count" -gt 200 ] || fail "there are only $count rays"
 for phase in P S PcP ScS PKPdf pP sS; do
     grep -q ",$phase," "$work/one/times.csv" || fail "there is no $phase"
 done
 head -1 "$work/one/matrix.mtx" | grep -qx '%%MatrixMarket matrix coordinate real general'
 entries=$(sed -n 3p "$work/one/matrix.mtx")
-[ "$entries" = "$rays 20736 $(($(wc -l <"$work/one/matrix.mtx") - 3))" ] || fail "the matrix says $entries"
+[ "$entries" = "$count 20736 $(($(wc -l <"$work/one/matrix.mtx") - 3))" ] || fail "the matrix says $entries"
 same openmpi 2 2 flat "${small[@]}"
 same openmpi 4 1,3 hierarchical "${small[@]}"
 same mpich 1 1 auto "${small[@]}"
@@ -135,7 +97,7 @@ head -3 "$work/stations.csv" >"$work/pair.csv"
 few=(--model "$source/data/ak135.tvel" --events "$work/event.csv" --stations "$work/pair.csv")
 for options in '--phases P --mesh 180,360,7000' '--phases PKPab'; do
     read -ra options <<<"$options"
-    launch mpich 1 "${few[@]}" "${options[@]}" --out "$work/one" 2>"$work/said"
+    rays mpich 1 "${few[@]}" "${options[@]}" --out "$work/one" 2>"$work/said"
     same mpich 4 2,2 hierarchical "${few[@]}" "${options[@]}"
 done
 [ "$(sed -n 3p "$work/one/matrix.mtx")" = "0 165888 0" ] || fail "there is a PKPab near the event"
@@ -143,7 +105,7 @@ done
 # One ray, and more groups than rays.
 printf 'latitude,longitude\n-10,-60\n' >"$work/station.csv"
 one=("${few[@]:0:4}" --stations "$work/station.csv" --phases P)
-launch mpich 1 "${one[@]}" --out "$work/one" 2>"$work/said"
+rays mpich 1 "${one[@]}" --out "$work/one" 2>"$work/said"
 [ "$(wc -l <"$work/one/times.csv")" = 2 ] || fail 'there is not one ray'
 same mpich 3 1,1,1 hierarchical "${one[@]}"
 
@@ -214,7 +176,7 @@ fi
 
 python=${RAY2MESH_PYTHON:-$root/.cache/mpi/rays/bin/python}
 if [ -x "$python" ] && [ ! "${SANITIZED:-}" ]; then
-    launch mpich 2 "${small[@]}" --out "$work/one" 2>"$work/said"
+    rays mpich 2 "${small[@]}" --out "$work/one" 2>"$work/said"
     "$python" "$source/pictures.py" "$work/one" --events "$work/events.csv" --stations "$work/stations.csv"
     "$python" "$here/ray2mesh/check_pictures.py" "$source" "$work/one"
 else

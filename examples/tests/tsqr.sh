@@ -5,41 +5,15 @@
 # count of messages, and a rank that is killed. With SANITIZED=1 C is built with the sanitizers for addresses
 # and undefined behaviour.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/common.sh"
 seed=${1:-$RANDOM} cases=${2:-8}
-out=$root/target/examples/tsqr
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-flags=(-O2 -g) targets=(all fortran)
-if [ "${SANITIZED:-}" ]; then
-    out+=-sanitized
-    targets=(all)
-    flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined)
-    # MPIs keep memory until they end.
-    export ASAN_OPTIONS=detect_leaks=0
-fi
-strict=(-std=gnu11 -Wall -Wextra -Werror -Wno-stringop-overflow "${flags[@]}")
-
-# launch MPI RANKS PROGRAM...
-launch() {
-    case $1 in
-    openmpi) timeout 60 mpirun.openmpi --oversubscribe --bind-to none -n "$2" "${@:3}" ;;
-    mpich) timeout 60 mpirun.mpich -n "$2" "${@:3}" ;;
-    esac
-}
+targets=(all)
+[ "${SANITIZED:-}" ] || targets+=(fortran)
 
 build() { # MPI
-    mkdir -p "$out/$1"
-    make -s -j2 -C "$root/examples/tsqr" "MPICC=mpicc.$1" "MPIF90=mpif90.$1" "OUT=$out/$1" "CFLAGS=-Werror ${flags[*]}" "${targets[@]}"
+    make_for "$1" "${targets[@]}"
     "mpicc.$1" "${strict[@]}" "$here/tsqr/check.c" "$out/$1/libcauseway_tsqr.a" -o "$out/$1/check" -llapack -lblas -lm
     [ "$1" = mpich ] || cc "${strict[@]}" "$here/tsqr/layout.c" "$root/examples/tsqr/src/layout.c" -o "$out/layout"
-}
-
-# expect PATTERN TEXT
-expect() {
-    grep -q -e "$1" <<<"$2" || { echo "tsqr: there is no \"$1\" in: $2" >&2 && exit 1; }
 }
 
 # killed MPI PATTERN: a rank is killed while all factorise; the job must end by itself and say why.
@@ -59,7 +33,6 @@ killed() {
 }
 
 echo "tsqr: seed $seed"
-mkdir -p "$out"
 build openmpi
 # One core builds while the other has the first tests.
 build mpich &
@@ -91,7 +64,6 @@ expect 'tsqr: CAUSEWAY_TSQR_GROUPS is no list' "$said"
 said=$(launch mpich 1 "$out/mpich/tsqr" --rows many 2>&1 || :)
 expect 'tsqr: --rows many: it is a whole number' "$said"
 # Sites as Causeway tells them, where its library has been built: two sites whose ranks alternate.
-library=${CARGO_TARGET_DIR:-$root/target}/release/libcauseway_mpi_openmpi.so
 if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then
     said=$(CAUSEWAY_COLLECTIVES_SITES=a,b,a,b,b launch openmpi 5 env "LD_PRELOAD=$library" "$out/openmpi/tsqr" --rows 3000 --columns 8 2>/dev/null)
     expect '^tsqr: 3000 x 8, ranks 5, sites 2,' "$said"
@@ -102,7 +74,7 @@ fi
 # ScaLAPACK's factors of the same matrix are right as well, and R takes as many messages as results/tsqr says,
 # (5 N - 4 + 2 N / NB) an edge; Q takes more.
 if [ -e "/usr/lib/$(cc -print-multiarch)/libscalapack-openmpi.so" ] && [ ! "${SANITIZED:-}" ]; then
-    make -s -C "$root/examples/tsqr" MPICC=mpicc.openmpi "OUT=$out/openmpi" "CFLAGS=-Werror ${flags[*]}" scalapack
+    make_for openmpi scalapack
     said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$out/openmpi/pdgeqrf" --rows 2000 --runs 1 --no-q 2>/dev/null)
     expect ' 324 *$' "$(tail -n 1 <<<"$said")"
     said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$out/openmpi/pdgeqrf" --rows 2000 --runs 1 2>/dev/null)
@@ -110,13 +82,11 @@ if [ -e "/usr/lib/$(cc -print-multiarch)/libscalapack-openmpi.so" ] && [ ! "${SA
 else
     echo "tsqr: ScaLAPACK is not compared: it needs libscalapack-openmpi-dev, and no sanitizers"
 fi
-# Python as `make setup` and test-examples install it; mpi4py is told which MPI the library was built for.
-suite=$root/.cache/mpi/suite/bin/python
+# Python as `make setup` and test-examples install it.
 numpy=$(echo "$root"/.cache/mpi/rays/lib/python3*/site-packages)
 if [ -x "$suite" ] && [ -d "$numpy/numpy" ] && [ ! "${SANITIZED:-}" ]; then
-    export PYTHONPATH=$root/examples/tsqr:$numpy MPI4PY_MPIABI=openmpi CAUSEWAY_TSQR_LIBRARY=$out/openmpi/libcauseway_tsqr.so
-    MPI4PY_LIBMPI=/usr/lib/$(cc -print-multiarch)/libmpi.so.40
-    export MPI4PY_LIBMPI OPENBLAS_NUM_THREADS=1
+    use_mpi4py
+    export PYTHONPATH=$root/examples/tsqr:$numpy OPENBLAS_NUM_THREADS=1 CAUSEWAY_TSQR_LIBRARY=$out/openmpi/libcauseway_tsqr.so
     CAUSEWAY_TSQR_GROUPS=1,2 launch openmpi 3 "$suite" "$here/tsqr/check.py"
     said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$suite" "$root/examples/tsqr/modes.py" --side 30 --times 10 --steps 5 2>&1)
     expect '^modes: time 10 of 10' "$said"

@@ -4,40 +4,14 @@
 # against the run of one rank; then the example in C, Fortran and Python. With SANITIZED=1 C is built with the
 # sanitizers for addresses and undefined behaviour.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/common.sh"
 seed=${1:-$RANDOM} cases=${2:-8} runs=${3:-3000}
-out=$root/target/examples/workers
-marks=$(mktemp -d)
-trap 'rm -rf "$marks"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-flags=(-O2 -g) targets=(all fortran)
-if [ "${SANITIZED:-}" ]; then
-    out+=-sanitized
-    targets=(all)
-    flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined)
-    # MPIs keep memory until they end.
-    export ASAN_OPTIONS=detect_leaks=0
-fi
-strict=(-std=gnu11 -Wall -Wextra -Werror -Wno-stringop-overflow "${flags[@]}")
-
-# launch MPI RANKS PROGRAM...
-launch() {
-    case $1 in
-    openmpi) timeout 60 mpirun.openmpi --oversubscribe --bind-to none -n "$2" "${@:3}" ;;
-    mpich) timeout 60 mpirun.mpich -n "$2" "${@:3}" ;;
-    esac
-}
+targets=(all)
+[ "${SANITIZED:-}" ] || targets+=(fortran)
 
 build() { # MPI
-    mkdir -p "$out/$1"
-    make -s -j2 -C "$root/examples/workers" "MPICC=mpicc.$1" "MPIF90=mpif90.$1" "OUT=$out/$1" "CFLAGS=-Werror ${flags[*]}" "${targets[@]}"
+    make_for "$1" "${targets[@]}"
     "mpicc.$1" "${strict[@]}" "$here/workers/check.c" "$out/$1/libcauseway_workers.a" -o "$out/$1/check" -lm
-}
-
-# expect PATTERN TEXT
-expect() {
-    grep -q "$1" <<<"$2" || { echo "workers: there is no \"$1\" in: $2" >&2 && exit 1; }
 }
 
 # same GROUPS SHAPE MPI RANKS PROGRAM...: its last line must be that of one rank.
@@ -53,14 +27,14 @@ with() {
     build "$mpi"
     for ranks in 1 2 3 4 7; do
         # Seven ranks on few cores take turns.
-        launch "$mpi" "$ranks" "$out/$mpi/check" "$seed" $((ranks < 7 ? cases : (cases + 1) / 2)) "$marks/$mpi"
+        launch "$mpi" "$ranks" "$out/$mpi/check" "$seed" $((ranks < 7 ? cases : (cases + 1) / 2)) "$work/$mpi"
         seed=$((seed + cases))
     done
     # MPI_Abort ends it, which no launcher takes for success.
-    said=$(launch "$mpi" 4 "$out/$mpi/check" silent 1 "$marks/$mpi" 2>&1 || :)
+    said=$(launch "$mpi" 4 "$out/$mpi/check" silent 1 "$work/$mpi" 2>&1 || :)
     expect 'check: all results are there without the silent rank' "$said"
     check=$(launch "$mpi" 1 "$out/$mpi/collatz" 20000 | sed -n 's/.*check //p')
-    echo "$check" >"$marks/check.$mpi"
+    echo "$check" >"$work/check.$mpi"
     same 2+1,2 hierarchical "$mpi" 5 "$out/$mpi/collatz"
     said=$(CAUSEWAY_WORKERS_PROGRESS=1 launch "$mpi" 2 "$out/$mpi/collatz" 20000 2>&1)
     expect '20000 of 20000 items (100.0 %)' "$said"
@@ -78,21 +52,14 @@ model() {
 
 # Both MPIs and the model at once: launchers mostly wait.
 echo "workers: seed $seed"
-mkdir -p "$out" "$marks"/{openmpi,mpich}
-with openmpi "$seed" >"$marks/openmpi.log" 2>&1 &
-pids=($!)
-with mpich $((seed + 5 * cases)) >"$marks/mpich.log" 2>&1 &
-pids+=($!)
+mkdir "$work"/{openmpi,mpich}
+beside tests-openmpi with openmpi "$seed"
+beside tests-mpich with mpich $((seed + 5 * cases))
 model
-for mpi in openmpi mpich; do
-    wait "${pids[0]}" || { cat "$marks/$mpi.log" >&2 && exit 1; }
-    pids=("${pids[@]:1}")
-    cat "$marks/$mpi.log"
-done
-check=$(cat "$marks/check.openmpi")
-[ "$check" ] && [ "$check" = "$(cat "$marks/check.mpich")" ]
+wait_for_all
+check=$(cat "$work/check.openmpi")
+[ "$check" ] && [ "$check" = "$(cat "$work/check.mpich")" ]
 # Sites and groups as Causeway tells them, where its library has been built: two sites whose ranks alternate.
-library=${CARGO_TARGET_DIR:-$root/target}/release/libcauseway_mpi_openmpi.so
 if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then
     for levels in site,group site,host; do
         said=$(CAUSEWAY_COLLECTIVES_SITES=a,b,a,b,b CAUSEWAY_COLLECTIVES_GROUPS=0-1=x,2=y,@b=z CAUSEWAY_WORKERS_LEVELS=$levels \
@@ -103,12 +70,9 @@ if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then
 else
     echo "workers: sites are not tested: they need $library, which make build makes, and no sanitizers"
 fi
-# Python as `make setup` installs it; mpi4py is told which MPI the library was built for.
-suite=$root/.cache/mpi/suite/bin/python
 if [ -x "$suite" ] && [ ! "${SANITIZED:-}" ]; then
-    export PYTHONPATH=$root/examples/workers MPI4PY_MPIABI=openmpi CAUSEWAY_WORKERS_LIBRARY=$out/openmpi/libcauseway_workers.so
-    MPI4PY_LIBMPI=/usr/lib/$(cc -print-multiarch)/libmpi.so.40
-    export MPI4PY_LIBMPI
+    use_mpi4py
+    export PYTHONPATH=$root/examples/workers CAUSEWAY_WORKERS_LIBRARY=$out/openmpi/libcauseway_workers.so
     same 2,1 hierarchical openmpi 3 "$suite" "$root/examples/workers/collatz.py"
     launch openmpi 3 "$suite" "$here/workers/check.py"
 else

@@ -16,7 +16,8 @@ run() {
     ranks=$(($(sed 's/[^,]*=//g; s/,/+/g' <<<"$2")))
     [ "$wants" = q ] || option=--no-q
     said=$("$causeway" lab exec --lab "$lab" orsay-head -- timeout 60 "$causeway" run --sites "$2" -- \
-        mpirun.openmpi -x CAUSEWAY_TSQR_TREE -n "$ranks" "$programs/$4" --rows "$3" --runs 1 "$option" 2>/dev/null | tail -n 1) || return 0
+        mpirun.openmpi -x CAUSEWAY_TSQR_TREE -n "$ranks" "$programs/$4" --rows "$3" --runs 1 "$option" 2>/dev/null | tail -n 1) ||
+        { echo "measure.sh: $4, $2, $3 rows: it did not end well, and has no line" >&2 && return 0; }
     read -r _ seconds _ <<<"$said"
     tree=$CAUSEWAY_TSQR_TREE
     [ "$4" = tsqr ] || tree=
