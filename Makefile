@@ -86,7 +86,7 @@ test-own-mpi: setup build programs test-world ## sites with their own MPIs as on
 
 # PROGRAMS random programs of each pairing.
 PROGRAMS ?= 20000
-test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from PyPI, mpi4py's tests on 2 to 5 ranks, PROGRAMS (20000) random programs a pairing, sanitizers, a soak, and applications of Debian (an hour)
+test-own-mpis: setup build programs ## the same with MPICH 5 and Intel MPI from PyPI, mpi4py's tests on 2 to 6 ranks, PROGRAMS (20000) random programs a pairing, sanitizers, a soak, and applications of Debian (an hour)
 	@tools/setup/pypi.sh mpich intel
 	@tools/setup/install.sh applications
 	@mpi/build.sh $(TARGET)/release
@@ -148,7 +148,7 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c mpi/src/world/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c examples/*/*.c examples/*/src/*.c examples/tests/*/*.c)
+C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c mpi/src/world/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c examples/*/*.c examples/*/src/*.c examples/*/program/*.c examples/tests/*/*.c)
 
 lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, methods of owners, sizes, first sentences; warnings are errors
 	cargo fmt --all --check

@@ -13,8 +13,11 @@
 
 #define DEGREE (M_PI / 180)
 
-/* Entries that rank 0 has of others at a time: 1.5 MB. */
+/* Entries of a piece: 1.5 MB. */
 #define PIECE_ENTRIES 65536
+/* So many pieces are asked for before they are needed: at hundreds of ranks a piece is small, and takes less
+ * time to write than its way from another site. */
+#define PIECES_AHEAD 8
 
 struct writer {
     const struct survey *survey;
@@ -29,14 +32,24 @@ struct writer {
     int64_t expected, written;
 };
 
-static FILE *begin(const char *folder, const char *name, char error[RAY2MESH_ERROR_BYTES])
+/* Files are written under another name, and get theirs when all are whole: a run that ends early leaves what
+ * was there. */
+static const char *const names[] = {"times.csv", "matrix.mtx", "cells.csv"};
+#define FILES 3
+
+static void path_of(char path[4096], const char *folder, int file, const char *suffix)
+{
+    snprintf(path, 4096, "%s/%s%s", folder, names[file], suffix);
+}
+
+static FILE *begin(const char *folder, int file, char error[RAY2MESH_ERROR_BYTES])
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    if (!file)
+    path_of(path, folder, file, ".part");
+    FILE *opened = fopen(path, "w");
+    if (!opened)
         snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s cannot be written: %s", path, strerror(errno));
-    return file;
+    return opened;
 }
 
 static void write_times(struct writer *writer)
@@ -98,33 +111,59 @@ static void write_entries(struct writer *writer, const struct entry *entry, int6
     }
 }
 
-/* Rank 0 gets the entries of each other rank, which sends when it is asked to. */
-static void gather(struct writer *writer, const struct entries *owned, struct entry *piece, MPI_Comm comm)
+/* The entries of the other ranks, in pieces: which piece comes next. */
+struct place {
+    int rank;
+    int64_t at;
+};
+
+/* Goes to the next piece; 0 where there is none. It begins with rank 0, whose entries are no piece. */
+static int next_piece(struct place *place, const int64_t *counts, int ranks)
 {
-    int rank, ranks, go = 0;
-    int64_t count;
-    MPI_Comm_rank(comm, &rank);
+    place->at += PIECE_ENTRIES;
+    if (place->rank && place->at < counts[place->rank])
+        return 1;
+    place->at = 0;
+    while (++place->rank < ranks)
+        if (counts[place->rank])
+            return 1;
+    return 0;
+}
+
+static int piece_bytes(struct place place, const int64_t *counts)
+{
+    int64_t left = counts[place.rank] - place.at;
+    return (int)((left < PIECE_ENTRIES ? left : PIECE_ENTRIES) * sizeof(struct entry));
+}
+
+/* Rank 0 asks for pieces in the order of ranks, some ahead, and writes them in this order. */
+static void take(struct writer *writer, const struct entries *owned, struct entry *piece,
+                 const int64_t *counts, MPI_Comm comm)
+{
+    struct place asked = {0, 0}, taken = {0, 0};
+    int ranks, is_more = 1;
     MPI_Comm_size(comm, &ranks);
-    if (rank) {
-        MPI_Recv(&go, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
-        MPI_Send(&owned->count, 1, MPI_INT64_T, 0, 0, comm);
-        for (int64_t at = 0; at < owned->count; at += PIECE_ENTRIES) {
-            int64_t size = owned->count - at < PIECE_ENTRIES ? owned->count - at : PIECE_ENTRIES;
-            MPI_Send(owned->entry + at, (int)(size * sizeof *piece), MPI_BYTE, 0, 0, comm);
-        }
-        return;
-    }
+    for (int i = 0; i < PIECES_AHEAD && (is_more = next_piece(&asked, counts, ranks)); i++)
+        MPI_Send(NULL, 0, MPI_BYTE, asked.rank, 0, comm);
     write_entries(writer, owned->entry, owned->count);
-    for (int other = 1; other < ranks; other++) {
-        MPI_Send(&go, 1, MPI_INT, other, 0, comm);
-        MPI_Recv(&count, 1, MPI_INT64_T, other, 0, comm, MPI_STATUS_IGNORE);
-        for (int64_t at = 0; at < count; at += PIECE_ENTRIES) {
-            int64_t size = count - at < PIECE_ENTRIES ? count - at : PIECE_ENTRIES;
-            MPI_Recv(piece, (int)(size * sizeof *piece), MPI_BYTE, other, 0, comm, MPI_STATUS_IGNORE);
-            write_entries(writer, piece, size);
-        }
+    while (next_piece(&taken, counts, ranks)) {
+        int bytes = piece_bytes(taken, counts);
+        MPI_Recv(piece, bytes, MPI_BYTE, taken.rank, 0, comm, MPI_STATUS_IGNORE);
+        if (is_more && (is_more = next_piece(&asked, counts, ranks)))
+            MPI_Send(NULL, 0, MPI_BYTE, asked.rank, 0, comm);
+        write_entries(writer, piece, bytes / (int)sizeof *piece);
     }
     end_cell(writer);
+}
+
+/* The others send a piece when they are asked to. */
+static void give(const struct entries *owned, MPI_Comm comm)
+{
+    for (int64_t at = 0; at < owned->count; at += PIECE_ENTRIES) {
+        int64_t size = owned->count - at < PIECE_ENTRIES ? owned->count - at : PIECE_ENTRIES;
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Send(owned->entry + at, (int)(size * sizeof *owned->entry), MPI_BYTE, 0, 0, comm);
+    }
 }
 
 int output_begin(const char *folder, char error[RAY2MESH_ERROR_BYTES])
@@ -144,21 +183,53 @@ static int open_all(struct writer *writer, const char *folder, char error[RAY2ME
         snprintf(error, RAY2MESH_ERROR_BYTES, "out of memory for the numbers of rays");
         return -1;
     }
-    writer->times = begin(folder, "times.csv", error);
-    writer->matrix = writer->times ? begin(folder, "matrix.mtx", error) : NULL;
-    writer->cells = writer->matrix ? begin(folder, "cells.csv", error) : NULL;
+    writer->times = begin(folder, 0, error);
+    writer->matrix = writer->times ? begin(folder, 1, error) : NULL;
+    writer->cells = writer->matrix ? begin(folder, 2, error) : NULL;
     return writer->cells ? 0 : -1;
 }
 
-/* 0 if all of it is on the disk. */
+/* 0 if all of it is written. */
 static int close_all(struct writer *writer)
 {
-    FILE *files[] = {writer->times, writer->matrix, writer->cells};
+    FILE *files[FILES] = {writer->times, writer->matrix, writer->cells};
     int failed = 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < FILES; i++)
         if (files[i])
             failed |= ferror(files[i]) | fclose(files[i]);
     free(writer->row);
+    return failed;
+}
+
+/* Gives the files their names, or removes them. */
+static int settle(const char *folder, int failed)
+{
+    char path[4096], name[4096];
+    for (int i = 0; i < FILES; i++) {
+        path_of(path, folder, i, ".part");
+        path_of(name, folder, i, "");
+        failed |= failed ? unlink(path) : rename(path, name);
+    }
+    return failed;
+}
+
+/* Whether all is there, with a sentence where it is not. */
+static int finish(struct writer *writer, const char *folder, int failed, char error[RAY2MESH_ERROR_BYTES])
+{
+    if (close_all(writer) && !failed) {
+        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: not all could be written", folder);
+        failed = 1;
+    }
+    if (!failed && writer->written != writer->expected) {
+        snprintf(error, RAY2MESH_ERROR_BYTES,
+                 "of %" PRId64 " entries of the matrix %" PRId64 " are there: a rank was lost",
+                 writer->expected, writer->written);
+        failed = 1;
+    }
+    if (settle(folder, failed) && !failed) {
+        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: files cannot be renamed: %s", folder, strerror(errno));
+        failed = 1;
+    }
     return failed;
 }
 
@@ -167,29 +238,33 @@ int output_write(const struct survey *survey, const struct ray *rays, const stru
 {
     struct writer writer = {.survey = survey, .rays = rays};
     struct entry *piece = NULL;
-    int rank, failed = 0;
+    int64_t *counts = NULL;
+    int rank, ranks, failed = 0;
     MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
     if (rank == 0) {
         piece = malloc(PIECE_ENTRIES * sizeof *piece);
-        failed = !piece || open_all(&writer, folder, error);
+        counts = malloc(ranks * sizeof *counts);
+        failed = open_all(&writer, folder, error);
+        if (!failed && !(piece && counts)) {
+            snprintf(error, RAY2MESH_ERROR_BYTES, "out of memory for the entries of other ranks");
+            failed = 1;
+        }
     }
     MPI_Bcast(&failed, 1, MPI_INT, 0, comm);
     if (!failed) {
-        if (rank == 0)
+        MPI_Gather(&owned->count, 1, MPI_INT64_T, counts, 1, MPI_INT64_T, 0, comm);
+        if (rank == 0) {
             write_times(&writer);
-        gather(&writer, owned, piece, comm);
+            take(&writer, owned, piece, counts, comm);
+        } else {
+            give(owned, comm);
+        }
     }
     free(piece);
-    if (rank == 0 && close_all(&writer) && !failed) {
-        snprintf(error, RAY2MESH_ERROR_BYTES, "%.400s: not all could be written", folder);
-        failed = 1;
-    }
-    if (rank == 0 && !failed && writer.written != writer.expected) {
-        snprintf(error, RAY2MESH_ERROR_BYTES,
-                 "of %" PRId64 " entries of the matrix %" PRId64 " are there: a rank was lost",
-                 writer.expected, writer.written);
-        failed = 1;
-    }
+    free(counts);
+    if (rank == 0)
+        failed = finish(&writer, folder, failed, error);
     MPI_Bcast(&failed, 1, MPI_INT, 0, comm);
     return failed ? -1 : 0;
 }

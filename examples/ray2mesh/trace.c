@@ -79,6 +79,28 @@ static int trace(const struct causeway_workers_item *item, void *context)
     return store_pieces(tracer, item->index, ray);
 }
 
+/* All ranks get rank 0's answer, or the job ends: the entries of a rank that is lost, or does not answer, are
+ * gone. These are messages to each rank, since an MPI that goes on without a rank does no collective
+ * operation on such a communicator. */
+static int agree(int status, MPI_Comm comm)
+{
+    int rank, ranks;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    if (rank) {
+        MPI_Recv(&status, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+        return status;
+    }
+    if (status == CAUSEWAY_WORKERS_SILENT || status == CAUSEWAY_WORKERS_MPI) {
+        fprintf(stderr, "ray2mesh: a rank was lost, and the pieces of rays that it had: %s\n",
+                causeway_workers_error());
+        MPI_Abort(comm, 1);
+    }
+    for (int other = 1; other < ranks; other++)
+        MPI_Send(&status, 1, MPI_INT, other, 0, comm);
+    return status;
+}
+
 int trace_all(const struct survey *survey, MPI_Comm comm, struct ray *rays, struct entries *mine,
               char error[RAY2MESH_ERROR_BYTES])
 {
@@ -94,7 +116,7 @@ int trace_all(const struct survey *survey, MPI_Comm comm, struct ray *rays, stru
     job.results = rays;
     job.block_items = survey->stations.sites < BLOCK_ITEMS_MOST ? survey->stations.sites : BLOCK_ITEMS_MOST;
     double begun = MPI_Wtime();
-    int status = causeway_workers_run(comm, &job);
+    int status = agree(causeway_workers_run(comm, &job), comm);
     if (status)
         snprintf(error, RAY2MESH_ERROR_BYTES, "%s", causeway_workers_error());
     else if (rank == 0)

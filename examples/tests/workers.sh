@@ -47,22 +47,20 @@ same() {
     expect "^of 20000 numbers 17647 takes most steps, 278; check $check\$" "$found"
 }
 
-echo "workers: seed $seed"
-mkdir -p "$out"
-sources=("$root"/examples/workers/src/{schedule,sums,memory,tree}.c)
-cc "${strict[@]}" "$here/workers/model.c" "${sources[@]}" -o "$out/model" -lm
-"$out/model" "$seed" "$runs"
-for mpi in openmpi mpich; do
+# with MPI SEED: all tests of the library with one MPI.
+with() {
+    local mpi=$1 seed=$2 check said
     build "$mpi"
     for ranks in 1 2 3 4 7; do
         # Seven ranks on few cores take turns.
-        launch "$mpi" "$ranks" "$out/$mpi/check" "$seed" $((ranks < 7 ? cases : (cases + 1) / 2)) "$marks"
+        launch "$mpi" "$ranks" "$out/$mpi/check" "$seed" $((ranks < 7 ? cases : (cases + 1) / 2)) "$marks/$mpi"
         seed=$((seed + cases))
     done
     # MPI_Abort ends it, which no launcher takes for success.
-    said=$(launch "$mpi" 4 "$out/$mpi/check" silent 1 "$marks" 2>&1 || :)
+    said=$(launch "$mpi" 4 "$out/$mpi/check" silent 1 "$marks/$mpi" 2>&1 || :)
     expect 'check: all results are there without the silent rank' "$said"
     check=$(launch "$mpi" 1 "$out/$mpi/collatz" 20000 | sed -n 's/.*check //p')
+    echo "$check" >"$marks/check.$mpi"
     same 2+1,2 hierarchical "$mpi" 5 "$out/$mpi/collatz"
     said=$(CAUSEWAY_WORKERS_PROGRESS=1 launch "$mpi" 2 "$out/$mpi/collatz" 20000 2>&1)
     expect '20000 of 20000 items (100.0 %)' "$said"
@@ -70,7 +68,29 @@ for mpi in openmpi mpich; do
     said=$(CAUSEWAY_WORKERS_SHAPE=round launch "$mpi" 1 "$out/$mpi/collatz" 20000 2>&1 || :)
     expect 'CAUSEWAY_WORKERS_SHAPE=round: it is one of auto flat hierarchical' "$said"
     [ "${SANITIZED:-}" ] || same 2,2 hierarchical "$mpi" 4 "$out/$mpi/collatz_fortran"
+}
+
+model() {
+    local sources=("$root"/examples/workers/src/{schedule,sums,memory,tree}.c)
+    cc "${strict[@]}" "$here/workers/model.c" "${sources[@]}" -o "$out/model" -lm
+    "$out/model" "$seed" "$runs"
+}
+
+# Both MPIs and the model at once: launchers mostly wait.
+echo "workers: seed $seed"
+mkdir -p "$out" "$marks"/{openmpi,mpich}
+with openmpi "$seed" >"$marks/openmpi.log" 2>&1 &
+pids=($!)
+with mpich $((seed + 5 * cases)) >"$marks/mpich.log" 2>&1 &
+pids+=($!)
+model
+for mpi in openmpi mpich; do
+    wait "${pids[0]}" || { cat "$marks/$mpi.log" >&2 && exit 1; }
+    pids=("${pids[@]:1}")
+    cat "$marks/$mpi.log"
 done
+check=$(cat "$marks/check.openmpi")
+[ "$check" ] && [ "$check" = "$(cat "$marks/check.mpich")" ]
 # Sites and groups as Causeway tells them, where its library has been built: two sites whose ranks alternate.
 library=${CARGO_TARGET_DIR:-$root/target}/release/libcauseway_mpi_openmpi.so
 if [ -e "$library" ] && [ ! "${SANITIZED:-}" ]; then

@@ -13,9 +13,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yi
 # run TURN PLACEMENT ROWS PROGRAM: one line
 run() {
     local ranks said tree option=--no-check
-    ranks=$(tr , '\n' <<<"$2" | sed 's/.*=//' | paste -sd+ | bc)
+    ranks=$(($(sed 's/[^,]*=//g; s/,/+/g' <<<"$2")))
     [ "$wants" = q ] || option=--no-q
-    said=$("$causeway" lab exec --lab tsqr orsay-head -- timeout 60 "$causeway" run --sites "$2" -- \
+    said=$("$causeway" lab exec --lab "$lab" orsay-head -- timeout 60 "$causeway" run --sites "$2" -- \
         mpirun.openmpi -x CAUSEWAY_TSQR_TREE -n "$ranks" "$programs/$4" --rows "$3" --runs 1 "$option" 2>/dev/null | tail -n 1) || return 0
     read -r _ seconds _ <<<"$said"
     tree=$CAUSEWAY_TSQR_TREE
@@ -36,8 +36,9 @@ fi
 rows=("${@:4}")
 [ ${#rows[@]} -gt 0 ] || rows=("1000 100000 400000 1000000" 4000000)
 read -ra before <<<"${BEFORE:-env}"
-"$causeway" lab up "$here/four-sites.toml" --name tsqr
-trap '"$causeway" lab down tsqr' EXIT
+export lab=tsqr-$$
+"$causeway" lab up "$here/four-sites.toml" --name "$lab"
+trap '"$causeway" lab down "$lab"' EXIT
 [ -s "$file" ] || echo sites,ranks,rows,program,tree,turn,time_s >"$file"
 for turn in $(seq "$turns"); do
     for placement in ${PLACEMENTS:-orsay=1 orsay=2 orsay=4 orsay=1,bordeaux=1 orsay=2,bordeaux=2 \

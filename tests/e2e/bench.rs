@@ -214,3 +214,54 @@ fn debian_open_mpi_that_is_interrupted_leaves_its_rows_and_is_measured_on_later(
     let all = bench.rows();
     assert_eq!((all.len(), &all[..kept.len()]), (3, &kept[..]));
 }
+
+/// `causeway bench worth` in the directory of a test.
+fn worth(bench: &Bench, words: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command.arg(DEADLINE.as_secs().to_string()).arg(causeway());
+    command
+        .args(["bench", "worth", "--rounds=1", "--json", "--out"])
+        .arg(bench.out());
+    command
+        .arg("--")
+        .args(words)
+        .current_dir(&bench.directory)
+        .stdin(Stdio::null());
+    let output = command.output().unwrap();
+    println!("{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_open_mpi_program_is_told_what_it_waits_for_and_tried_again_after_a_failure() {
+    let Some(bench) = Bench::new("worth", &[]) else {
+        return;
+    };
+    let ring = root().join("target/mpi/debian-openmpi/ring");
+    let words = ["mpirun.openmpi", "-n", "2", ring.to_str().unwrap()];
+    let first = worth(&bench, &words);
+    assert_eq!(first.status.code(), Some(0));
+    let told: serde_json::Value = serde_json::from_slice(&first.stdout).unwrap();
+    for path in ["/one_site", "/measured", "/needs/own_seconds"] {
+        let seconds = told.pointer(path).and_then(serde_json::Value::as_f64);
+        assert!(seconds.is_some_and(|seconds| seconds > 0.0), "{path}: {told}");
+    }
+    // What is there is not measured again, so it comes to the same.
+    assert_eq!(worth(&bench, &words).stdout, first.stdout);
+
+    let Some(bench) = Bench::new("worth-failing", &[]) else {
+        return;
+    };
+    let program = bench.directory.join("program");
+    std::os::unix::fs::symlink("/bin/false", &program).unwrap();
+    let words = ["mpirun.openmpi", "-n", "2", program.to_str().unwrap()];
+    let failing = worth(&bench, &words);
+    assert_eq!(failing.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&failing.stderr);
+    assert!(said.contains("a run failed"), "{said}");
+    // Once the program is mended, the same command tries again.
+    fs::remove_file(&program).unwrap();
+    std::os::unix::fs::symlink("/bin/true", &program).unwrap();
+    assert_eq!(worth(&bench, &words).status.code(), Some(0));
+}

@@ -2,13 +2,15 @@
 """Measures what the tables and figures of the four papers show, on an emulated grid, and sets it
 beside what they published.
 
-`papers.py [--quick] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers. It
-goes on where an earlier run stopped. It writes the index and the report to results/papers. With
---quick it measures one run of little, and writes both beside the rows. items.py says what each
-paper shows and where its figure comes from."""
+`papers.py [--quick] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers, and
+the applications of one paper by scripts of their own. It goes on where an earlier run stopped. It
+writes the index and the report to results/papers. With --quick it measures one run of little, and
+writes both beside the rows. items.py says what each paper shows and where its figure comes from."""
 
 import argparse
+import csv
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -58,6 +60,22 @@ QUICK = {
                   "--ways", "site,direct,causeway"],
 }
 
+# The applications of coti-2011: for each set of words a script that adds a line a run to a CSV
+# file. {programs} is the folder of the built examples, {rows} that file.
+RAYS = ["lab", "run", "orsay-rennes-bordeaux", "--", ROOT / "results/ray2mesh/curve.py",
+        "{programs}/ray2mesh/ray2mesh", "{rows}"]
+TSQR = [ROOT / "results/tsqr/measure.sh", "{programs}/tsqr", "{rows}"]
+APPLICATIONS = {
+    "ray2mesh": [[*RAYS, sites, "2", "5"] for sites in "123"],
+    "tsqr": [[*TSQR, "3", "100000 1000000", "4000000"]],
+}
+# What `make` builds of each.
+TARGETS = {"ray2mesh": ["all"], "tsqr": ["all", "scalapack"]}
+QUICK_APPLICATIONS = {
+    "ray2mesh": [[*RAYS, "2", "1", "1"]],
+    "tsqr": [[*TSQR, "1", "100000"]],
+}
+
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
@@ -83,6 +101,27 @@ def measure(name: str, words: list[str], out: pathlib.Path, options: argparse.Na
     return json.loads((out / name / "summary.json").read_text(encoding="utf-8"))
 
 
+def applications(out: pathlib.Path, options: argparse.Namespace) -> dict[str, list[dict]]:
+    """The rows of both applications. A file that is there is whole."""
+    programs, found = out / "programs", {}
+    environment = os.environ | {"CAUSEWAY": str(options.causeway.resolve())}
+    for name, commands in (QUICK_APPLICATIONS if options.quick else APPLICATIONS).items():
+        rows, part = out / f"{name}.csv", out / f"{name}.part.csv"
+        if not rows.exists():
+            print(f"papers: {name}", flush=True)
+            part.unlink(missing_ok=True)
+            build = ["make", "-s", "-C", ROOT / "examples" / name, "MPICC=mpicc.openmpi"]
+            subprocess.run([*build, f"OUT={programs / name}", *TARGETS[name]], check=True)
+            for words in commands:
+                words = [str(word).format(programs=programs, rows=part) for word in words]
+                first = [options.causeway] if words[0] == "lab" else []
+                subprocess.run([*first, *words], check=True, env=environment, stdout=subprocess.DEVNULL)
+            part.rename(rows)
+        with open(rows, encoding="utf-8", newline="") as file:
+            found[name] = list(csv.DictReader(file))
+    return found
+
+
 def main() -> None:
     options = arguments()
     out = ROOT / "target" / ("papers-quick" if options.quick else "papers")
@@ -91,16 +130,18 @@ def main() -> None:
         summary = measure(name, words, out, options)
         if summary is not None:
             found[name] = summary
+    found |= applications(out, options)
     where = out if options.quick else RESULTS
     where.mkdir(parents=True, exist_ok=True)
-    report = [options.causeway, "report", *(out / name for name in found), "--out", where / "report.html",
+    benches = [name for name in found if name not in APPLICATIONS]
+    report = [options.causeway, "report", *(out / name for name in benches), "--out", where / "report.html",
               "--title", "The tables and figures of four papers, measured again"]
     subprocess.run(report, stdout=subprocess.DEVNULL, check=True)
-    host = json.loads((out / next(iter(found)) / "plan.json").read_text(encoding="utf-8"))["host"]
+    host = json.loads((out / benches[0] / "plan.json").read_text(encoding="utf-8"))["host"]
     (where / "README.md").write_text(items.index(found, dict(host), options.quick), encoding="utf-8")
     if not options.quick:
         for name in found:
-            shutil.copy(out / name / "rows.csv", where / f"{name}.csv")
+            shutil.copy(out / f"{name}.csv" if name in APPLICATIONS else out / name / "rows.csv", where / f"{name}.csv")
     print(f"papers: {where / 'README.md'}, {where / 'report.html'}")
 
 

@@ -5,6 +5,8 @@
 //! `schedule` says, and `store` keeps each row (`row`). `summary` is what they come to, by `samples`,
 //! `interval`, `fit` and `limit`; `tables` shows it.
 //!
+//! `worth` is what a program takes over any link, from its times over three.
+//!
 //! `program` runs one program, `lab` an emulated grid, `output` reads what programs print, `tcp` is the
 //! ping-pong without an MPI, and `host` describes the machine.
 
@@ -26,3 +28,4 @@ pub mod summary;
 pub mod table;
 pub mod tables;
 pub mod tcp;
+pub mod worth;

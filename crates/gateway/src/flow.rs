@@ -75,7 +75,7 @@ impl Flow<'_> {
 
     /// Acts on what the kernel says of a lane: that it is readable or writable.
     pub(crate) fn on_lane(&mut self, key: LaneKey, event: &mio::event::Event) {
-        if self.tunnels.traffic().on_lane_ready(key, event) {
+        if self.tunnels.traffic().on_lane_ready(self.driver, key, event) {
             self.receive(key);
         }
     }

@@ -7,7 +7,9 @@
 
 /* Thicker layers are cut, each with speeds interpolated linearly in depth, as programs that read .tvel do: a
  * power of the radius differs from a line by up to b (b - 1) / 8 of (thickness / radius)^2. */
+#ifndef THICKEST_KM
 #define THICKEST_KM 26.0
+#endif
 
 #define MAX_ROWS 512
 

@@ -1,10 +1,10 @@
-/* check MODELS REFERENCE: the library of rays by itself. Each check is a sentence; the first that does not
- * hold ends the program. MODELS is the folder of the .tvel files, REFERENCE is reference.csv. */
+/* check MODELS: the library of rays by itself. Each check is a sentence; the first that does not hold ends
+ * the program. MODELS is the folder of the .tvel files. */
+#include "must.h"
 #include "path.h"
 #include "sphere.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,34 +12,6 @@
 
 #define DEGREE (M_PI / 180)
 #define ROOM 64
-
-static void must(int holds, const char *format, ...)
-{
-    va_list values;
-    if (holds)
-        return;
-    va_start(values, format);
-    fputs("check: does not hold: ", stderr);
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
-    va_end(values);
-    exit(1);
-}
-
-static struct rays_model *read_model(const char *path)
-{
-    static struct rays_model model;
-    char error[512];
-    must(!rays_model_read(&model, path, error, sizeof error), "%s", error);
-    return &model;
-}
-
-static struct rays_model *shipped(const char *folder, const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s.tvel", folder, name);
-    return read_model(path);
-}
 
 /* A model of these lines, in a file that is gone at once. */
 static int read_text(struct rays_model *model, const char *lines, char *error, int bytes)
@@ -235,123 +207,6 @@ static void both_rays_at_a_caustic_are_found(const char *models)
     rays_search_free(&search);
 }
 
-/* The largest differences in s that a phase may have from reference.csv. TauP lists one ray of pP more than
- * once at 20 degrees, with ray parameters 2.5 % and times 0.07 s apart. The published tables are to 0.01 s,
- * and their makers interpolated the models in another way. */
-static const struct tolerance {
-    const char *source, *phase;
-    double low, high, seconds;
-} tolerances[] = {
-    {"taup", "P", 0, 180, 0.005},    {"taup", "S", 0, 180, 0.007},     {"taup", "PcP", 0, 180, 0.005},
-    {"taup", "ScS", 0, 180, 0.005},  {"taup", "PKP", 0, 180, 0.005},   {"taup", "pP", 0, 19.5, 0.005},
-    {"taup", "pP", 19.5, 20.5, 0.1}, {"taup", "pP", 20.5, 180, 0.005}, {"taup", "sS", 0, 180, 0.007},
-    {"table", "P", 0, 180, 0.1},     {"table", "S", 0, 180, 0.1},      {"table", "PcP", 0, 180, 0.1},
-    {"table", "ScS", 0, 180, 0.1},   {"table", "PKPdf", 0, 180, 0.1},
-};
-#define TOLERANCES (int)(sizeof tolerances / sizeof *tolerances)
-
-struct row {
-    char source[16], model[16], phase[16];
-    double depth, degrees, time, p;
-};
-
-/* The difference of time of the arrival that is like the row in time and, if the row has one, ray parameter.
- */
-static double difference(const struct rays_search *search, const struct row *row)
-{
-    struct rays_arrival arrival[ROOM];
-    double closest = INFINITY, best = INFINITY;
-    int count = rays_search_find(search, row->degrees * DEGREE, arrival, ROOM);
-    if (row->p == 0)
-        return count ? arrival[0].time_s - row->time : INFINITY;
-    for (int i = 0; i < count; i++) {
-        double off = fabs(arrival[i].time_s - row->time) + 0.01 * fabs(arrival[i].p - row->p);
-        if (off < closest) {
-            closest = off;
-            best = arrival[i].time_s - row->time;
-        }
-    }
-    return best;
-}
-
-/* Arrivals of TauP at one distance. */
-struct group {
-    struct row row;
-    int count;
-    double time[ROOM];
-};
-
-/* Every arrival that is found is one of TauP's, or one of its own triplications at a change of gradient:
- * these are within hundredths of a second of another. */
-static void nothing_is_found_but(const struct group *group, const struct rays_search *search)
-{
-    struct rays_arrival arrival[ROOM];
-    int count = group->count ? rays_search_find(search, group->row.degrees * DEGREE, arrival, ROOM) : 0;
-    for (int i = 0; i < count; i++) {
-        double closest = INFINITY;
-        for (int k = 0; k < group->count; k++)
-            closest = fmin(closest, fabs(arrival[i].time_s - group->time[k]));
-        must(closest < 0.02, "%s of %s, %g km, %g degrees: TauP has none at %.4f s", group->row.phase,
-             group->row.model, group->row.depth, group->row.degrees, arrival[i].time_s);
-    }
-}
-
-static void add_to_group(struct group *group, const struct row *row, const struct rays_search *search)
-{
-    if (row->degrees != group->row.degrees) {
-        nothing_is_found_but(group, search);
-        *group = (struct group){.row = *row};
-    }
-    if (!strcmp(row->source, "taup") && group->count < ROOM)
-        group->time[group->count++] = row->time;
-}
-
-static void times_are_those_of_the_reference(const char *models, const char *reference)
-{
-    struct row row, last = {0};
-    struct rays_search search = {0};
-    struct group group = {0};
-    double worst[TOLERANCES] = {0};
-    int rows[TOLERANCES] = {0};
-    char line[256];
-    FILE *file = fopen(reference, "r");
-    must(file != NULL, "%s can be opened", reference);
-    while (fgets(line, sizeof line, file)) {
-        if (sscanf(line, "%15[^,],%15[^,],%15[^,],%lf,%lf,%lf,%lf", row.source, row.model, row.phase,
-                   &row.depth, &row.degrees, &row.time, &row.p) != 7)
-            continue;
-        if (strcmp(row.model, last.model) || strcmp(row.phase, last.phase) || row.depth != last.depth) {
-            nothing_is_found_but(&group, &search);
-            group = (struct group){.row = row};
-            rays_search_free(&search);
-            must(!rays_search_make(&search, shipped(models, row.model), rays_phase_named(row.phase),
-                                   row.depth),
-                 "%s has rays", line);
-            last = row;
-        }
-        add_to_group(&group, &row, &search);
-        double off = difference(&search, &row);
-        for (int i = 0; i < TOLERANCES; i++) {
-            const struct tolerance *t = &tolerances[i];
-            if (strcmp(t->source, row.source) || strcmp(t->phase, row.phase) || row.degrees < t->low ||
-                row.degrees >= t->high)
-                continue;
-            must(fabs(off) <= t->seconds, "difference %+.4f s, allowed %.3f: %s", off, t->seconds, line);
-            worst[i] = fmax(worst[i], fabs(off));
-            rows[i]++;
-        }
-    }
-    nothing_is_found_but(&group, &search);
-    fclose(file);
-    rays_search_free(&search);
-    for (int i = 0; i < TOLERANCES; i++) {
-        const struct tolerance *t = &tolerances[i];
-        must(rows[i] > 0, "%s of %s is compared", t->phase, t->source);
-        printf("%-5s  %-5s  %5.1f to %5.1f degrees: %4d rows, worst difference %.4f s, allowed %.3f s\n",
-               t->source, t->phase, t->low, t->high, rows[i], worst[i], t->seconds);
-    }
-}
-
 static void slope_of_time_is_the_ray_parameter(const char *models)
 {
     const struct rays_model *model = shipped(models, "ak135");
@@ -465,7 +320,7 @@ static void places_are_on_a_flattened_earth(void)
 
 int main(int argc, char **argv)
 {
-    must(argc == 3, "the arguments are MODELS REFERENCE");
+    must(argc == 2, "the argument is MODELS");
     formulas_of_a_layer_are_the_integrals();
     rays_of_a_uniform_sphere_are_chords();
     phases_are_where_they_belong(argv[1]);
@@ -475,6 +330,5 @@ int main(int argc, char **argv)
     both_rays_at_a_caustic_are_found(argv[1]);
     wrong_models_are_refused();
     places_are_on_a_flattened_earth();
-    times_are_those_of_the_reference(argv[1], argv[2]);
     return 0;
 }

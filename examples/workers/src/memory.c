@@ -3,12 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void *checked(void *memory, size_t bytes)
+void workers_no_memory(size_t bytes)
 {
-    if (memory)
-        return memory;
     fprintf(stderr, "causeway_workers: no memory for %zu bytes\n", bytes);
     abort();
+}
+
+static void *checked(void *memory, size_t bytes)
+{
+    if (!memory)
+        workers_no_memory(bytes);
+    return memory;
 }
 
 void *workers_new(size_t bytes) { return checked(calloc(1, bytes ? bytes : 1), bytes); }

@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* Says that there are not so many bytes, and ends this process. */
+_Noreturn void workers_no_memory(size_t bytes);
+
 /* `bytes` zeros. */
 void *workers_new(size_t bytes);
 

@@ -6,6 +6,8 @@
 # the tests of Yorick's parallel interpreter. On this host by default; with `grid` over the gateways of an
 # emulated grid. APPLICATIONS, a regular expression, selects among them.
 set -euo pipefail
+# Testers take seconds on idle cores, and minutes where other programs want them too. launch.sh reads it.
+export WORLD_SECONDS=${WORLD_SECONDS:-400}
 . "$(dirname "$0")/launch.sh"
 rank=$root/mpi/tests/world/application-rank.sh
 out=${APPLICATIONS_OUT:-$root/target/applications}

@@ -6,14 +6,14 @@
 # does not, and those of mpi4py-differences.txt, each with its reason. MPI4PY_MODULES, a regular expression,
 # selects among the modules.
 set -euo pipefail
+# Six ranks on two busy cores take some minutes. launch.sh reads it.
+export WORLD_SECONDS=${WORLD_SECONDS:-900} COLLECTIVES=1
 . "$(dirname "$0")/launch.sh"
 pairings=("$@")
-if [ $# = 0 ]; then pairings=("debian-openmpi:1 mpich:1" "debian-openmpi:2 mpich:1" "mpich:2 debian-openmpi:2" "debian-openmpi:2 mpich:1 intel:2"); fi
+if [ $# = 0 ]; then pairings=("debian-openmpi:1 mpich:1" "debian-openmpi:2 mpich:1" "mpich:2 debian-openmpi:2" "debian-openmpi:2 mpich:2 intel:2"); fi
 out=${MPI4PY_OUT:-$root/target/mpi4py-world}
 modules=${MPI4PY_MODULES:-'p2p|cco|test_comm|test_group|test_request|test_status|test_msg'}
 differences=$root/mpi/tests/world/mpi4py-differences.txt
-# Six ranks on two busy cores take a few minutes.
-export WORLD_SECONDS=${WORLD_SECONDS:-900} COLLECTIVES=1
 differ=0
 
 # outcomes FILE...: each test and how it ended, as one sorted list.
@@ -27,7 +27,7 @@ alone() {
     [ "$(cat "$directory/done" 2>/dev/null)" != "$modules" ] || return 0
     rm -rf "$directory" && mkdir -p "$directory"
     rendezvous='' site "$1" alone "$2" "$root/mpi/tests/world/mpi4py-rank.sh" "$directory" -i "$modules" -e p2p_buf_part >"$directory/stdout" 2>&1 || :
-    [ "$(cat "$directory"/stderr.* | grep -c '^Ran ')" = "$2" ] || { echo "$1, $2 ranks, alone: some rank has not come to the end: $directory" >&2 && exit 1; }
+    [ "$(cat "$directory"/stderr.* | grep -c '^Ran ')" = "$2" ] || { echo "$1, $2 ranks, alone: some rank has not come to the end within $seconds s: $directory" >&2 && exit 1; }
     echo "$modules" >"$directory/done"
 }
 
@@ -60,7 +60,7 @@ for pairing in "${pairings[@]}"; do
         outcomes "$out/alone-${mpi%.*}-$count/stderr.alone.0" | grep -vFf <(sed 's/[*]//g; $a nothing' "$directory/left-out") >"$directory/expected" || :
         diff "$directory/expected" <(outcomes "$said") >"$directory/differences.${said##*/stderr.}" || found=DIFFERENT
     done
-    [ "$(cat "$directory"/stderr.* | grep -c '^Ran ')" = "$count" ] || found="not ended"
+    [ "$(cat "$directory"/stderr.* | grep -c '^Ran ')" = "$count" ] || found="not ended within $seconds s"
     echo "$pairing: $(wc -l <"$directory/expected") tests, $(grep -c ' ok$' "$directory/expected") ok," \
         "left out $(wc -l <"$directory/missing") of functions that an MPI lacks, $(wc -l <"$directory/unlike") that an MPI alone skips or fails: $found"
     [ "$found" = "the same" ] || { echo "  see $directory/differences.*" && differ=1; }

@@ -2,7 +2,7 @@
 //!
 //! crates/bench counts and keeps. Here is what only the command knows: `options`, the MPIs (`mpis`), the
 //! sites (`grid`), what runs (`work`, `npb`, `part`), where (`place`), how (`runner`, `by_hand`), and how far
-//! it is (`progress`).
+//! it is (`progress`). `worth` puts several such measurements together.
 
 pub mod by_hand;
 mod grid;
@@ -14,6 +14,7 @@ mod place;
 mod progress;
 mod runner;
 mod work;
+mod worth;
 
 pub use crate::failure::Failure;
 pub use options::Task;
@@ -83,7 +84,10 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    let (common, work, wanted) = work_of(task)?;
+    let (common, work, wanted) = match task {
+        Task::Worth(task) => return worth::main(&task),
+        task => work_of(task)?,
+    };
     measure_work(&common, work, &wanted, None)
 }
 
@@ -120,6 +124,18 @@ fn measure_work(
     before: Option<Before<'_>>,
 ) -> Result<ExitCode, Failure> {
     let stop = stop_flag().map_err(Failure::new)?;
+    let (store, was_stopped) = filled(common, work, (wanted, before), &stop, Some(Shown::new()))?;
+    Ok(tell(&store, common.json, was_stopped))
+}
+
+/// Measures until every cell is done, or until `stop`, which is the second value.
+fn filled(
+    common: &Common,
+    work: Work,
+    (wanted, before): (&[OsString], Option<Before<'_>>),
+    stop: &Arc<AtomicBool>,
+    shown: Option<Shown>,
+) -> Result<(Store, bool), Failure> {
     check(common)?;
     let mpis = mpis::find(wanted)?;
     let out = common.out.clone();
@@ -139,12 +155,13 @@ fn measure_work(
         limit: Duration::from_secs(common.time_limit),
         flows: common.flows,
         before,
-        stop: Arc::clone(&stop),
+        stop: Arc::clone(stop),
     };
-    let shown = Shown::new();
     let stopped = || stop.load(Ordering::Relaxed);
     let measured = run::measure(&mut store, &mut runner, &stopped, &mut |progress| {
-        shown.show(&progress)
+        if let Some(shown) = &shown {
+            shown.show(&progress);
+        }
     });
     drop(shown);
     let was_stopped = stopped();
@@ -154,7 +171,7 @@ fn measure_work(
     // What there is is summed up also where the disk is full now.
     let finished = store.finish();
     measured.and(finished)?;
-    Ok(tell(&store, common.json, was_stopped))
+    Ok((store, was_stopped))
 }
 
 fn stop_flag() -> Result<Arc<AtomicBool>, std::io::Error> {
@@ -215,6 +232,7 @@ fn work_of(task: Task) -> Result<(Common, Work, Vec<OsString>), Failure> {
             };
             (npb.common, Work::Npb(sources, npb.benchmarks))
         }
+        Task::Worth(_) => return Err(Failure::usage("it has no matrix")),
     };
     let wanted = common.mpi.clone();
     Ok((common, work, wanted))

@@ -36,6 +36,34 @@ pub enum Task {
     },
     /// Build and time the NAS Parallel Benchmarks from your copy of their sources.
     Npb(Npb),
+    /// Say what a program of your own would take over two sites, whatever link joins them.
+    ///
+    /// It runs on emulated grids on this machine: at one site, and over two that three links join. These tell
+    /// how many round trips and bytes the program waits for.
+    Worth(Worth),
+}
+
+/// See [`Task::Worth`].
+#[derive(Debug, clap::Args)]
+pub struct Worth {
+    /// The launcher and its arguments, as for 'causeway run'.
+    #[arg(last = true, required = true, value_name = "mpirun ...")]
+    pub command: Vec<OsString>,
+    /// Directory of the runs. The same command goes on where an earlier one stopped.
+    #[arg(long, value_name = "DIR", default_value = "bench-worth")]
+    pub out: PathBuf,
+    /// Runs over each link, in turn.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// The link in question [default: the one that this host's gateway has, else 11.6ms,1Gbit/s].
+    #[arg(long, value_name = "TIME,RATE", value_parser = link)]
+    pub link: Option<KnownLink>,
+    /// Seconds after which a run is stopped, and with it all.
+    #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: u64,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// See [`Task::Operations`].

@@ -143,14 +143,33 @@ pub(crate) fn set_most_rate(socket: &impl AsFd, bytes_per_second: Option<u64>) -
 /// The socket counts as writable only while less than `bytes` wait unsent in the kernel: what waits stays in
 /// this process, where small frames can still overtake it.
 pub(crate) fn set_unsent_low_water(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
+    set_number(
+        socket,
+        (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT),
+        bytes as libc::c_int,
+    )
+}
+
+/// The socket counts as readable only once `bytes` are there, or the end of what arrives (socket(7),
+/// SO_RCVLOWAT).
+pub(crate) fn set_read_low_water(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
+    let bytes = bytes.min(1 << 20) as libc::c_int;
+    set_number(socket, (libc::SOL_SOCKET, libc::SO_RCVLOWAT), bytes)
+}
+
+fn set_number(
+    socket: &impl AsFd,
+    (level, option): (libc::c_int, libc::c_int),
+    value: libc::c_int,
+) -> io::Result<()> {
     // SAFETY: the option takes one int, which lives across the call.
     let status = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_NOTSENT_LOWAT,
-            (&raw const bytes).cast(),
-            size_of::<u32>() as libc::socklen_t,
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
         )
     };
     if status == 0 {

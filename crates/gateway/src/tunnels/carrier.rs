@@ -61,6 +61,24 @@ impl Carrier {
         }
     }
 
+    /// Asks the kernel to tell, or to tell no more, when the connection takes bytes. Where it takes some
+    /// already, that is told at once.
+    pub(crate) fn watch_writable(
+        &mut self,
+        registry: &Registry,
+        token: Token,
+        wanted: bool,
+    ) -> io::Result<()> {
+        let interest = match wanted {
+            true => Interest::READABLE | Interest::WRITABLE,
+            false => Interest::READABLE,
+        };
+        match self.socket() {
+            Some(socket) => registry.reregister(socket, token, interest),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn deregister(&mut self, registry: &Registry) {
         if let Some(socket) = self.socket() {
             let _ = registry.deregister(socket);
@@ -112,6 +130,13 @@ impl Carrier {
     /// Says whether something that was accepted waits for the kernel, which will tell when it takes it.
     pub(crate) fn has_pending(&self) -> bool {
         matches!(self, Carrier::Tls(tls) if tls.has_pending())
+    }
+
+    /// Notes that the kernel has told of the end of what arrives, and will not tell again.
+    pub(crate) fn note_end(&mut self) {
+        if let Carrier::Tls(tls) = self {
+            tls.note_end();
+        }
     }
 
     /// Says whether a read of fewer bytes than asked for has emptied the kernel's buffer.

@@ -1,5 +1,6 @@
 //! The commands of a run, as the user gives them, and what each is told in its environment. Pure.
 
+use crate::run::MAX_NAME;
 use crate::run::error::RunError;
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
@@ -64,6 +65,18 @@ pub fn commands(at: &[String]) -> Result<Vec<Command<'_>>, RunError> {
     } else {
         Ok(commands)
     }
+}
+
+/// What `causeway status` calls a run: its program with --own-mpi, else each site's command.
+pub fn job_name(program: &[OsString], commands: &[Command<'_>]) -> String {
+    let words = program.iter().map(|word| word.to_string_lossy().into_owned());
+    let each = |command: &Command<'_>| format!("{}: {}", command.site, command.text);
+    let name = if program.is_empty() {
+        commands.iter().map(each).collect::<Vec<_>>().join("; ")
+    } else {
+        words.collect::<Vec<_>>().join(" ")
+    };
+    name.chars().take(MAX_NAME).collect()
 }
 
 /// The commands by which each site starts a program as it does that itself, in the form of --at, and the
@@ -183,6 +196,15 @@ mod tests {
 
     fn given(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_run_is_called_by_what_the_user_typed() {
+        let at = given(&["rennes", "srun ./a", "nancy", "mpirun ./a"]);
+        let commands = commands(&at).unwrap();
+        assert_eq!(job_name(&[], &commands), "rennes: srun ./a; nancy: mpirun ./a");
+        let program = [OsString::from("./a"), OsString::from("-v")];
+        assert_eq!(job_name(&program, &commands), "./a -v");
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod site;
 
 use super::error::RunError;
 use super::sites::{self, own_address};
-use super::{Args, MAX_NAME, ask_for_job, collectives};
+use super::{Args, ask_for_job, collectives};
 use crate::preload::{SHIM, UCX, WORLD};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     // Before the first thread, which inherits the mask.
     let signals = events::hold_signals().map_err(RunError::Signals)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
-    let name: String = at.join(" ").chars().take(MAX_NAME).collect();
+    let name = command::job_name(&args.command, &commands);
     let plan = Some(Plan {
         sites: names.clone(),
         ranks: ranks.iter().sum(),

@@ -4,8 +4,9 @@
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and
 //! process in each direction, and nowhere else while readers keep up and lanes do not overtake each other.
 
-use crate::keys::{LaneNumber, PairKey};
+use crate::keys::{LaneKey, LaneNumber, PairKey};
 use crate::sys::socket::{self, PathInfo};
+use crate::sys::source::Class;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::origin::Through;
 use crate::tunnels::origin::Way;
@@ -13,6 +14,7 @@ use crate::tunnels::pacing::remembered_rate::RememberedRate;
 use crate::tunnels::pacing::tail_probe::TailProbe;
 use crate::tunnels::pacing::train::{Training, TrainingTurn};
 use causeway_tunnel::ProtocolError;
+use mio::Registry;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -40,6 +42,8 @@ pub(crate) struct Lane {
     pub(in crate::tunnels) sent_bytes: u64,
     pub(in crate::tunnels) received_bytes: u64,
     pub(in crate::tunnels) writable: bool,
+    /// The kernel tells when it takes bytes.
+    watches_writable: bool,
     /// The kernel has told of the end of what arrives: it will not tell again.
     pub(in crate::tunnels) end_known: bool,
     /// When it last sent, and how often that was longer ago than [`IDLE`].
@@ -127,6 +131,7 @@ impl Lane {
             sent_bytes: 0,
             received_bytes: rest.len() as u64,
             writable: true,
+            watches_writable: true,
             end_known: false,
             sent_at: None,
             idle_restarts: 0,
@@ -145,6 +150,17 @@ impl Lane {
     /// Says whether it goes through no relay.
     pub(crate) fn is_direct(&self) -> bool {
         self.through.is_none()
+    }
+
+    /// Has the kernel tell when it takes bytes, or tell no more. A lane with more unsent bytes in the kernel
+    /// than the low water would otherwise wake this process whenever they leave, with nothing to write.
+    pub(in crate::tunnels) fn watch_writable(&mut self, registry: &Registry, key: LaneKey, wanted: bool) {
+        if self.watches_writable != wanted {
+            let token = Class::Lane.token(key.0);
+            if self.carrier.watch_writable(registry, token, wanted).is_ok() {
+                self.watches_writable = wanted;
+            }
+        }
     }
 
     pub(crate) fn is_over_tcp(&self) -> bool {

@@ -9,7 +9,6 @@ use crate::tunnels::lanes::Traffic;
 use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::pair::Pair;
 use std::io;
-use std::time::Instant;
 
 /// Where a pair's next data goes.
 pub(crate) enum Supply {
@@ -60,7 +59,7 @@ impl Traffic<'_> {
         let Some(pair) = self.tunnels.pairs.get_mut(key) else {
             return false;
         };
-        let written = write_lanes(pair, &mut self.tunnels.lanes, driver.now);
+        let written = write_lanes(driver, pair, &mut self.tunnels.lanes);
         let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
         // A leg that ended in this round put a frame in where nothing else was to be written.
         let takes = filled.is_some_and(|number| pair.tunnel.has_control_for(number.0));
@@ -77,7 +76,8 @@ impl Traffic<'_> {
 }
 
 /// Writes what the lanes of a pair have to send, each until it is empty or the kernel has enough.
-fn write_lanes(pair: &mut Pair, lanes: &mut Table<LaneKey, Lane>, now: Instant) -> Written {
+fn write_lanes(driver: &Driver, pair: &mut Pair, lanes: &mut Table<LaneKey, Lane>) -> Written {
+    let now = driver.now;
     let mut written = Written::default();
     for (number, key) in pair.lanes.iter() {
         let Some((key, lane)) = key.and_then(|key| Some((key, lanes.get_mut(key)?))) else {
@@ -115,6 +115,9 @@ fn write_lanes(pair: &mut Pair, lanes: &mut Table<LaneKey, Lane>, now: Instant) 
         }
         // TLS has taken bytes that the kernel has not: it will tell when it can.
         lane.writable &= !lane.carrier.has_pending();
+        if !lane.writable {
+            lane.watch_writable(driver.registry(), key, true);
+        }
         lane.remembered.on_written(!lane.writable, now);
         // Training has always more.
         let full = !lane.writable || lane.training.is_some();

@@ -38,12 +38,21 @@ impl Input {
 impl Traffic<'_> {
     /// Notes that the kernel says a lane is readable or writable. True where it is to be read now: what it
     /// still holds from an earlier turn comes first, when this one's turn comes.
-    pub(crate) fn on_lane_ready(&mut self, key: LaneKey, event: &mio::event::Event) -> bool {
+    pub(crate) fn on_lane_ready(&mut self, driver: &Driver, key: LaneKey, event: &mio::event::Event) -> bool {
         let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return false;
         };
+        let is_over = event.is_read_closed() || event.is_error();
+        if lane.writable && !event.is_readable() && !is_over {
+            // It woke this process for nothing.
+            lane.watch_writable(driver.registry(), key, false);
+            return false;
+        }
         lane.writable |= event.is_writable();
-        lane.end_known |= event.is_read_closed() || event.is_error();
+        if is_over {
+            lane.end_known = true;
+            lane.carrier.note_end();
+        }
         let (pair, waits) = (lane.pair, lane.is_behind);
         self.tunnels.pairs.touch(pair);
         event.is_readable() && !waits

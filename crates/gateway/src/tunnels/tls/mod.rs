@@ -5,33 +5,41 @@
 //! hellos and the hash of the accepting side's certificate (`handshake`), so that nobody between the two can
 //! have a session with each of them.
 
-use causeway_broker::Credentials;
-use causeway_broker::tls::{self as grid, Expect, Trust};
+mod context;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use context::Context;
+
+use crate::sys::socket;
+use causeway_broker::tls as grid;
 use mio::net::TcpStream;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConnectionData, Resumption, UnbufferedClientConnection};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::pki_types::CertificateDer;
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic,
 };
-use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::sync::Arc;
 
 /// What one write encrypts at most: four records, and a few hundred microseconds of a slow core.
 const CHUNK: usize = 64 * 1024;
 
 /// Payload of a record (RFC 8446, section 5.1), and what its header, its type and its tag add.
 const RECORD: usize = 16 * 1024;
-const RECORD_OVERHEAD: usize = 5 + 1 + 16;
+const RECORD_OVERHEAD: usize = HEADER + 1 + 16;
 
 /// Bytes kept of the other side's words until they are whole: the longest record. An established lane reads
 /// more at once.
-const FIRST_INCOMING: usize = RECORD + 256 + 5;
+const FIRST_INCOMING: usize = RECORD + 256 + HEADER;
+
+/// What a record that has begun must lack for a wake-up to be spared: more than the next segment brings.
+const WORTH_WAITING: usize = 1500;
+
+/// A record's header: its type, its version, and the length of what follows.
+const HEADER: usize = 5;
 
 /// What may be said before the session stands: a hello.
 const MAX_EARLY: usize = 1024;
@@ -42,156 +50,6 @@ const PROTOCOL: &[u8] = b"causeway/2";
 /// Hash of the certificate that the accepting side showed.
 pub(crate) type Binding = [u8; 32];
 
-/// What all TLS lanes of a gateway share.
-pub(crate) struct Context {
-    clients: Clients,
-    server: Arc<ServerConfig>,
-    own: Binding,
-}
-
-/// How this gateway dials.
-enum Clients {
-    /// Whoever answers proves the grid's key afterwards.
-    Anybody(Arc<ClientConfig>),
-    /// Members of a grid show their certificates to each other.
-    Members(Box<Credentials>, Trust),
-}
-
-impl Context {
-    /// Makes a key and a certificate for this process.
-    pub(crate) fn new() -> io::Result<Context> {
-        Context::with(ring::default_provider())
-    }
-
-    /// The context of a member of a grid.
-    pub(crate) fn of_member(credentials: &Credentials, trust: &Trust) -> io::Result<Context> {
-        let server = grid::server_config(credentials, trust, Expect::AnySite);
-        let mut server = server.map_err(io::Error::other)?;
-        server.alpn_protocols = vec![PROTOCOL.to_vec()];
-        Ok(Context {
-            clients: Clients::Members(Box::new(credentials.clone()), trust.clone()),
-            server: Arc::new(server),
-            own: Sha256::digest(&credentials.certificate).into(),
-        })
-    }
-
-    fn with(provider: CryptoProvider) -> io::Result<Context> {
-        let made =
-            rcgen::generate_simple_self_signed(vec!["causeway".to_owned()]).map_err(io::Error::other)?;
-        let certificate = made.cert.der().clone();
-        let own = Sha256::digest(&certificate).into();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-        let provider = Arc::new(provider);
-        let mut server = ServerConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(io::Error::other)?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .map_err(io::Error::other)?;
-        // Lanes are few and live long: resumption would save nothing.
-        server.send_tls13_tickets = 0;
-        server.alpn_protocols = vec![PROTOCOL.to_vec()];
-        let mut client = ClientConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(io::Error::other)?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate))
-            .with_no_client_auth();
-        client.resumption = Resumption::disabled();
-        client.alpn_protocols = vec![PROTOCOL.to_vec()];
-        Ok(Context {
-            clients: Clients::Anybody(Arc::new(client)),
-            server: Arc::new(server),
-            own,
-        })
-    }
-
-    /// A session that dials the gateway of `site`.
-    pub(crate) fn client(&self, site: &str) -> io::Result<Arc<ClientConfig>> {
-        match &self.clients {
-            Clients::Anybody(client) => Ok(client.clone()),
-            Clients::Members(own, trust) => {
-                let client = grid::client_config(own, trust, Expect::Site(site.to_owned()));
-                let mut client = client.map_err(io::Error::other)?;
-                client.alpn_protocols = vec![PROTOCOL.to_vec()];
-                Ok(Arc::new(client))
-            }
-        }
-    }
-
-    pub(crate) fn server(&self) -> Arc<ServerConfig> {
-        self.server.clone()
-    }
-
-    /// Hash of the own certificate.
-    pub(crate) fn own(&self) -> Binding {
-        self.own
-    }
-
-    /// A session over a connection to the gateway of a site that this gateway dialled, or over one that it
-    /// accepted.
-    pub(crate) fn session(&self, socket: TcpStream, dialled: Option<&str>) -> io::Result<Tls> {
-        let (session, binding) = if let Some(site) = dialled {
-            let name = ServerName::try_from("causeway").map_err(io::Error::other)?;
-            let client =
-                UnbufferedClientConnection::new(self.client(site)?, name).map_err(io::Error::other)?;
-            (Session::Client(client), None)
-        } else {
-            let server = UnbufferedServerConnection::new(self.server.clone()).map_err(io::Error::other)?;
-            (Session::Server(server), Some(self.own))
-        };
-        Ok(Tls {
-            socket,
-            session,
-            binding,
-            buffers: Buffers {
-                incoming: vec![0; FIRST_INCOMING],
-                ..Buffers::default()
-            },
-        })
-    }
-}
-
-/// Takes every certificate whose key the other side holds; see the top of this file for what proves who that
-/// is.
-#[derive(Debug)]
-struct AnyCertificate;
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        grid::no_tls12()
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        grid::verify_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        grid::schemes()
-    }
-}
-
 /// One session over one connection. Like a non-blocking socket: reads and writes that cannot go on say
 /// `WouldBlock`.
 pub(crate) struct Tls {
@@ -199,6 +57,10 @@ pub(crate) struct Tls {
     session: Session,
     binding: Option<Binding>,
     buffers: Buffers,
+    /// The kernel wakes this process once so many bytes are there.
+    low_water: usize,
+    /// A read goes on until the kernel has no more, since the end of what arrives may have been told already.
+    reads_on: bool,
 }
 
 enum Session {
@@ -241,8 +103,10 @@ impl Tls {
         self.binding
     }
 
-    /// Reads up to `bytes` at once from now on.
+    /// Reads up to `bytes` at once from now on. The socket has just been registered anew, so the kernel will
+    /// tell of whatever is there.
     pub(crate) fn widen(&mut self, bytes: usize) {
+        self.reads_on = false;
         if bytes > self.buffers.incoming.len() {
             self.buffers.incoming.resize(bytes, 0);
         }
@@ -259,6 +123,11 @@ impl Tls {
         self.buffers.was_short && self.buffers.plain.is_empty()
     }
 
+    /// Notes that the kernel has told of the end of what arrives, and will not tell again.
+    pub(crate) fn note_end(&mut self) {
+        self.reads_on = true;
+    }
+
     pub(crate) fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let held = &mut self.buffers.plain;
         if !held.is_empty() {
@@ -266,14 +135,21 @@ impl Tls {
             self.buffers.was_short = false;
             return held.read(space);
         }
+        let mut is_emptied = false;
         loop {
             let taken = self.drive(space, &[])?;
             self.flush_some()?;
             if taken > 0 {
+                self.await_whole_record();
                 return Ok(taken);
             }
             if self.buffers.ended {
                 return Ok(0);
+            }
+            // What arrives from now on is told, and an end that was told before is still to be read.
+            if is_emptied && self.buffers.open && !self.reads_on {
+                self.await_whole_record();
+                return Err(ErrorKind::WouldBlock.into());
             }
             let free = self.buffers.free()?;
             let room = free.len();
@@ -281,9 +157,25 @@ impl Tls {
                 0 => return Ok(0),
                 count => {
                     self.buffers.filled += count;
-                    self.buffers.was_short = count < room;
+                    is_emptied = count < room;
+                    self.buffers.was_short = is_emptied;
                 }
             }
+        }
+    }
+
+    /// Lets the kernel wake this process only once a record that has begun is whole: at the rate of a WAN a
+    /// record of 16 kB arrives in several pieces, none of which can be decrypted before the last.
+    fn await_whole_record(&mut self) {
+        if !self.short_read_empties() {
+            return;
+        }
+        let wanted = match self.buffers.lacking() {
+            lacking if lacking >= WORTH_WAITING => lacking,
+            _ => 1,
+        };
+        if wanted != self.low_water && socket::set_read_low_water(&self.socket, wanted).is_ok() {
+            self.low_water = wanted;
         }
     }
 
@@ -360,6 +252,17 @@ impl Tls {
 }
 
 impl Buffers {
+    /// Tells how many bytes a record that has begun still lacks; 0 where its header is not there yet.
+    fn lacking(&self) -> usize {
+        match &self.incoming[self.start..self.filled] {
+            [_, _, _, high, low, rest @ ..] => {
+                let length = usize::from(u16::from_be_bytes([*high, *low]));
+                length.min(FIRST_INCOMING - HEADER).saturating_sub(rest.len())
+            }
+            _ => 0,
+        }
+    }
+
     /// Room for what arrives next.
     fn free(&mut self) -> io::Result<&mut [u8]> {
         if self.start > 0 {
@@ -494,6 +397,3 @@ fn refused(error: rustls::Error) -> io::Error {
 fn broken(error: impl std::fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("TLS: {error}"))
 }
-
-#[cfg(test)]
-mod tests;

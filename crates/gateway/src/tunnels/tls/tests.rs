@@ -1,4 +1,5 @@
 use super::*;
+use rustls::crypto::ring;
 use rustls::crypto::ring::cipher_suite::TLS13_AES_256_GCM_SHA384;
 use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
 
@@ -107,6 +108,67 @@ fn where_a_short_read_has_emptied_the_socket_nothing_is_left_to_be_read() {
         }
     }
     assert!(emptied > 30, "{emptied}");
+}
+
+/// Two ends whose lane stands, and what the near one would write for `bytes`.
+fn with_encrypted(bytes: &[u8]) -> (Tls, Tls, Vec<u8>) {
+    let context = Context::new().unwrap();
+    let (mut near, mut far) = pair(&context, &context);
+    carry(&mut near, &mut far, b"hello");
+    carry(&mut far, &mut near, b"hello too");
+    far.widen(100_000);
+    near.drive(&mut [], bytes).unwrap();
+    let encrypted = std::mem::take(&mut near.buffers.outgoing);
+    (near, far, encrypted)
+}
+
+#[test]
+fn a_record_in_pieces_wakes_its_reader_once_it_is_whole() {
+    let (mut near, mut far, encrypted) = with_encrypted(&[7; RECORD]);
+    let mut poll = mio::Poll::new().unwrap();
+    let mut events = mio::Events::with_capacity(4);
+    let interest = mio::Interest::READABLE;
+    poll.registry()
+        .register(&mut far.socket, mio::Token(0), interest)
+        .unwrap();
+    let mut space = vec![0; 100_000];
+    let mut wakes = |events: &mut mio::Events, milliseconds| {
+        poll.poll(events, Some(std::time::Duration::from_millis(milliseconds)))
+            .unwrap();
+        !events.is_empty()
+    };
+    let mut sent = 0;
+    near.socket.write_all(&encrypted[..4000]).unwrap();
+    while far.buffers.filled - far.buffers.start < 4000 {
+        assert_eq!(may_wait(far.read(&mut space)), 0);
+    }
+    assert_eq!(far.low_water, encrypted.len() - 4000);
+    wakes(&mut events, 0);
+    for end in [8000, 12_000, encrypted.len() - 1] {
+        let begin = std::mem::replace(&mut sent, end).max(4000);
+        near.socket.write_all(&encrypted[begin..end]).unwrap();
+        assert!(!wakes(&mut events, 0), "{end} of {}", encrypted.len());
+    }
+    near.socket.write_all(&encrypted[sent..]).unwrap();
+    assert!(wakes(&mut events, 10_000));
+    assert_eq!(may_wait(far.read(&mut space)), RECORD);
+    assert_eq!(far.low_water, 1);
+}
+
+#[test]
+fn an_end_within_a_record_is_read_once_it_was_told() {
+    let (mut near, mut far, encrypted) = with_encrypted(&[7; RECORD]);
+    near.socket.write_all(&encrypted[..4000]).unwrap();
+    near.socket.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut space = vec![0; 100_000];
+    while far.buffers.filled - far.buffers.start < 4000 {
+        assert_eq!(may_wait(far.read(&mut space)), 0);
+    }
+    far.note_end();
+    while let Err(error) = far.read(&mut space) {
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    }
+    assert!(!far.has_heard_bye());
 }
 
 #[test]

@@ -1,0 +1,185 @@
+//! What a program takes over two sites, whatever link joins them, from its times over three links.
+//!
+//! A program that runs over two sites computes, waits for round trips, and waits for bytes that cross. So it
+//! takes own + trips x R + bytes / B on a link of round trip R and rate B. Waits that overlap with computing
+//! cost nothing and are not seen. Three links tell the three figures apart.
+
+use crate::limit::Link;
+use crate::samples;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Two hosts of one campus.
+pub const NEAR: Link = Link {
+    round_trip: Duration::from_millis(1),
+    rate_bits_per_second: 1e9,
+};
+
+/// As fast as [`NEAR`], and further.
+pub const FAR: Link = Link {
+    round_trip: Duration::from_millis(21),
+    rate_bits_per_second: 1e9,
+};
+
+/// As near as [`NEAR`], and slower.
+pub const THIN: Link = Link {
+    round_trip: Duration::from_millis(1),
+    rate_bits_per_second: 2e8,
+};
+
+/// Run times in seconds, one run over each link.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Over [`NEAR`].
+    pub near: f64,
+    /// Over [`FAR`].
+    pub far: f64,
+    /// Over [`THIN`].
+    pub thin: f64,
+}
+
+/// A figure of several rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Their median; 0 where it is less.
+    pub median: f64,
+    /// Least of a round.
+    pub least: f64,
+    /// Most of a round.
+    pub most: f64,
+}
+
+/// What a program needs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Needs {
+    /// Seconds that no link shortens: computing, starting, and what crosses inside sites.
+    pub own_seconds: f64,
+    /// Round trips that it waits for, one after the other. A message one way is half of one.
+    pub trips: Figure,
+    /// Bytes that it waits for.
+    pub bytes: Figure,
+}
+
+impl Figure {
+    fn of(values: &[f64]) -> Option<Figure> {
+        let summary = samples::summary(values)?;
+        Some(Figure {
+            median: summary.median.max(0.0),
+            least: summary.min,
+            most: summary.max,
+        })
+    }
+}
+
+impl Needs {
+    /// Takes rounds of runs; `None` without one.
+    pub fn of(rounds: &[Round]) -> Option<Needs> {
+        let further = (FAR.round_trip - NEAR.round_trip).as_secs_f64();
+        let slower = 8.0 / THIN.rate_bits_per_second - 8.0 / NEAR.rate_bits_per_second;
+        let each = |of: &dyn Fn(&Round) -> f64| rounds.iter().map(of).collect::<Vec<_>>();
+        let trips = Figure::of(&each(&|round| (round.far - round.near) / further))?;
+        let bytes = Figure::of(&each(&|round| (round.thin - round.near) / slower))?;
+        let near = Figure::of(&each(&|round| round.near))?;
+        let needs = Needs {
+            own_seconds: 0.0,
+            trips,
+            bytes,
+        };
+        let own_seconds = (near.median - needs.waits(NEAR)).max(0.0);
+        Some(Needs { own_seconds, ..needs })
+    }
+
+    /// Seconds that it waits on such a link.
+    pub fn waits(&self, link: Link) -> f64 {
+        self.trips.median * link.round_trip.as_secs_f64()
+            + self.bytes.median * 8.0 / link.rate_bits_per_second
+    }
+
+    /// Seconds over two sites with the ranks that were measured.
+    pub fn seconds(&self, link: Link) -> f64 {
+        self.own_seconds + self.waits(link)
+    }
+
+    /// Seconds over two sites with twice the ranks, where these halve what it computes and wait as often.
+    pub fn seconds_with_twice_the_ranks(&self, link: Link) -> f64 {
+        self.own_seconds / 2.0 + self.waits(link)
+    }
+
+    /// The longest round trip in seconds with which twice the ranks over two sites take less than `one_site`
+    /// seconds at this rate: `None` where there is none, infinite where it waits for no round trip.
+    pub fn longest_round_trip(&self, one_site: f64, rate_bits_per_second: f64) -> Option<f64> {
+        let at_once = Link {
+            round_trip: Duration::ZERO,
+            rate_bits_per_second,
+        };
+        let left = one_site - self.seconds_with_twice_the_ranks(at_once);
+        (left > 0.0).then(|| left / self.trips.median)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2 s of its own, 100 round trips, 10 MB.
+    fn round(noise: f64) -> Round {
+        let time = |link: Link| {
+            let trips = 100.0 * link.round_trip.as_secs_f64();
+            2.0 + noise + trips + 1e7 * 8.0 / link.rate_bits_per_second
+        };
+        Round {
+            near: time(NEAR),
+            far: time(FAR),
+            thin: time(THIN),
+        }
+    }
+
+    fn is_near(one: f64, other: f64) -> bool {
+        (one - other).abs() < 1e-6 * other.abs().max(1.0)
+    }
+
+    #[test]
+    fn three_links_tell_computing_round_trips_and_bytes_apart() {
+        let needs = Needs::of(&[round(0.0), round(0.5), round(0.1)]).unwrap();
+        assert!(is_near(needs.trips.median, 100.0) && is_near(needs.bytes.median, 1e7));
+        assert!(is_near(needs.own_seconds, 2.1), "{needs:?}");
+        assert!(is_near(needs.seconds(Link::RENNES_NANCY), 2.1 + 1.16 + 0.08));
+        assert_eq!(Needs::of(&[]), None);
+    }
+
+    #[test]
+    fn a_round_of_noise_widens_the_range_and_no_wait_is_negative() {
+        let disturbed = Round {
+            near: 3.0,
+            far: 2.0,
+            thin: 3.0,
+        };
+        let needs = Needs::of(&[disturbed]).unwrap();
+        assert!(is_near(needs.trips.least, -50.0));
+        assert_eq!((needs.trips.median, needs.bytes.median), (0.0, 0.0));
+        assert!(is_near(needs.seconds(FAR), 3.0));
+    }
+
+    #[test]
+    fn the_longest_round_trip_is_where_halving_pays_for_the_waits() {
+        let needs = Needs::of(&[round(0.0)]).unwrap();
+        // One site takes 2 s; two with twice the ranks compute 1 s and wait 0.08 s for bytes.
+        let longest = needs.longest_round_trip(2.0, 1e9).unwrap();
+        assert!(is_near(longest, 0.0092), "{longest}");
+        let link = Link {
+            round_trip: Duration::from_secs_f64(longest),
+            rate_bits_per_second: 1e9,
+        };
+        assert!(is_near(needs.seconds_with_twice_the_ranks(link), 2.0));
+        // At 10 Mbit/s its bytes alone take 8 s.
+        assert_eq!(needs.longest_round_trip(2.0, 1e7), None);
+        let quiet = Needs {
+            trips: Figure {
+                median: 0.0,
+                ..needs.trips
+            },
+            ..needs
+        };
+        assert_eq!(quiet.longest_round_trip(2.0, 1e9), Some(f64::INFINITY));
+    }
+}
