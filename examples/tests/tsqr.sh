@@ -38,6 +38,7 @@ build openmpi
 build mpich &
 building=$!
 "$out/layout" "$seed" 500
+killings=()
 declare -A most=([openmpi]=7 [mpich]=5)
 for mpi in openmpi mpich; do
     [ "$mpi" = openmpi ] || wait "$building"
@@ -51,7 +52,9 @@ for mpi in openmpi mpich; do
     expect '^tsqr: 5000 x 16, ranks 4, sites 3,' "$said"
     expect ' 4 *$' "$(tail -n 1 <<<"$said")"
     [ "${SANITIZED:-}" ] || expect '3.0000, right: T' "$(launch "$mpi" 2 "$out/$mpi/line_fortran" 500)"
-    killed "$mpi" '[Ss][Ii][Gg][Nn][Aa][Ll]:* 9'
+    # Launchers take a second to end such a job, most of which they wait.
+    killed "$mpi" '[Ss][Ii][Gg][Nn][Aa][Ll]:* 9' &
+    killings+=($!)
 done
 # More sites than rows: the sixth has none.
 said=$(CAUSEWAY_TSQR_GROUPS=1,1,1,1,1,1 launch openmpi 6 "$out/openmpi/tsqr" --rows 5 --columns 2 --runs 1 2>/dev/null)
@@ -95,3 +98,6 @@ if [ -x "$suite" ] && [ -d "$numpy/numpy" ] && [ ! "${SANITIZED:-}" ]; then
 else
     echo "tsqr: Python is not tested: it needs $suite and $numpy, which setup installs, and no sanitizers"
 fi
+for killing in "${killings[@]}"; do
+    wait "$killing"
+done
