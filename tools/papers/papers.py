@@ -67,7 +67,7 @@ RAYS = ["lab", "run", "orsay-rennes-bordeaux", "--", ROOT / "results/ray2mesh/cu
 TSQR = [ROOT / "results/tsqr/measure.sh", "{programs}/tsqr", "{rows}"]
 APPLICATIONS = {
     "ray2mesh": [[*RAYS, sites, "2", "5"] for sites in "123"],
-    "tsqr": [[*TSQR, "3", "100000 1000000", "4000000"]],
+    "tsqr": [[*TSQR, "3", "100000 1000000"]],
 }
 # What `make` builds of each.
 TARGETS = {"ray2mesh": ["all"], "tsqr": ["all", "scalapack"]}
@@ -104,7 +104,8 @@ def measure(name: str, words: list[str], out: pathlib.Path, options: argparse.Na
 def applications(out: pathlib.Path, options: argparse.Namespace) -> dict[str, list[dict]]:
     """The rows of both applications. A file that is there is whole."""
     programs, found = out / "programs", {}
-    environment = os.environ | {"CAUSEWAY": str(options.causeway.resolve())}
+    placements = "orsay=1 orsay=1,bordeaux=1 orsay=1,bordeaux=1,sophia=1,toulouse=1"
+    environment = os.environ | {"CAUSEWAY": str(options.causeway.resolve()), "PLACEMENTS": placements}
     for name, commands in (QUICK_APPLICATIONS if options.quick else APPLICATIONS).items():
         rows, part = out / f"{name}.csv", out / f"{name}.part.csv"
         if not rows.exists():
