@@ -299,21 +299,18 @@ fn verdict(found: &Found) -> String {
     let link = found.link.link();
     let twice = found.needs.seconds_with_twice_the_ranks(link);
     let rate = link.rate_bits_per_second;
-    let bound = match found.needs.longest_round_trip(found.one_site, rate) {
-        None => format!(
-            "at {:.0} Mbit/s it is so however short the round trip",
-            rate / 1e6
-        ),
-        Some(longest) if longest > 1.0 => "it is so with any round trip".to_owned(),
-        Some(longest) => format!("it pays up to a round trip of {:.1} ms", longest * 1e3),
+    let pays = twice < found.one_site;
+    let (is, does) = match pays {
+        true => ("pays", "and does so"),
+        false => ("does not pay", "but would"),
     };
-    let is = if twice < found.one_site {
-        "pays"
-    } else {
-        "does not pay"
+    let bound = match found.needs.longest_round_trip(found.one_site, rate) {
+        None => format!("and never does at {:.0} Mbit/s", rate / 1e6),
+        Some(longest) if longest > 1.0 => "and does so with any round trip".to_owned(),
+        Some(longest) => format!("{does} up to a round trip of {:.1} ms", longest * 1e3),
     };
     format!(
-        "A second site with as many ranks again {is}: {twice:.2} s in place of {:.2} s; {bound}.\n\
+        "A second site with as many ranks again {is}: {twice:.2} s in place of {:.2} s, {bound}.\n\
          This counts on work that halves with twice the ranks, and on as many messages as now.",
         found.one_site
     )
@@ -359,7 +356,7 @@ mod tests {
         );
         let thin = verdict(&found(2.0, 1.0, 1e9));
         assert!(
-            thin.contains("does not pay") && thin.contains("however short"),
+            thin.contains("does not pay") && thin.contains("never does"),
             "{thin}"
         );
         assert!(verdict(&found(2.0, 0.0, 0.0)).contains("with any round trip"));
