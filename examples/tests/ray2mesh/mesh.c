@@ -1,27 +1,14 @@
 /* mesh MODELS [SEED]: cells and tables of the library of rays. Random rays and meshes are divided among
  * cells, and compared with points along the ray; then tables of events and stations, right and wrong. */
 #include "mesh.h"
+#include "must.h"
 #include "table.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static void must(int holds, const char *format, ...)
-{
-    va_list values;
-    if (holds)
-        return;
-    va_start(values, format);
-    fputs("mesh: does not hold: ", stderr);
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
-    va_end(values);
-    exit(1);
-}
 
 static double between(double low, double high) { return low + (high - low) * (rand() / (RAND_MAX + 1.0)); }
 

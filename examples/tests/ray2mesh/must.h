@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void must(int holds, const char *format, ...)
+static inline void must(int holds, const char *format, ...)
 {
     va_list values;
     if (holds)
@@ -21,7 +21,7 @@ static void must(int holds, const char *format, ...)
     exit(1);
 }
 
-static struct rays_model *read_model(const char *path)
+static inline struct rays_model *read_model(const char *path)
 {
     static struct rays_model model;
     char error[512];
@@ -29,7 +29,7 @@ static struct rays_model *read_model(const char *path)
     return &model;
 }
 
-static struct rays_model *shipped(const char *folder, const char *name)
+static inline struct rays_model *shipped(const char *folder, const char *name)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s.tvel", folder, name);
