@@ -124,7 +124,7 @@ fn add_round(
             "near" => &[Way::Site, Way::Causeway],
             _ => &[Way::Causeway],
         };
-        let directory = out.join(format!("{round}-{name}"));
+        let directory = out.join(directory_name(round, name, link));
         forget_failed(&directory)?;
         let common = common(task, directory, link, ways)?;
         let work = Work::App(task.command.clone());
@@ -142,6 +142,15 @@ fn add_round(
         times.target.push(target);
     }
     Ok(true)
+}
+
+/// Another link in question has other runs.
+fn directory_name(round: u32, name: &str, link: Link) -> String {
+    let (us, rate) = (link.round_trip.as_micros(), link.rate_bits_per_second);
+    match name {
+        "link" => format!("{round}-{us}us-{rate:.0}bit"),
+        _ => format!("{round}-{name}"),
+    }
 }
 
 /// Removes what an earlier call has left of a run that failed: it is tried again.
@@ -373,6 +382,14 @@ mod tests {
             text.lines().filter(|line| line.starts_with('|')).count(),
             2 + 1 + KNOWN.len()
         );
+    }
+
+    #[test]
+    fn runs_over_another_link_are_not_taken_for_those_over_this_one() {
+        let name = |link| directory_name(2, "link", link);
+        assert_eq!(name(Link::RENNES_NANCY), "2-11600us-1000000000bit");
+        assert_ne!(name(Link::RENNES_NANCY), name(FAR));
+        assert_eq!(directory_name(2, "far", FAR), "2-far");
     }
 
     #[test]
