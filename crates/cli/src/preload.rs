@@ -17,6 +17,12 @@ pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
 /// The same as [`OPEN_MPI`] for MPICH and those of its interface.
 pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
+/// The library that counts a program's messages (mpi/messages), for Open MPI. `causeway bench messages` alone
+/// preloads it.
+pub const MESSAGES_OPEN_MPI: &[&str] = &["libcauseway_messages_openmpi.so"];
+/// The same as [`MESSAGES_OPEN_MPI`] for MPICH and those of its interface.
+pub const MESSAGES_MPICH: &[&str] = &["libcauseway_messages_abi.so", "libcauseway_messages_mpich.so"];
+
 /// What processes get of which each may have another MPI, since each site runs its own: for each
 /// interface the library of collectives, and the world library (mpi/src/world) below it. A program
 /// finds a call that its MPI lacks in the first library that has one, so those of its own interface

@@ -2,10 +2,12 @@
 //!
 //! crates/bench counts and keeps. Here is what only the command knows: `options`, the MPIs (`mpis`), the
 //! sites (`grid`), what runs (`work`, `npb`, `part`), where (`place`), how (`runner`, `by_hand`), and how far
-//! it is (`progress`). `worth` puts several such measurements together.
+//! it is (`progress`). `worth` puts several such measurements together. `messages` measures nothing: it
+//! counts.
 
 pub mod by_hand;
 mod grid;
+mod messages;
 pub mod mpis;
 mod npb;
 pub mod options;
@@ -86,6 +88,7 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
     }
     let (common, work, wanted) = match task {
         Task::Worth(task) => return worth::main(&task),
+        Task::Messages(task) => return messages::main(&task),
         task => work_of(task)?,
     };
     measure_work(&common, work, &wanted, None)
@@ -232,7 +235,7 @@ fn work_of(task: Task) -> Result<(Common, Work, Vec<OsString>), Failure> {
             };
             (npb.common, Work::Npb(sources, npb.benchmarks))
         }
-        Task::Worth(_) => return Err(Failure::usage("it has no matrix")),
+        Task::Worth(_) | Task::Messages(_) => return Err(Failure::usage("it has no matrix")),
     };
     let wanted = common.mpi.clone();
     Ok((common, work, wanted))

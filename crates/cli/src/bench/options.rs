@@ -41,6 +41,27 @@ pub enum Task {
     /// It runs on emulated grids on this machine: at one site, and over two that three links join. These tell
     /// how many round trips and bytes the program waits for.
     Worth(Worth),
+    /// Count the messages of a program of your own: how many, how long, and to whom.
+    ///
+    /// It runs as it does without Causeway, wherever its launcher starts it, and needs no grid.
+    Messages(Counting),
+}
+
+/// See [`Task::Messages`].
+#[derive(Debug, clap::Args)]
+pub struct Counting {
+    /// The launcher and its arguments.
+    #[arg(last = true, required = true, value_name = "mpirun ...")]
+    pub command: Vec<OsString>,
+    /// Directory of the counts, which the program's hosts share; earlier counts there are replaced.
+    #[arg(long, value_name = "DIR", default_value = "bench-messages")]
+    pub out: PathBuf,
+    /// Ranks of each site, in their order [default: one half of them, and the other].
+    #[arg(long, value_delimiter = ',', value_name = "RANKS,...", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sites: Vec<u32>,
+    /// Print the counts as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// See [`Task::Worth`].

@@ -10,7 +10,7 @@ pub mod collectives;
 mod command_line;
 mod directory;
 mod distribution;
-mod environment;
+pub mod environment;
 mod error;
 mod groups;
 pub mod launcher;
