@@ -86,7 +86,7 @@ mod tests {
         // Even ranks speak with even ones, odd with odd ones.
         let pairs = pairs(&[(0, 2, 100), (2, 4, 100), (1, 3, 100), (5, 3, 100), (0, 1, 1)]);
         let second: Vec<bool> = (0..6).map(|rank| rank >= 3).collect();
-        assert_eq!(crossing(&pairs, &second), 300);
+        assert_eq!(crossing(&pairs, &second), 200);
         let split = improved(&pairs, 6, 3).unwrap();
         assert_eq!(split.messages, 1);
         assert_eq!(split.second[0], split.second[2]);
