@@ -117,6 +117,16 @@ static void alltoall(int bytes, int root)
 
 static void bcast(int bytes, int root) { MPI_Bcast(out, bytes, MPI_BYTE, root, MPI_COMM_WORLD); }
 
+static void gather(int bytes, int root)
+{
+    MPI_Gather(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+static void scatter(int bytes, int root)
+{
+    MPI_Scatter(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
 static void barrier(int bytes, int root)
 {
     (void)bytes;
@@ -149,6 +159,8 @@ static const struct operation {
     {"allgatherv", allgatherv, ONE, ALL_RANKS, EVERY_RANK, 1},
     {"alltoall", alltoall, ALL_RANKS, ALL_RANKS, EVERY_RANK, 1},
     {"bcast", bcast, ONE, ONE, EVERY_RANK, 1},
+    {"gather", gather, ONE, ALL_RANKS, EVERY_RANK, 1},
+    {"scatter", scatter, ALL_RANKS, ONE, EVERY_RANK, 1},
     {"barrier", barrier, ONE, ONE, EVERY_RANK, 1},
 };
 

@@ -6,6 +6,8 @@ import statistics
 import textwrap
 from typing import Callable, Iterable, NamedTuple
 
+import counts
+
 OPEN, MPICH = "Open MPI", "MPICH"
 POINTS = ("pingpong", "pingping", "sendrecv", "exchange")
 TOGETHER = ("allreduce", "reduce", "reduce_scatter", "allgather", "allgatherv", "alltoall", "bcast")
@@ -215,6 +217,26 @@ def factorisations(found: dict) -> str | None:
     return ours and f"s on 1 / 2 / 4 sites, a rank each: {ours}"
 
 
+def pauses(found: dict) -> str | None:
+    """Times of the benchmarks with and without slow start after a pause."""
+    if not any(name.startswith("npb") for name in found):
+        return ABSENT
+    with_, without = ({entry["operation"]: entry["median"] for entry in entries(found, name)}
+                      for name in ("npb-slow-start", "npb-no-slow-start"))
+    parts = [f"{name} {with_[name]:.2f} -> {without[name]:.2f}" for name in with_ if name in without]
+    return ", ".join(parts) or None
+
+
+def pieces(found: dict) -> str | None:
+    """Times of a gather that is cut into pieces, by their number."""
+    parts = []
+    for name in found:
+        if name.startswith("gather-"):
+            time = microseconds(found, name, "median", measure="once")
+            parts.append(time and f"{name.removeprefix('gather-')}: {float(time) / 1e3:.1f}")
+    return joined(parts, ", ")
+
+
 def elsewhere(text: str) -> Callable[[dict], str | None]:
     """A figure that another directory has."""
     return lambda _: text
@@ -225,8 +247,12 @@ SCALED = "scaled: 2+2 ranks for 8+8; class A (IS, CG, MG, FT) and W (EP, LU, BT,
 ITEMS = [
     Item(H, "Table I: features", "four MPIs of 2007", elsewhere("report.html, 'What MPIs have for grids'"), "reproduced",
          "The MPIs are today's; the last row has what Causeway adds."),
-    Item(H, "Table II: messages of the NPB", "counts and sizes for class B on 16 nodes", elsewhere("-"),
-         "not carried: counting messages inside an MPI needs a tracer; MPI5000's Table 2 has what crosses", ""),
+    Item(H, "Table II: messages of the NPB",
+         "EP 192 x 8 B + 68 x 80 B; CG 126479 x 8 B + 86944 x 147 kB; MG 50809 of 4 B to 130 kB; LU 1200000 x 960 to 1040 B; "
+         "SP 57744 x 45 to 54 kB + 96336 x 100 to 160 kB; BT 28944 x 26 kB + 48336 x 146 to 156 kB; "
+         "IS 176 x 1 kB + 176 x 30 MB; FT 320 x 1 B + 352 x 128 kB", counts.table(is_between=False), "reproduced",
+         "Class B on 16 ranks, Open MPI. Groups of a twentieth of all messages or bytes; of an operation the calls of all ranks, "
+         "and the bytes that each gives. FT's 2.1 MB are 128 kB to each rank."),
     Item(H, "Fig. 1, Table III: testbed", "Rennes, Nancy; 11.6 ms, 1 Gbit/s; Opteron, Linux 2.6.18",
          elsewhere("scenarios/rennes-nancy.toml; one host, below"), "reproduced",
          "All nodes share two cores, and the LANs have no rate."),
@@ -263,15 +289,21 @@ ITEMS = [
          signals("", "out_of_order", "timeouts", "idle_restarts"), SCALED,
          "Out of order / RTO / restarts after silence, direct -> Causeway. Kernels do not count restarts: '-'."),
     Item(M, "Table 2: data between sites", "BT 2.8, CG 2.37, FT 5.9, IS 0.74, LU 0.62, MG 0.19, SP 5.1 GB",
-         signals("", "crossed_megabytes"), SCALED, "MB across the lanes. The sizes of single writes are not counted."),
-    Item(M, "Table 3: classes of the NPB", "by frequency, size and burstiness", elsewhere("-"),
-         "not carried: it follows from Table II", ""),
+         signals("", "crossed_megabytes"), SCALED, "MB across the lanes."),
+    Item(M, "Table 2: writes between sites",
+         "BT 9648 x 26 kB + 16112 x 160 kB; CG 15800 x 150 kB; LU 200000 x 1 kB + 2000 x 200 kB; MG 8842 of 40 B to 135 kB; "
+         "SP 19248 x 45 to 54 kB + 32112 x 100 to 160 kB", counts.table(is_between=True), "reproduced",
+         "Class B on 8+8 ranks: messages between the halves, both ways, operations apart."),
+    Item(M, "Table 3: classes of the NPB", "LU below 1 kB, CG, MG, BT and SP 1 to 200 kB, IS and FT above; IS and FT seldom, CG and MG often",
+         counts.classes, "scaled: size and number alone; how often in time depends on the machine",
+         "Mean bytes of a call that sends, and such calls of a rank."),
     Item(M, "Table 4: idle timeouts", "BT 331 -> 323, CG 725 -> 427, LU 185 -> 179, MG 73 -> 70, SP 487 -> 426",
          signals("", "idle_restarts"), SCALED,
          "Restarts of lanes, an upper bound (docs/status.md). Under BBR they shrink no window. Kernels count none."),
     Item(M, "Table 5: without slow start after idle", "BT 204 -> 171, CG 122 -> 122, LU 66 -> 71, MG 11 -> 11, SP 242 -> 203 s",
-         elsewhere("messages after 300 ms of silence: docs/tune.md"),
-         "not carried: the NPB here hardly pause; `causeway tune --verify --direct` measures the setting by itself", ""),
+         pauses, "scaled: class W, 2+2 ranks, Open MPI, direct",
+         "With -> without, s. Class W pauses too shortly for the kernel to make a window smaller; "
+         "`causeway tune --verify --direct` measures the setting by messages after 300 ms (docs/tune.md)."),
     Item(M, "Fig. 5: NPB with the layer", "BT 0.65, SP 0.72, LU 0.85; FT 2.86 times slower", relative({"way": "causeway"}, {"way": "direct"}),
          SCALED, "Causeway over direct, both tuned: the paper's direct runs lost time that tuning alone gives back today."),
     Item(M, "4.3.1: Alltoall of 2 MB", "2.74 times slower with the layer", elsewhere("0.58 of direct: results/alltoall"), "measured earlier, with 4+4 ranks", ""),
@@ -290,8 +322,9 @@ ITEMS = [
          techniques(1), "reproduced", "Round trips. The relay is Lyon, between Rennes and Nancy (11.6 ms): 14 ms by way of it."),
     Item(Q, "Table 2: rate of the techniques", "136 direct, 76 relay, 138 traversing Mbit/s", techniques(4 << 20), "reproduced",
          "Of one message of 4 MB. A relay carries lanes unread, and both its links have the full rate."),
-    Item(Q, "Fig. 4: pieces of a gather", "eight pieces are best", elsewhere("results/collectives-algorithms"),
-         "not carried: segments are chosen from the link (docs/collectives.md)", ""),
+    Item(Q, "Fig. 4: pieces of a gather", "eight pieces are best", pieces,
+         "scaled: 4 MB of each of 2+2 ranks, MPICH, through Causeway",
+         "ms for each number of pieces. 256 kB, which is 16 pieces, is what is taken without being told."),
     Item(Q, "Fig. 5: Bcast and Reduce, standard and for grids", "Bcast always better; Reduce up to 100 kB",
          operations(("bcast", "reduce"), 64 << 10), "scaled: 2+2 ranks", "64 kB, direct / Causeway."),
     Item(Q, "Figs. 6, 8: how Ray2mesh and TSQR go about it", "drawings", elsewhere("examples/ray2mesh, examples/tsqr"), "reproduced", ""),
@@ -326,4 +359,5 @@ def index(found: dict, host: dict, quick: bool) -> str:
         text += "| " + " | ".join(cell.replace("|", "/") for cell in row) + " |\n"
     return text + "\n" + textwrap.dedent("""\
         The rows are in the .csv files: a line for each value of each run, with what TCP did in it.
+        messages.json has what each benchmark sends.
         """)

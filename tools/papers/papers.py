@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 
+import counts
 import items
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,13 +33,24 @@ RUNS = ["--least", "2", "--most", "3"]
 SMALL = ["--benchmarks", "ep,lu,bt,sp", "--class", "W"]
 LARGE = ["--benchmarks", "is,cg,mg,ft", "--class", "A"]
 
+# Those of vinter-2004.
+PALLAS = "pingpong,pingping,sendrecv,exchange,allreduce,reduce,reduce_scatter,allgather,allgatherv,alltoall,bcast,barrier"
+# A gather of 4 MB a rank, which MPICH is given in so many pieces.
+GATHER = ["operations", *TWO, "--mpi", "mpirun.mpich", "--ways", "causeway", "--operations", "gather", "--sizes", "4M",
+          "--count", "10", "--least", "3", "--most", "3"]
+PIECES = {f"gather-{count}": {"CAUSEWAY_COLLECTIVES_SEGMENT_BYTES": str((4 << 20) // count)}
+          for count in (1, 2, 4, 8, 16, 32)}
+# With and without slow start after a pause, see `without_slow_start`.
+PAUSES = ["--mpi", "mpirun.openmpi", "--benchmarks", "bt,cg,lu,mg,sp", "--class", "W", "--ways", "direct",
+          "--least", "3", "--most", "3"]
+
 # Names and arguments of `causeway bench`; "npb" in front is left out without sources.
 EXPERIMENTS = {
     "tcp": ["tcp", *TWO, *RUNS, "--ways", "site,direct,causeway", "--seconds", "1",
             "--sizes", "1,1k,64k,256k,1M,4M,16M,64M"],
     "pingpong": ["pingpong", *TWO, *RUNS, *MPIS, *ALL_WAYS, "--seconds", "1",
                  "--sizes", "1,1k,64k,256k,1M,4M,32M"],
-    "operations": ["operations", *TWO, *MPIS, *BETWEEN, "--least", "2", "--most", "2",
+    "operations": ["operations", *TWO, *MPIS, *BETWEEN, "--least", "2", "--most", "2", "--operations", PALLAS,
                    "--sizes", "0,8,64k,4M", "--seconds", "0.3"],
     "npb-large": ["npb", *TWO, *MPIS, *LARGE, "--ways", "site,direct,causeway", "--least", "2", "--most", "2"],
     "npb-small": ["npb", *TWO, *MPIS, *SMALL, "--ways", "site,direct,causeway", "--least", "2", "--most", "2"],
@@ -47,6 +59,9 @@ EXPERIMENTS = {
                  "--least", "2", "--most", "2", "--time-limit", "300"],
     "orsay-rennes": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,rennes"],
     "orsay-bordeaux": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,bordeaux"],
+    "npb-slow-start": ["npb", *TWO, *PAUSES],
+    "npb-no-slow-start": ["npb", "--lab", "{without_slow_start}", *PAUSES],
+    **{name: GATHER for name in PIECES},
     "relay": ["tcp", "--lab", "closed", *RUNS, "--ways", "causeway", "--sites", "rennes,nancy",
               "--sizes", "1,4M", "--seconds", "1"],
 }
@@ -92,13 +107,22 @@ def measure(name: str, words: list[str], out: pathlib.Path, options: argparse.Na
             print(f"papers: {name}: left out: NPB=DIR names the sources of the NAS Parallel Benchmarks", flush=True)
             return None
         words = [*words, "--source", str(options.npb.resolve())]
+    words = [word.format(without_slow_start=out / "without-slow-start.toml") for word in words]
     print(f"papers: {name}", flush=True)
     command = [options.causeway, "bench", words[0], "--out", out / name, *words[1:]]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    environment = os.environ | PIECES.get(name, {})
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False, env=environment)
     # 1: a cell has no value. Its reason stands in the report.
     if done.returncode not in (0, 1):
         sys.exit(f"papers: {name} ended with {done.returncode}")
     return json.loads((out / name / "summary.json").read_text(encoding="utf-8"))
+
+
+def without_slow_start(out: pathlib.Path) -> None:
+    """Writes the scenario of two sites whose connections keep their window over a pause."""
+    text = (ROOT / "scenarios/rennes-nancy.toml").read_text(encoding="utf-8")
+    changed = text.replace("routed = false\n", "routed = false\nslow_start_after_idle = false\n")
+    (out / "without-slow-start.toml").write_text(changed, encoding="utf-8")
 
 
 def applications(out: pathlib.Path, options: argparse.Namespace) -> dict[str, list[dict]]:
@@ -127,21 +151,26 @@ def main() -> None:
     options = arguments()
     out = ROOT / "target" / ("papers-quick" if options.quick else "papers")
     found = {}
+    out.mkdir(parents=True, exist_ok=True)
+    without_slow_start(out)
     for name, words in (QUICK if options.quick else EXPERIMENTS).items():
         summary = measure(name, words, out, options)
         if summary is not None:
             found[name] = summary
+    found |= counts.count(found, out, options)
     found |= applications(out, options)
     where = out if options.quick else RESULTS
     where.mkdir(parents=True, exist_ok=True)
-    benches = [name for name in found if name not in APPLICATIONS]
+    benches = [name for name in found if name not in (*APPLICATIONS, "messages")]
     report = [options.causeway, "report", *(out / name for name in benches), "--out", where / "report.html",
               "--title", "The tables and figures of four papers, measured again"]
     subprocess.run(report, stdout=subprocess.DEVNULL, check=True)
     host = json.loads((out / benches[0] / "plan.json").read_text(encoding="utf-8"))["host"]
     (where / "README.md").write_text(items.index(found, dict(host), options.quick), encoding="utf-8")
+    if "messages" in found:
+        (where / "messages.json").write_text(json.dumps(found["messages"], indent=1) + "\n", encoding="utf-8")
     if not options.quick:
-        for name in found:
+        for name in (*benches, *APPLICATIONS):
             shutil.copy(out / f"{name}.csv" if name in APPLICATIONS else out / name / "rows.csv", where / f"{name}.csv")
     print(f"papers: {where / 'README.md'}, {where / 'report.html'}")
 

@@ -192,6 +192,11 @@ impl Keeper<'_> {
                 return Err((format!("set {path} = {value} on {whose}"), error.to_string()));
             }
         }
+        if let Some(wanted) = self.plan.slow_start_after_idle {
+            let path = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
+            let step = || format!("set slow start after idle on {whose}");
+            fs::write(path, if wanted { "1" } else { "0" }).map_err(|error| (step(), error.to_string()))?;
+        }
         let Some(algorithm) = &self.plan.congestion_control else {
             return Ok(());
         };

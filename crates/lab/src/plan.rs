@@ -75,6 +75,7 @@ impl SiteView {
 pub(crate) struct Plan {
     pub(crate) routed: bool,
     pub(crate) congestion_control: Option<String>,
+    pub(crate) slow_start_after_idle: Option<bool>,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -99,6 +100,7 @@ impl Plan {
         Plan {
             routed: scenario.routed,
             congestion_control: scenario.congestion_control.clone(),
+            slow_start_after_idle: scenario.slow_start_after_idle,
             sites: sites.collect(),
         }
     }

@@ -124,6 +124,17 @@ fn an_emulated_lan_carries_what_a_bridge_does() {
 }
 
 #[test]
+fn slow_start_after_a_pause_is_switched_off_on_every_node_where_that_is_asked_for() {
+    let Some(mut lab) = start(&two_sites("slow_start_after_idle = false", "")) else {
+        return;
+    };
+    for node in ["rennes-head", "rennes-1", "nancy-1"] {
+        let out = sh(&mut lab, node, "cat /proc/sys/net/ipv4/tcp_slow_start_after_idle");
+        assert_eq!(out.stdout, "0", "{node}");
+    }
+}
+
+#[test]
 fn the_congestion_control_asked_for_is_used_everywhere() {
     let Some(mut lab) = start(&two_sites("congestion_control = \"reno\"", "")) else {
         return;

@@ -38,7 +38,7 @@ pub enum Work {
 const NETPIPE: [&str; 6] = ["-p", "0", "-u", "4194304", "-o", "/dev/null"];
 
 /// Names of the operations, as `programs/bench/operations.c` and IMB spell them; cases are not told apart.
-pub const OPERATIONS: [&str; 12] = [
+pub const OPERATIONS: [&str; 14] = [
     "PingPong",
     "PingPing",
     "Sendrecv",
@@ -50,6 +50,8 @@ pub const OPERATIONS: [&str; 12] = [
     "Allgatherv",
     "Alltoall",
     "Bcast",
+    "Gather",
+    "Scatter",
     "Barrier",
 ];
 

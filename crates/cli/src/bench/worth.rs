@@ -126,16 +126,22 @@ fn add_round(
         };
         let directory = out.join(directory_name(round, name, link));
         forget_failed(&directory)?;
-        let common = common(task, directory, link, ways)?;
         let work = Work::App(task.command.clone());
-        let (store, was_stopped) = filled(&common, work, (&task.command[..1], None), stop, None)?;
-        if was_stopped {
-            return Ok(false);
-        }
+        let rows = match kept(&directory, &work, ways) {
+            Some(rows) => rows,
+            None => {
+                let common = common(task, directory, link, ways)?;
+                let (store, was_stopped) = filled(&common, work, (&task.command[..1], None), stop, None)?;
+                if was_stopped {
+                    return Ok(false);
+                }
+                store.rows().to_vec()
+            }
+        };
         if name == "near" {
-            times.one_site.push(seconds(store.rows(), Way::Site)?);
+            times.one_site.push(seconds(&rows, Way::Site)?);
         }
-        over.push(seconds(store.rows(), Way::Causeway)?);
+        over.push(seconds(&rows, Way::Causeway)?);
     }
     if let [near, far, thin, target] = over[..] {
         times.rounds.push(Round { near, far, thin });
@@ -151,6 +157,18 @@ fn directory_name(round: u32, name: &str, link: Link) -> String {
         "link" => format!("{round}-{us}us-{rate:.0}bit"),
         _ => format!("{round}-{name}"),
     }
+}
+
+/// The rows that an earlier call for the same program has left, where none is missing: then no grid is
+/// started.
+fn kept(directory: &Path, work: &Work, ways: &[Way]) -> Option<Vec<Row>> {
+    let (head, rows) = store::read(directory).ok()?;
+    let is_there = |way: &Way| {
+        rows.iter()
+            .any(|row| row.cell.way == *way && row.failure().is_none())
+    };
+    let is_whole = head.plan.arguments == work.arguments() && ways.iter().all(is_there);
+    is_whole.then_some(rows)
 }
 
 /// Removes what an earlier call has left of a run that failed: it is tried again.

@@ -48,6 +48,7 @@ pub(super) fn check(typed: &TypedScenario, mistakes: &mut Mistakes) -> Option<Sc
         name: name?.value,
         routed,
         congestion_control: congestion_control.map(|algorithm| algorithm.value.clone()),
+        slow_start_after_idle: typed.slow_start_after_idle.as_ref().map(|wanted| wanted.value),
         sites: sites.into_iter().collect::<Option<_>>()?,
         links: links.into_iter().collect::<Option<_>>()?,
     })

@@ -25,6 +25,9 @@ pub struct Scenario {
     pub routed: bool,
     /// Congestion control of every namespace of the lab; the machine's default when not given.
     pub congestion_control: Option<String>,
+    /// Whether a connection of any namespace begins anew with a small window after a pause
+    /// (net.ipv4.tcp_slow_start_after_idle); as a new namespace has it when not given.
+    pub slow_start_after_idle: Option<bool>,
     /// Sites in the order of the file, at least one. A lab command runs on the first one's head node by
     /// default.
     pub sites: Vec<Site>,

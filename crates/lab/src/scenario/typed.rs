@@ -22,6 +22,7 @@ pub(super) struct TypedScenario {
     pub(super) name: Option<At<String>>,
     pub(super) routed: Option<At<bool>>,
     pub(super) congestion_control: Option<At<String>>,
+    pub(super) slow_start_after_idle: Option<At<bool>>,
     pub(super) sites: Vec<TypedSite>,
     pub(super) links: Vec<TypedLink>,
 }
@@ -91,9 +92,16 @@ impl Reader<'_> {
                 "congestion_control" => {
                     scenario.congestion_control = self.string("congestion_control", value)
                 }
+                "slow_start_after_idle" => {
+                    scenario.slow_start_after_idle = self.boolean("slow_start_after_idle", value)
+                }
                 "site" => scenario.sites = self.tables("site", value, Reader::site),
                 "link" => scenario.links = self.tables("link", value, Reader::link),
-                _ => self.unknown(key, "", "name, routed, congestion_control, [[site]], [[link]]"),
+                _ => self.unknown(
+                    key,
+                    "",
+                    "name, routed, congestion_control, slow_start_after_idle, [[site]], [[link]]",
+                ),
             }
         }
         scenario
