@@ -129,6 +129,11 @@ salloc-mpich)
 salloc-openmpi)
     run --at rennes "salloc -N 2 -n 2 $mpirun -n 2 $openmpi/own_world" --at nancy "mpirun.mpich -n 2 $mpich/own_world"
     ;;
+# What `causeway bench messages` counts needs no world.
+srun-messages-mpich | srun-messages-openmpi)
+    case $case in *mpich) kind=pmi2 programs=$mpich ;; *) kind=pmix programs=$openmpi ;; esac
+    causeway bench messages --out "$PWD/../$case" -- srun -N 2 -n 4 --mpi=$kind "$programs/ring" 2>&1
+    ;;
 srun-singletons) run --at rennes "srun -n 2 --mpi=none $mpich/own_world" --at nancy "sleep 977" ;;
 srun-kill | srun-abort)
     run --at nancy "$mpirun -n 2 $openmpi/own_world ${case#srun-}" \

@@ -249,7 +249,8 @@ fn debian_site_of_slurm_that_refuses_ssh_is_part_of_a_world_and_keeps_no_allocat
         "rennes-2 refuses ssh",
         "slurm has 2 idle nodes",
     ];
-    let ends: [(&str, &[&str]); 10] = [
+    let counts: &[&str] = &["4 ranks, ", "In all 296 messages, 201 MB"];
+    let ends: [(&str, &[&str]); 12] = [
         (
             "srun-own",
             &[
@@ -262,6 +263,8 @@ fn debian_site_of_slurm_that_refuses_ssh_is_part_of_a_world_and_keeps_no_allocat
         ("srun-openmpi", right),
         ("salloc-mpich", right),
         ("salloc-openmpi", right),
+        ("srun-messages-mpich", counts),
+        ("srun-messages-openmpi", counts),
         (
             "srun-singletons",
             &["site rennes: its processes joined one by one"],

@@ -7,7 +7,7 @@ use super::options::Counting;
 use super::{Failure, INTERRUPTED, stop_flag};
 use crate::preload::{MESSAGES_MPICH, MESSAGES_OPEN_MPI};
 use crate::run::environment;
-use crate::run::launcher::Launcher;
+use crate::run::launcher::{Launcher, LauncherError, Mpi};
 use crate::say;
 use causeway_bench::messages::split::{crossing, improved};
 use causeway_bench::messages::{CountError, Counted, Messages, Operation};
@@ -15,6 +15,7 @@ use causeway_bench::table::Table;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Serialize;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
@@ -57,17 +58,16 @@ struct Better {
 
 /// The status is 1 where the program failed or ranks are missing, and 130 after Ctrl-C.
 pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
-    let launcher = task.command.first().ok_or_else(|| Failure::usage("no program"))?;
-    let launcher = Launcher::find(launcher).map_err(Failure::usage)?;
+    let starter = Starter::of(task.command.first().ok_or_else(|| Failure::usage("no program"))?)?;
     let out = std::path::absolute(&task.out).map_err(Failure::new)?;
     prepare(&out)?;
     let stop = stop_flag().map_err(Failure::new)?;
-    let status = run(task, &launcher, &out, &stop)?;
+    let status = run(task, &starter, &out, &stop)?;
     if stop.load(Ordering::Relaxed) {
         say::error("causeway bench: stopped; nothing was counted");
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    let counted = Counted::read(&out).map_err(|error| explained(&error, &launcher, status))?;
+    let counted = Counted::read(&out).map_err(|error| explained(&error, &starter, status))?;
     let found = found(task, &counted)?;
     let json = serde_json::to_string_pretty(&found).map_err(Failure::new)?;
     write(&out.join("messages.json"), json.as_bytes())?;
@@ -109,40 +109,67 @@ fn prepare(out: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those that were built; each needs the headers of its interface.
-fn libraries(launcher: &Launcher) -> Result<Vec<PathBuf>, Failure> {
-    let names = match launcher.mpi.is_open_mpi() {
-        true => MESSAGES_OPEN_MPI,
-        false => MESSAGES_MPICH,
-    };
-    let own = std::env::current_exe().map_err(Failure::new)?;
-    let all: Vec<PathBuf> = names.iter().map(|name| own.with_file_name(name)).collect();
-    let found: Vec<PathBuf> = all.iter().filter(|path| path.is_file()).cloned().collect();
-    match (found.is_empty(), all.last()) {
-        (true, Some(path)) => Err(Failure::new(format_args!(
-            "{} is not there: mpi/build.sh makes it where the headers of {} are installed",
-            path.display(),
-            launcher.mpi.name()
-        ))),
-        _ => Ok(found),
+/// What the command begins with.
+struct Starter {
+    program: OsString,
+    /// A launcher that says whose it is. Others, such as srun, start programs of any MPI.
+    mpi: Option<Mpi>,
+}
+
+impl Starter {
+    fn of(word: &OsStr) -> Result<Starter, Failure> {
+        let (program, mpi) = match Launcher::find(word) {
+            Ok(launcher) => (launcher.path.into_os_string(), Some(launcher.mpi)),
+            Err(LauncherError::Program(word)) => (word, None),
+            Err(error) => return Err(Failure::usage(error)),
+        };
+        Ok(Starter { program, mpi })
+    }
+
+    fn is_open_mpi(&self) -> bool {
+        self.mpi.is_some_and(Mpi::is_open_mpi)
+    }
+
+    /// The libraries that were built; each needs the headers of its interface. One hands on the calls of
+    /// programs with another interface, and the one with the widest handles comes first.
+    fn libraries(&self) -> Result<Vec<PathBuf>, Failure> {
+        let names: &[&[&str]] = match self.mpi {
+            Some(mpi) if mpi.is_open_mpi() => &[MESSAGES_OPEN_MPI],
+            Some(_) => &[MESSAGES_MPICH],
+            None => &[MESSAGES_OPEN_MPI, MESSAGES_MPICH],
+        };
+        let own = std::env::current_exe().map_err(Failure::new)?;
+        let all: Vec<PathBuf> = names
+            .concat()
+            .iter()
+            .map(|name| own.with_file_name(name))
+            .collect();
+        let found: Vec<PathBuf> = all.iter().filter(|path| path.is_file()).cloned().collect();
+        match (found.is_empty(), all.last()) {
+            (true, Some(path)) => Err(Failure::new(format_args!(
+                "{} is not there: mpi/build.sh makes it where the headers of its MPI are installed",
+                path.display()
+            ))),
+            _ => Ok(found),
+        }
     }
 }
 
 /// Runs the program to its end, or to ours.
-fn run(task: &Counting, launcher: &Launcher, out: &Path, stop: &AtomicBool) -> Result<ExitStatus, Failure> {
-    let mut command = Command::new(&launcher.path);
+fn run(task: &Counting, starter: &Starter, out: &Path, stop: &AtomicBool) -> Result<ExitStatus, Failure> {
+    let mut command = Command::new(&starter.program);
     // hydra and Slurm hand their environment on to all hosts, Open MPI what it is told to.
-    if launcher.mpi.is_open_mpi() {
+    if starter.is_open_mpi() {
         command.args(["-x", PRELOAD, "-x", DIRECTORY]);
     }
-    let preload = environment::preload(&libraries(launcher)?, std::env::var_os(PRELOAD).as_deref(), &[]);
+    let present = std::env::var_os(PRELOAD);
+    let preload = environment::preload(&starter.libraries()?, present.as_deref(), &[]);
     command
         .args(&task.command[1..])
         .env(PRELOAD, preload)
         .env(DIRECTORY, out);
-    let mut child = command
-        .spawn()
-        .map_err(|error| cannot("run", &launcher.path, &error))?;
+    let spawned = command.spawn();
+    let mut child = spawned.map_err(|error| cannot("run", Path::new(&starter.program), &error))?;
     let mut told = false;
     loop {
         if let Some(status) = child.try_wait().map_err(Failure::new)? {
@@ -159,12 +186,12 @@ fn run(task: &Counting, launcher: &Launcher, out: &Path, stop: &AtomicBool) -> R
 }
 
 /// What to do where no rank has counted.
-fn explained(error: &CountError, launcher: &Launcher, status: ExitStatus) -> Failure {
+fn explained(error: &CountError, starter: &Starter, status: ExitStatus) -> Failure {
     match error {
         CountError::None(_) => Failure::new(format_args!(
-            "{error}; the program ended with {status}. It counts where it calls MPI_Init, is linked dynamically \
-             with {}, and its hosts can write to that directory (--out names another one)",
-            launcher.mpi.name()
+            "{error}; the program ended with {status}. A program is counted where it calls MPI_Init, is linked \
+             dynamically with {}, and its hosts can write to that directory (--out names another one)",
+            starter.mpi.map_or("its MPI", Mpi::name)
         )),
         _ => Failure::new(error),
     }
