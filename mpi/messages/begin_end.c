@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static _Atomic int is_on;
 static struct about about;
 static const char *directory;
 static struct timespec start;
+/* A process that this one has forked ends, too, and has nothing to write. */
+static pid_t self;
 
 int counting_is_on(void) { return atomic_load_explicit(&is_on, memory_order_relaxed); }
 
@@ -32,13 +35,14 @@ static void begin(void)
                     "causeway bench messages: processes that the program has started are not counted\n");
         return;
     }
+    self = getpid();
     clock_gettime(CLOCK_MONOTONIC, &start);
     atomic_store(&is_on, 1);
 }
 
 static void end(const char *how)
 {
-    if (!atomic_exchange(&is_on, 0))
+    if (!atomic_exchange(&is_on, 0) || getpid() != self)
         return;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -16,7 +16,7 @@ int peers_rank(MPI_Comm comm, int rank);
 int peers_rank_of_window(MPI_Win win, int rank);
 
 int peers_count(MPI_Comm comm);
-/* To how many ranks a process of a topology sends. */
+/* To how many ranks a process of a topology sends, as if a grid's edges had neighbours beyond them. */
 int peers_neighbours(MPI_Comm comm);
 
 int64_t peers_bytes(int64_t count, MPI_Datatype type);

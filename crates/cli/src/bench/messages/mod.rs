@@ -1,0 +1,88 @@
+//! `causeway bench messages`: counts what a program sends, and says what of it would cross between sites.
+//!
+//! The program runs as its launcher starts it, with a library preloaded that counts (mpi/messages). Each rank
+//! writes its counts when it ends. `starter` runs it, `found` is what the counts come to, `text` shows it.
+
+mod found;
+mod starter;
+mod text;
+
+use super::options::Counting;
+use super::{Failure, INTERRUPTED, stop_flag};
+use crate::run::launcher::Mpi;
+use crate::say;
+use causeway_bench::messages::{CountError, Counted};
+use found::found;
+use starter::{Starter, run};
+use std::io;
+use std::path::Path;
+use std::process::{ExitCode, ExitStatus};
+use std::sync::atomic::Ordering;
+use text::text;
+
+/// The status is 1 where the program failed or ranks are missing, and 130 after Ctrl-C.
+pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
+    let starter = Starter::of(task.command.first().ok_or_else(|| Failure::usage("no program"))?)?;
+    let out = std::path::absolute(&task.out).map_err(Failure::new)?;
+    prepare(&out)?;
+    let stop = stop_flag().map_err(Failure::new)?;
+    let status = run(task, &starter, &out, &stop)?;
+    if stop.load(Ordering::Relaxed) {
+        say::error("causeway bench: stopped; nothing was counted");
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let counted = Counted::read(&out).map_err(|error| explained(&error, &starter, status))?;
+    let (found, mistake) = found(task, &counted);
+    let json = serde_json::to_string_pretty(&found).map_err(Failure::new)?;
+    // What was counted is shown also where the disk is full.
+    let shown = say::result(match task.json {
+        true => json.clone(),
+        false => text(&found),
+    });
+    write(&out.join("messages.json"), json.as_bytes())?;
+    write(&out.join("messages.csv"), &counted.csv().map_err(Failure::new)?)?;
+    say::error(format_args!("causeway bench: counts are in {}", out.display()));
+    if !status.success() {
+        say::error(format_args!(
+            "causeway bench: the program ended with {status}; these are its counts until then"
+        ));
+    }
+    match mistake {
+        Some(mistake) => Err(mistake),
+        None if status.success() && found.missing.is_empty() => Ok(shown),
+        None => Ok(ExitCode::FAILURE),
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes).map_err(|error| cannot("write", path, &error))
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format_args!("{what} {}: {error}", path.display()))
+}
+
+/// Makes the directory, and removes what an earlier run has left there.
+fn prepare(out: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(out).map_err(|error| cannot("make", out, &error))?;
+    for entry in out.read_dir().map_err(|error| cannot("read", out, &error))? {
+        let path = entry.map_err(|error| cannot("read", out, &error))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("rank-") && (name.ends_with(".csv") || name.ends_with(".part")) {
+            std::fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// What to do where no rank has counted.
+fn explained(error: &CountError, starter: &Starter, status: ExitStatus) -> Failure {
+    match error {
+        CountError::None(_) => Failure::new(format_args!(
+            "{error}; the program ended with {status}. A program is counted where it calls MPI_Init, is linked \
+             dynamically with {}, and its hosts can write to that directory (--out names another one)",
+            starter.mpi.map_or("its MPI", Mpi::name)
+        )),
+        _ => Failure::new(error),
+    }
+}
