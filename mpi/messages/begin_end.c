@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "counting.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,10 @@ static void end(const char *how)
     about.seconds = (double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9;
     about.end = how;
     int failed = counts_write(directory, &about);
-    if (failed)
+    if (failed == EEXIST)
+        fprintf(stderr, "causeway bench messages: rank %d of a second program is not counted: one is\n",
+                about.rank);
+    else if (failed)
         fprintf(stderr, "causeway bench messages: rank %d: write %s/rank-%d.csv: %s\n", about.rank, directory,
                 about.rank, strerror(failed));
 }

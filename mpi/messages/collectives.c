@@ -1,5 +1,5 @@
-/* Operations of all ranks of a communicator. Bytes are those that this rank gives: of a scatter, what each
- * rank gets. */
+/* Operations of all ranks of a communicator. Bytes are those that this rank gives: of a broadcast and a
+ * scatter, those that it gets. */
 #define _GNU_SOURCE
 #include "counting.h"
 
@@ -88,12 +88,12 @@
 #define A_Neighbours_w A_Alltoallw
 
 /* Sums of what is given to each of so many ranks. */
-#define SUM(count, bytes_to)            \
-    ({                                  \
-        int64_t sum = 0;                \
-        for (int i = 0; i < count; i++) \
-            sum += bytes_to;            \
-        sum;                            \
+#define SUM(count, bytes_to)                         \
+    ({                                               \
+        int64_t sum = 0;                             \
+        for (int i = 0, end = (count); i < end; i++) \
+            sum += bytes_to;                         \
+        sum;                                         \
     })
 
 static int own_rank(MPI_Comm comm)
@@ -121,15 +121,21 @@ static void operation(const char *call, MPI_Comm comm, int64_t bytes)
     (from == MPI_IN_PLACE ? SUM(peers, peers_bytes(rooms[i], into_types[i])) \
                           : SUM(peers, peers_bytes(counts[i], types[i])))
 
+static int others_of(MPI_Comm comm, int *size) { OTHER("Comm_remote_size", (MPI_Comm, int *), comm, size); }
+
 /* A rank of an intercommunicator gives to those of the other group. */
 static int others(MPI_Comm comm)
 {
     int is_inter = 0, size = 0;
     if (real.Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || !is_inter)
         return peers_count(comm);
-    int (*remote_size)(MPI_Comm, int *) = (int (*)(MPI_Comm, int *))mpi_calls_find("Comm_remote_size");
-    return remote_size && remote_size(comm, &size) == MPI_SUCCESS ? size : 0;
+    return others_of(comm, &size) == MPI_SUCCESS ? size : 0;
 }
+
+/* In an intercommunicator the root is MPI_ROOT at itself and MPI_PROC_NULL beside it, both less than 0. These
+ * ranks give nothing to a root, and their other arguments may be anything. */
+#define TO_ROOT(bytes) (root < 0 ? 0 : (bytes))
+#define FROM_ROOT(bytes) (root == MPI_PROC_NULL ? 0 : (bytes))
 
 #define OPERATION(Name, name, bytes)                        \
     BOTH_COUNTS(Name, Name, operation(#Name, comm, bytes)); \
@@ -144,18 +150,18 @@ static int others(MPI_Comm comm)
 
 COUNTED(Barrier, Barrier, operation("Barrier", comm, 0));
 COUNTED_REQUEST(Ibarrier, Barrier, operation("Ibarrier", comm, 0));
-OPERATION(Bcast, bcast, peers_bytes(count, type));
-OPERATION(Reduce, reduce, peers_bytes(count, type));
+OPERATION(Bcast, bcast, FROM_ROOT(peers_bytes(count, type)));
+OPERATION(Reduce, reduce, TO_ROOT(peers_bytes(count, type)));
 OPERATION(Allreduce, allreduce, peers_bytes(count, type));
 OPERATION_LIKE(Scan, scan, Allreduce, peers_bytes(count, type));
 OPERATION_LIKE(Exscan, exscan, Allreduce, peers_bytes(count, type));
 OPERATION_LIKE(Reduce_scatter_block, reduce_scatter_block, Allreduce,
                peers_bytes(count, type) * peers_count(comm));
 OPERATION(Reduce_scatter, reduce_scatter, SUM(peers_count(comm), peers_bytes(counts[i], type)));
-OPERATION(Gather, gather, GIVEN);
-OPERATION(Gatherv, gatherv, GIVEN_V);
-OPERATION_LIKE(Scatter, scatter, Gather, GOTTEN);
-OPERATION(Scatterv, scatterv, GOTTEN_V);
+OPERATION(Gather, gather, TO_ROOT(GIVEN));
+OPERATION(Gatherv, gatherv, TO_ROOT(GIVEN_V));
+OPERATION_LIKE(Scatter, scatter, Gather, TO_ROOT(GOTTEN));
+OPERATION(Scatterv, scatterv, TO_ROOT(GOTTEN_V));
 OPERATION(Allgather, allgather, GIVEN);
 OPERATION(Allgatherv, allgatherv, GIVEN_V);
 OPERATION_LIKE(Alltoall, alltoall, Allgather, GIVEN *others(comm));

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 struct row {
@@ -86,25 +87,46 @@ static void write_all(FILE *file, const struct about *about)
     }
 }
 
+/* A program that is told to end may be in the midst of counting, in this same thread. */
+static int lock_soon(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+    return pthread_mutex_timedlock(&lock, &until);
+}
+
+/* Gives the file its name, unless another one has it. Some file systems have no links. */
+static int name_file(const char *part, const char *whole)
+{
+    int failed = link(part, whole) ? errno : 0;
+    if (!failed || failed == EEXIST) {
+        unlink(part);
+        return failed;
+    }
+    return rename(part, whole) ? errno : 0;
+}
+
 int counts_write(const char *directory, const struct about *about)
 {
     char part[4096], whole[4096];
-    int length = snprintf(part, sizeof part, "%s/rank-%d.part", directory, about->rank);
+    int length = snprintf(part, sizeof part, "%s/rank-%d.%ld.part", directory, about->rank, (long)getpid());
     snprintf(whole, sizeof whole, "%s/rank-%d.csv", directory, about->rank);
     if (length < 0 || (size_t)length >= sizeof part)
         return ENAMETOOLONG;
     FILE *file = fopen(part, "w");
     if (!file)
         return errno;
-    pthread_mutex_lock(&lock);
-    write_all(file, about);
-    pthread_mutex_unlock(&lock);
-    int failed = ferror(file) ? EIO : 0;
+    int failed = lock_soon();
+    if (!failed) {
+        write_all(file, about);
+        pthread_mutex_unlock(&lock);
+        failed = ferror(file) ? EIO : 0;
+    }
     if (fclose(file) && !failed)
         failed = errno;
-    if (!failed && rename(part, whole))
-        failed = errno;
-    if (failed)
-        unlink(part);
+    if (!failed)
+        return name_file(part, whole);
+    unlink(part);
     return failed;
 }

@@ -21,7 +21,8 @@ struct about {
  * a communicator, or 0 where it is one message. */
 void counts_add(const char *call, int to, int ranks, int64_t bytes);
 
-/* Writes DIRECTORY/rank-N.csv, which is there whole or not at all. 0, or the system's error. */
+/* Writes DIRECTORY/rank-N.csv, which is there whole or not at all. 0, or the system's error: EEXIST where
+ * another program has left its counts. */
 int counts_write(const char *directory, const struct about *about);
 
 #endif

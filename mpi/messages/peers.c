@@ -9,6 +9,7 @@
 /* Attribute of a communicator: the world's rank of each of its ranks, after their number. */
 static int keyval = MPI_KEYVAL_INVALID;
 static MPI_Group world;
+static int world_size;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A duplicate finds out for itself. */
@@ -29,6 +30,7 @@ static int free_ranks(MPI_Comm comm, int key, void *value, void *extra)
 int peers_begin(void)
 {
     return real.Comm_group(handle.comm_world, &world) == MPI_SUCCESS &&
+           real.Comm_size(handle.comm_world, &world_size) == MPI_SUCCESS &&
            real.Comm_create_keyval(copy_nothing, free_ranks, &keyval, NULL) == MPI_SUCCESS;
 }
 
@@ -92,7 +94,7 @@ static int rank_in(const int *ranks, int rank)
 int peers_rank(MPI_Comm comm, int rank)
 {
     if (comm == handle.comm_world)
-        return rank;
+        return rank >= 0 && rank < world_size ? rank : NO_RANK;
     pthread_mutex_lock(&lock);
     int found = rank_in(ranks_of_comm(comm), rank);
     pthread_mutex_unlock(&lock);
@@ -150,5 +152,7 @@ int peers_neighbours(MPI_Comm comm)
 int64_t peers_bytes(int64_t count, MPI_Datatype type)
 {
     MPI_Count size = 0;
-    return count > 0 && real.Type_size_x(type, &size) == MPI_SUCCESS && size > 0 ? count * (int64_t)size : 0;
+    if (count <= 0 || type == handle.datatype_null || real.Type_size_x(type, &size) != MPI_SUCCESS)
+        return 0;
+    return size > 0 ? count * (int64_t)size : 0;
 }

@@ -1,4 +1,4 @@
-/* One-sided operations. What MPI_Get fetches comes from the rank that is named. */
+/* One-sided operations. What is fetched comes from the rank that is named. */
 #define _GNU_SOURCE
 #include "counting.h"
 
@@ -56,10 +56,12 @@ static void moved(const char *call, int64_t bytes, int to, MPI_Win win)
 BOTH_COUNTS(Put, Put, MOVED(Put));
 BOTH_COUNTS(Get, Get, MOVED(Get));
 BOTH_COUNTS(Accumulate, Accumulate, MOVED(Accumulate));
-BOTH_COUNTS(Get_accumulate, Get_accumulate, MOVED(Get_accumulate));
+/* With MPI_NO_OP what is given may be anything. */
+#define FETCHED(Name) moved(#Name, peers_bytes(result_room, result_type), to, win)
+BOTH_COUNTS(Get_accumulate, Get_accumulate, FETCHED(Get_accumulate));
 BOTH_COUNTS_REQUEST(Rput, Put, MOVED(Rput));
 BOTH_COUNTS_REQUEST(Rget, Get, MOVED(Rget));
 BOTH_COUNTS_REQUEST(Raccumulate, Accumulate, MOVED(Raccumulate));
-BOTH_COUNTS_REQUEST(Rget_accumulate, Get_accumulate, MOVED(Rget_accumulate));
+BOTH_COUNTS_REQUEST(Rget_accumulate, Get_accumulate, FETCHED(Rget_accumulate));
 COUNTED(Fetch_and_op, Fetch_and_op, moved("Fetch_and_op", peers_bytes(1, type), to, win));
 COUNTED(Compare_and_swap, Compare_and_swap, moved("Compare_and_swap", peers_bytes(1, type), to, win));

@@ -57,6 +57,13 @@ static void in_other_communicators(void)
         MPI_Recv(in, 1, MPI_INT, rank / 2, 0, halves, MPI_STATUS_IGNORE);
     else
         MPI_Send(out, 1, MPI_INT, rank / 2, 0, halves);
+    /* The odd ranks give to rank 0. What the even ones say of what they give does not count. */
+    if (rank == 0)
+        MPI_Gather(NULL, 5, MPI_DATATYPE_NULL, in, 5, MPI_INT, MPI_ROOT, halves);
+    else if (rank == 2)
+        MPI_Gather(NULL, 5, MPI_DATATYPE_NULL, NULL, 5, MPI_DATATYPE_NULL, MPI_PROC_NULL, halves);
+    else
+        MPI_Gather(out, 5, MPI_INT, NULL, 0, MPI_INT, 0, halves);
     MPI_Comm_free(&halves);
     MPI_Comm_free(&half);
 }
@@ -78,6 +85,7 @@ static void by_all(void)
     else
         MPI_Gather(out, 5, MPI_INT, NULL, 0, MPI_INT, 3, MPI_COMM_WORLD);
     MPI_Scatter(rank ? NULL : out, 6, MPI_INT, in, 6, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, at, MPI_INT, MPI_COMM_WORLD);
     MPI_Request request;
     MPI_Iallgather(out, 9, MPI_BYTE, in, 9, MPI_BYTE, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);

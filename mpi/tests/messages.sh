@@ -29,6 +29,8 @@ expected() { # from,call,to,ranks,count,bytes of every rank
         echo "$rank,MPI_Alltoallv,,4,1,40"
         echo "$rank,MPI_Alltoall,,4,1,64"
         echo "$rank,MPI_Gather,,4,1,20"
+        echo "$rank,MPI_Gather,,2,1,$((rank % 2 * 20))"
+        echo "$rank,MPI_Allgatherv,,4,1,$((4 * rank + 4))"
         echo "$rank,MPI_Scatter,,4,1,24"
         echo "$rank,MPI_Iallgather,,4,1,9"
         echo "$rank,MPI_Reduce_scatter,,4,1,32"

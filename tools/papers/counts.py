@@ -64,10 +64,10 @@ def program_text(one: dict, is_between: bool) -> str:
     number, size = ("count_between", "bytes_between") if is_between else ("count", "bytes")
     parts = [f"{group[number]} x {between(group['least'], group['most'])}"
              for group in large([group for group in one["messages"] if group[number]], number, size)]
-    calls = [operation | {"calls": round(operation["times"] * operation["ranks"])} for operation in one["operations"]]
     if not is_between:
         parts += [f"{operation['call'].removeprefix('MPI_')} {operation['calls']} x "
-                  f"{between(operation['least'], operation['most'])}" for operation in large(calls, "calls", "bytes")]
+                  f"{between(operation['least'], operation['most'])}"
+                  for operation in large(one["operations"], "calls", "bytes")]
     return " + ".join(parts)
 
 
@@ -85,7 +85,7 @@ def classes(found: dict) -> str | None:
     parts = []
     for name, one in found.get("messages", {}).items():
         calls = sum(group["count"] for group in one["messages"])
-        calls += sum(operation["times"] * operation["ranks"] for operation in one["operations"])
+        calls += sum(operation["calls"] for operation in one["operations"])
         sent = sum(group["bytes"] for group in one["messages"] + one["operations"])
         parts.append(f"{name} {amount(sent / calls)}, {calls / one['ranks']:.0f} a rank")
     return "; ".join(parts) or None

@@ -110,7 +110,8 @@ fn row(line: &str, world: u32) -> Result<Sent, NoRankFile> {
         return Err(format!("{line:?} has not seven values").into());
     };
     let to = match to {
-        "-1" => None,
+        // NO_RANK, or a destination that MPI refuses.
+        to if to.starts_with('-') => None,
         to => Some(number("to", to)?).filter(|&to: &u32| to < world),
     };
     Ok(Sent {

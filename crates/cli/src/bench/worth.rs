@@ -2,7 +2,7 @@
 
 use super::options::{Common, Worth};
 use super::work::Work;
-use super::{Failure, INTERRUPTED, filled, stop_flag};
+use super::{Failure, INTERRUPTED, filled, mpis, stop_flag};
 use crate::{ask, say};
 use causeway_bench::cell::{Settings, Traffic, Way};
 use causeway_bench::limit::Link;
@@ -127,7 +127,7 @@ fn add_round(
         let directory = out.join(directory_name(round, name, link));
         forget_failed(&directory)?;
         let work = Work::App(task.command.clone());
-        let rows = match kept(&directory, &work, ways) {
+        let rows = match kept(&directory, &work, ways)? {
             Some(rows) => rows,
             None => {
                 let common = common(task, directory, link, ways)?;
@@ -159,16 +159,20 @@ fn directory_name(round: u32, name: &str, link: Link) -> String {
     }
 }
 
-/// The rows that an earlier call for the same program has left, where none is missing: then no grid is
-/// started.
-fn kept(directory: &Path, work: &Work, ways: &[Way]) -> Option<Vec<Row>> {
-    let (head, rows) = store::read(directory).ok()?;
+/// The rows that an earlier call for the same program and MPI has left, where none is missing: then no grid
+/// is started.
+fn kept(directory: &Path, work: &Work, ways: &[Way]) -> Result<Option<Vec<Row>>, Failure> {
+    let (Ok((head, rows)), Work::App(command)) = (store::read(directory), work) else {
+        return Ok(None);
+    };
+    let mpis = mpis::find(&command[..1])?;
+    let is_same = |row: &Row| mpis.iter().any(|mpi| mpi.name == row.cell.mpi);
     let is_there = |way: &Way| {
         rows.iter()
             .any(|row| row.cell.way == *way && row.failure().is_none())
     };
     let is_whole = head.plan.arguments == work.arguments() && ways.iter().all(is_there);
-    is_whole.then_some(rows)
+    Ok((is_whole && rows.iter().all(is_same)).then_some(rows))
 }
 
 /// Removes what an earlier call has left of a run that failed: it is tried again.

@@ -20,6 +20,9 @@ use std::process::{ExitCode, ExitStatus};
 use std::sync::atomic::Ordering;
 use text::text;
 
+const CSV: &str = "messages.csv";
+const JSON: &str = "messages.json";
+
 /// The status is 1 where the program failed or ranks are missing, and 130 after Ctrl-C.
 pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
     let starter = Starter::of(task.command.first().ok_or_else(|| Failure::usage("no program"))?)?;
@@ -39,8 +42,8 @@ pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
         true => json.clone(),
         false => text(&found),
     });
-    write(&out.join("messages.json"), json.as_bytes())?;
-    write(&out.join("messages.csv"), &counted.csv().map_err(Failure::new)?)?;
+    write(&out.join(JSON), json.as_bytes())?;
+    write(&out.join(CSV), &counted.csv().map_err(Failure::new)?)?;
     say::error(format_args!("causeway bench: counts are in {}", out.display()));
     if !status.success() {
         say::error(format_args!(
@@ -68,7 +71,8 @@ fn prepare(out: &Path) -> Result<(), Failure> {
     for entry in out.read_dir().map_err(|error| cannot("read", out, &error))? {
         let path = entry.map_err(|error| cannot("read", out, &error))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("rank-") && (name.ends_with(".csv") || name.ends_with(".part")) {
+        let is_of_a_rank = name.starts_with("rank-") && (name.ends_with(".csv") || name.ends_with(".part"));
+        if is_of_a_rank || name == CSV || name == JSON {
             std::fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?;
         }
     }

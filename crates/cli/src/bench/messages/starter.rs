@@ -7,15 +7,13 @@ use crate::run::environment;
 use crate::run::launcher::{Launcher, LauncherError, Mpi};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use signal_hook::consts::signal::SIGINT;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Tells the library where to write.
 const DIRECTORY: &str = "CAUSEWAY_MESSAGES";
@@ -23,6 +21,9 @@ const PRELOAD: &str = "LD_PRELOAD";
 
 /// How often the program is looked at.
 const POLL: Duration = Duration::from_millis(20);
+
+/// Within this time a launcher ends that a terminal's signal has reached.
+const BY_ITSELF: Duration = Duration::from_secs(5);
 
 /// What the command begins with.
 pub struct Starter {
@@ -77,32 +78,34 @@ pub fn run(task: &Counting, starter: &Starter, out: &Path, stop: &AtomicBool) ->
     if starter.is_open_mpi() {
         command.args(["-x", PRELOAD, "-x", DIRECTORY]);
     }
+    // A tool of the user's that looks at MPI calls comes first, and hands them on.
     let present = std::env::var_os(PRELOAD);
-    let preload = environment::preload(&starter.libraries()?, present.as_deref(), &[]);
+    let preload = environment::preload(&[], present.as_deref(), &starter.libraries()?);
     command
         .args(&task.command[1..])
         .env(PRELOAD, preload)
         .env(DIRECTORY, out);
-    // Ctrl-C at a terminal reaches the launcher, too. Without a terminal it is in a group of its own, so that
-    // a signal for ours reaches it through us alone: a launcher that gets two leaves its ranks behind.
+    // A signal for the group that a terminal runs, such as Ctrl-C, reaches the launcher, too. Without a
+    // terminal it is in a group of its own, and we hand the signal on. A launcher that gets two may leave its
+    // ranks behind.
     let has_terminal = File::open("/dev/tty").is_ok();
     if !has_terminal {
         command.process_group(0);
     }
-    let by_key = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGINT, Arc::clone(&by_key)).map_err(Failure::new)?;
-    let spawned = command.spawn();
     let failed = |error| Failure::new(format_args!("run {}: {error}", starter.program.display()));
-    let mut child = spawned.map_err(|error: std::io::Error| failed(error))?;
+    let mut child = command.spawn().map_err(|error: std::io::Error| failed(error))?;
+    let mut asked: Option<Instant> = None;
     let mut told = false;
     loop {
         if let Some(status) = child.try_wait().map_err(Failure::new)? {
             return Ok(status);
         }
-        let knows = told || (has_terminal && by_key.load(Ordering::Relaxed));
-        if stop.load(Ordering::Relaxed) && !knows {
-            told = true;
-            let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+        if stop.load(Ordering::Relaxed) && !told {
+            let since = asked.get_or_insert_with(Instant::now).elapsed();
+            if !has_terminal || since >= BY_ITSELF {
+                told = true;
+                let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+            }
         }
         std::thread::sleep(POLL);
     }

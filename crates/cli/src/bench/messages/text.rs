@@ -99,12 +99,18 @@ fn messages_table(found: &Found) -> Table {
 }
 
 fn operations_table(found: &Found) -> Table {
-    let mut table = Table::new(&["operation", "ranks", "times", "bytes of a rank", "together"]);
+    let mut table = Table::new(&[
+        "operation",
+        "ranks",
+        "calls of all",
+        "bytes of a rank",
+        "together",
+    ]);
     for operation in &found.operations {
         table.rows.push(vec![
             operation.call.clone(),
             operation.ranks.to_string(),
-            format!("{:.0}", operation.times),
+            operation.calls.to_string(),
             bytes(operation.least, operation.most),
             amount(operation.bytes),
         ]);
