@@ -53,21 +53,17 @@ def between(least: int, most: int) -> str:
     return amount(least) if amount(least) == amount(most) else f"{amount(least)} to {amount(most)}"
 
 
-def large(groups: list[dict], number: str, size: str) -> list[dict]:
-    """Those that are a twentieth of all, by number or by bytes."""
-    all_of = {key: sum(group[key] for group in groups) or 1 for key in (number, size)}
-    return [group for group in groups if any(group[key] * 20 >= all_of[key] for key in (number, size))]
-
-
 def program_text(one: dict, is_between: bool) -> str:
-    """Messages of one program, and its operations: how many, and of which size."""
+    """Messages of one program, and calls of operations: how many, and of which size. Those that are
+    less than a twentieth of all, by number and by bytes, are left out."""
     number, size = ("count_between", "bytes_between") if is_between else ("count", "bytes")
-    parts = [f"{group[number]} x {between(group['least'], group['most'])}"
-             for group in large([group for group in one["messages"] if group[number]], number, size)]
+    rows = [(group[number], group[size], between(group["least"], group["most"]), "") for group in one["messages"]]
     if not is_between:
-        parts += [f"{operation['call'].removeprefix('MPI_')} {operation['calls']} x "
-                  f"{between(operation['least'], operation['most'])}"
-                  for operation in large(one["operations"], "calls", "bytes")]
+        rows += [(operation["calls"], operation["bytes"], between(operation["least"], operation["most"]),
+                  operation["call"].removeprefix("MPI_") + " ") for operation in one["operations"]]
+    all_calls, all_bytes = sum(row[0] for row in rows), sum(row[1] for row in rows)
+    parts = [f"{call}{count} x {length}" for count, bytes_, length, call in rows
+             if count and (count * 20 >= all_calls or bytes_ * 20 >= all_bytes)]
     return " + ".join(parts)
 
 

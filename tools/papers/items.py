@@ -251,8 +251,8 @@ ITEMS = [
          "EP 192 x 8 B + 68 x 80 B; CG 126479 x 8 B + 86944 x 147 kB; MG 50809 of 4 B to 130 kB; LU 1200000 x 960 to 1040 B; "
          "SP 57744 x 45 to 54 kB + 96336 x 100 to 160 kB; BT 28944 x 26 kB + 48336 x 146 to 156 kB; "
          "IS 176 x 1 kB + 176 x 30 MB; FT 320 x 1 B + 352 x 128 kB", counts.table(is_between=False), "reproduced",
-         "Class B on 16 ranks, Open MPI. Groups of a twentieth of all messages or bytes; of an operation the calls of all ranks, "
-         "and the bytes that each gives. FT's 2.1 MB are 128 kB to each rank."),
+         "Class B on 16 ranks, Open MPI; groups of a twentieth of all messages or bytes. Of an operation the calls of all ranks "
+         "and the bytes that each gives are shown: FT's 33.6 MB are 2.1 MB to each rank, as MPI5000's Table 2 has them."),
     Item(H, "Fig. 1, Table III: testbed", "Rennes, Nancy; 11.6 ms, 1 Gbit/s; Opteron, Linux 2.6.18",
          elsewhere("scenarios/rennes-nancy.toml; one host, below"), "reproduced",
          "All nodes share two cores, and the LANs have no rate."),
@@ -293,7 +293,7 @@ ITEMS = [
     Item(M, "Table 2: writes between sites",
          "BT 9648 x 26 kB + 16112 x 160 kB; CG 15800 x 150 kB; LU 200000 x 1 kB + 2000 x 200 kB; MG 8842 of 40 B to 135 kB; "
          "SP 19248 x 45 to 54 kB + 32112 x 100 to 160 kB", counts.table(is_between=True), "reproduced",
-         "Class B on 8+8 ranks: messages between the halves, both ways, operations apart."),
+         "Class B on 8+8 ranks: messages between the two halves, operations apart."),
     Item(M, "Table 3: classes of the NPB", "LU below 1 kB, CG, MG, BT and SP 1 to 200 kB, IS and FT above; IS and FT seldom, CG and MG often",
          counts.classes, "scaled: size and number alone; how often in time depends on the machine",
          "Mean bytes of a call that sends, and such calls of a rank."),
