@@ -118,7 +118,7 @@ fn debian_open_mpi_and_plain_tcp_give_operations_and_messages_their_times() {
             .filter(|value| value.quantity.measure == "once");
         let names: std::collections::BTreeSet<_> =
             once.map(|value| value.quantity.operation.clone()).collect();
-        assert_eq!(names.len(), 12, "{names:?}");
+        assert_eq!(names.len(), 14, "{names:?}");
     }
     let tcp = [
         "tcp",
