@@ -1,9 +1,7 @@
 //! Reads what mpirun's command line already says: how many ranks, which hosts. Pure.
-//!
-//! The options that take values are listed so that an argument of the user's own program is never taken for
-//! one of mpirun's.
 
 use super::launcher::Mpi;
+use super::options::{self, Given};
 use std::ffi::OsString;
 
 /// What was found.
@@ -21,142 +19,6 @@ pub struct CommandLine {
     pub starts_nothing: bool,
 }
 
-/// Options with one value, common to the families.
-const VALUED: &[&str] = &[
-    "n",
-    "np",
-    "wdir",
-    "host",
-    "hosts",
-    "hostfile",
-    "machinefile",
-    "bind-to",
-    "map-by",
-];
-
-/// Open MPI 4.1 (`mpirun --help all`) and 5.0 (prterun(1)).
-const VALUED_OPEN_MPI: &[&str] = &[
-    "c",
-    "N",
-    "x",
-    "H",
-    "am",
-    "app",
-    "cf",
-    "cartofile",
-    "cpu-list",
-    "cpu-set",
-    "cpus-per-proc",
-    "cpus-per-rank",
-    "debugger",
-    "default-hostfile",
-    "hnp",
-    "launch-agent",
-    "max-restarts",
-    "max-vm-size",
-    "npernode",
-    "npersocket",
-    "ompi-server",
-    "output-filename",
-    "path",
-    "personality",
-    "ppr",
-    "prefix",
-    "preload-files",
-    "rank-by",
-    "report-events",
-    "report-pid",
-    "report-uri",
-    "rf",
-    "rankfile",
-    "stdin",
-    "timeout",
-    "tune",
-    "wd",
-    "xml-file",
-    "xterm",
-    "add-host",
-    "add-hostfile",
-    "display",
-    "output",
-    "runtime-options",
-    "dvm",
-    "dvm-hostfile",
-    "num-connect-retries",
-    "pid",
-    "namespace",
-    "set-cwd",
-    "uri",
-    "keepalive",
-    "exec-agent",
-    "memory-limit",
-    "gpu-support",
-    "with-ft",
-    "mem-bind",
-    "initial-errhandler",
-    "show-progress",
-    "server-wait-time",
-    "spawn-timeout",
-    "system-server-only",
-    "pset",
-    "set-env",
-    "append-env",
-    "prepend-env",
-    "unset-env",
-];
-
-/// Open MPI's parameters of its layers.
-const PAIRED_OPEN_MPI: &[&str] = &[
-    "mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca",
-];
-
-/// hydra of MPICH 4 and 5 (`mpiexec --help`) and of Intel MPI 2021.
-const VALUED_HYDRA: &[&str] = &[
-    "f",
-    "genvlist",
-    "envlist",
-    "configfile",
-    "launcher",
-    "launcher-exec",
-    "bootstrap",
-    "bootstrap-exec",
-    "rmk",
-    "topolib",
-    "membind",
-    "demux",
-    "iface",
-    "ppn",
-    "perhost",
-    "grr",
-    "prepend-pattern",
-    "outfile-pattern",
-    "errfile-pattern",
-    "nameserver",
-    "order-nodes",
-    "localhost",
-    "usize",
-    "gpus-per-proc",
-    "gpu-subdevs-per-proc",
-    "hostlist",
-    "path",
-    "arch",
-    "soft",
-    "file",
-    "machine",
-    "gtool",
-    "gtoolfile",
-    "hosts-group",
-    "s",
-    "tune",
-    "cpu-bind",
-    "pmi-port-range",
-    "port-range",
-    "bootstrap-exec-args",
-    "timeout",
-];
-
-const PAIRED_HYDRA: &[&str] = &["env", "genv"];
-
 const COUNTS: &[&str] = &["n", "np", "c"];
 
 /// Ways to name hosts. Files of placements name them too.
@@ -167,8 +29,11 @@ const HOSTS: &[&str] = &[
     "hostfile",
     "machinefile",
     "machine",
+    "machines",
+    "machinelist",
     "f",
     "hostlist",
+    "file",
     "default-hostfile",
     "rankfile",
     "rf",
@@ -185,15 +50,13 @@ impl CommandLine {
         let mut line = CommandLine::default();
         let mut programs = 0;
         for part in words.split(|word| word == ":") {
-            let mut part = Part {
-                mpi,
-                words: part,
-                ranks: None,
-            };
-            if part.read(&mut line) {
-                programs += 1;
+            let (given, end) = options::read(mpi, part, 0);
+            let mut ranks = None;
+            for option in &given {
+                line.take(mpi, part, option, &mut ranks);
             }
-            line.ranks.push(part.ranks);
+            programs += usize::from(end < part.len());
+            line.ranks.push(ranks);
         }
         line.starts_nothing = programs == 0 && !line.names_hosts;
         line
@@ -206,58 +69,24 @@ impl CommandLine {
             .copied()
             .try_fold(0_u32, |sum, ranks| sum.checked_add(ranks?))
     }
-}
 
-struct Part<'a> {
-    mpi: Mpi,
-    words: &'a [OsString],
-    ranks: Option<u32>,
-}
-
-impl Part<'_> {
-    /// Reads options up to the program; true if there is one.
-    fn read(&mut self, line: &mut CommandLine) -> bool {
-        let mut words = self.words.iter();
-        while let Some(word) = words.next() {
-            let word = word.to_string_lossy();
-            let Some(option) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
-                return true;
-            };
-            let (name, mut value) = match option.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (option, None),
-            };
-            if value.is_none() {
-                for _ in 0..self.values(name) {
-                    value = words.next().map(|value| value.to_string_lossy().into_owned());
-                }
-            }
-            self.option(line, name, value.as_deref());
+    fn take(&mut self, mpi: Mpi, words: &[OsString], option: &Given, ranks: &mut Option<u32>) {
+        let name = option.name.as_str();
+        let value = option.text(words);
+        if COUNTS.contains(&name) && (name != "c" || mpi.is_open_mpi()) {
+            *ranks = value.as_deref().and_then(|value| value.parse().ok());
         }
-        false
-    }
-
-    fn option(&mut self, line: &mut CommandLine, name: &str, value: Option<&str>) {
-        if COUNTS.contains(&name) && (name != "c" || self.mpi.is_open_mpi()) {
-            self.ranks = value.and_then(|value| value.parse().ok());
-        }
-        line.names_hosts |= HOSTS.contains(&name) && (self.mpi.is_open_mpi() || name != "app");
-        let mapping = value.filter(|_| name == "map-by").unwrap_or_default();
-        line.oversubscribes |=
-            name == "oversubscribe" || mapping.to_ascii_lowercase().contains("oversubscribe");
-        line.names_own_host |= !self.mpi.is_open_mpi() && ["localhost", "iface"].contains(&name);
-    }
-
-    fn values(&self, name: &str) -> usize {
-        let (valued, paired) = match self.mpi.is_open_mpi() {
-            true => (VALUED_OPEN_MPI, PAIRED_OPEN_MPI),
-            false => (VALUED_HYDRA, PAIRED_HYDRA),
+        // Other families have options of the same name that mean something else.
+        let is_others = if mpi.is_open_mpi() {
+            name == "file"
+        } else {
+            name == "app"
         };
-        match name {
-            name if paired.contains(&name) => 2,
-            name if valued.contains(&name) || VALUED.contains(&name) => 1,
-            _ => 0,
-        }
+        self.names_hosts |= HOSTS.contains(&name) && !is_others;
+        let mapping = value.filter(|_| name == "map-by").unwrap_or_default();
+        self.oversubscribes |=
+            name == "oversubscribe" || mapping.to_ascii_lowercase().contains("oversubscribe");
+        self.names_own_host |= !mpi.is_open_mpi() && ["localhost", "iface"].contains(&name);
     }
 }
 
@@ -300,7 +129,8 @@ mod tests {
         );
         assert_eq!(parse(Mpi::Mpich, "-n 1 ./boss : ./worker").total(), None);
         assert_eq!(parse(Mpi::OpenMpi4, "./app").total(), None);
-        assert_eq!(parse(Mpi::OpenMpi4, "-np=3 ./app").total(), Some(3));
+        assert_eq!(parse(Mpi::Mpich, "-genv A=1 -n 4 ./app").total(), Some(4));
+        assert_eq!(parse(Mpi::OpenMpi5, "--np=3 ./app").total(), Some(3));
     }
 
     #[test]
@@ -337,6 +167,7 @@ mod tests {
     fn a_line_without_a_program_starts_nothing() {
         assert!(parse(Mpi::OpenMpi4, "--version").starts_nothing);
         assert!(parse(Mpi::Mpich, "-n 4").starts_nothing);
+        assert!(!parse(Mpi::Mpich, "-n 4 -env A=1 ./app").starts_nothing);
         assert!(!parse(Mpi::Mpich, "-configfile f").starts_nothing);
         assert!(!parse(Mpi::Mpich, "hostname").starts_nothing);
     }

@@ -14,6 +14,7 @@ pub mod environment;
 mod error;
 mod groups;
 pub mod launcher;
+mod options;
 pub mod own;
 mod patience;
 pub mod rules;
