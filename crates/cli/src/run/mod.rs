@@ -5,6 +5,7 @@
 //! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the
 //! program.
 
+mod arguments;
 mod child;
 pub mod collectives;
 mod command_line;
@@ -13,39 +14,36 @@ mod distribution;
 pub mod environment;
 mod error;
 mod groups;
+mod job;
 pub mod launcher;
 mod options;
 pub mod own;
 mod patience;
 pub mod rules;
 mod sites;
+mod telling;
 pub mod tuning;
 pub mod versions;
 
 use crate::preload::{SHIM, UCX};
 use crate::say;
-use causeway_control::{self as control, JobReply, Plan, Reply, Request, SiteStatus, Status};
-use causeway_wire::Grid;
+use arguments::{extra_arguments, of_the_job};
+use causeway_control::JobReply;
 use command_line::CommandLine;
 use directory::RunDirectory;
-use distribution::{Share, Wish};
+use distribution::Wish;
 use error::RunError;
+use job::{gateway_status, start_job};
 use launcher::{Launcher, Mpi};
 use patience::Patience;
 use rules::RULES;
 use std::ffi::OsString;
-use std::net::IpAddr;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+use telling::{tell, tell_left_alone, tell_way, untested};
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
-
-/// How long a run waits for a site that has just gone.
-const BACK_WITHIN: Duration = Duration::from_secs(2);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Characters of a job's name.
 const MAX_NAME: usize = 200;
@@ -188,18 +186,6 @@ fn run(args: &Args) -> Result<u8, RunError> {
     Ok(child::run(command, connection, directory.path(), signals)?)
 }
 
-/// There are two ways to run over several sites.
-fn tell_way(launcher: &Launcher, sites: &[String]) {
-    if sites.len() > 1 {
-        say::error(format_args!(
-            "causeway: one {} {} over {}, since a launcher is named (--own-mpi or --at: each site's own MPI and fast network)",
-            launcher.mpi.name(),
-            launcher.version,
-            sites.join(", ")
-        ));
-    }
-}
-
 /// The sites that take part, all checks passed, and the addresses by which processes reach each other.
 fn agree<'a>(
     args: &Args,
@@ -299,23 +285,6 @@ fn libraries(
     Ok((hierarchical, collectives))
 }
 
-fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_>) {
-    for name in environment::left_alone(launcher.mpi, facts, is_set) {
-        say::error(format_args!("causeway: {name} stays as you have set it"));
-    }
-}
-
-/// The line for a user of an untested version.
-fn untested(launcher: &Launcher) -> String {
-    let (name, version) = (launcher.mpi.name(), &launcher.version);
-    format!(
-        "{name} {version} was not tested with Causeway (tested: {}): it gets what it needs to run, and nothing that makes it faster; \
-         'causeway check --mpi {} --data' tests it here, and --tune-untested sets all the same",
-        versions::seen(launcher.mpi),
-        launcher.path.display()
-    )
-}
-
 /// The groups of the job's profile, for the environment of its ranks. Where the user names hosts, any site
 /// may take part.
 fn groups_of(args: &Args, job: &JobReply, sites: &[String], wish: &Wish) -> Result<Option<String>, RunError> {
@@ -347,143 +316,4 @@ fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunEr
             }
         })
         .collect()
-}
-
-fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
-    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
-    let name: String = words.join(" ").chars().take(MAX_NAME).collect();
-    if !args.direct {
-        wait_for_sites(&plan.sites)?;
-    }
-    let (weight, plan) = (args.weight, Some(plan));
-    let request = match args.transparent {
-        true => Request::Transparent { name, weight, plan },
-        false => Request::Job { name, weight, plan },
-    };
-    let (job, connection) = ask_for_job(&request)?;
-    if !args.direct && !args.transparent {
-        job.grid.parse::<Grid>()?;
-    }
-    Ok((job, connection))
-}
-
-/// Waits for sites that have been there and are not now: a gateway that has just been handed over, and one
-/// whose lanes were reset, are back in a round trip or two. Without names, for any site.
-fn wait_for_sites(names: &[String]) -> Result<(), RunError> {
-    let until = Instant::now() + BACK_WITHIN;
-    loop {
-        let status = gateway_status()?;
-        let is_away = |site: &SiteStatus| {
-            site.unreachable.is_some()
-                && site.info.is_some()
-                && (names.is_empty() || names.contains(&site.name))
-        };
-        if !status.sites.iter().any(is_away) || Instant::now() >= until {
-            return Ok(());
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-}
-
-/// Starts a job, which lasts as long as the connection.
-fn ask_for_job(request: &Request) -> Result<(JobReply, UnixStream), RunError> {
-    match control::ask(&control::socket(), request)? {
-        (Reply::Job(job), connection) => Ok((job, connection)),
-        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
-    }
-}
-
-fn gateway_status() -> Result<Status, RunError> {
-    match control::ask(&control::socket(), &Request::Status {})? {
-        (Reply::Status(status), _) => Ok(*status),
-        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
-    }
-}
-
-/// Returns the options that only a command line can give; they go before the user's own.
-fn extra_arguments(
-    launcher: &Launcher,
-    line: &CommandLine,
-    wish: &Wish,
-    own_address: Option<(String, IpAddr)>,
-    host_file: Option<&Path>,
-) -> Vec<OsString> {
-    let mut extra = Vec::new();
-    if line.starts_nothing {
-        return extra;
-    }
-    // hydra's proxies call mpiexec back under its host name unless told otherwise, and names need not be
-    // known at other sites. Intel's takes an address from an interface alone; its proxies do without one of
-    // that name.
-    if !line.names_own_host
-        && let Some((interface, address)) = own_address
-    {
-        match launcher.mpi {
-            Mpi::Mpich => extra.extend(["-localhost".into(), address.to_string().into()]),
-            Mpi::Intel => extra.extend(["-iface".into(), interface.into()]),
-            Mpi::OpenMpi4 | Mpi::OpenMpi5 => {}
-        }
-    }
-    // Intel's variable for a host file takes names alone and fills each host with as many ranks as it has
-    // cores.
-    if let (Mpi::Intel, Some(hosts)) = (launcher.mpi, host_file) {
-        extra.extend(["-machinefile".into(), hosts.into()]);
-    }
-    if let (Wish::PerSite(sites), [None]) = (wish, &line.ranks[..]) {
-        let total: u32 = sites.iter().map(|(_, ranks)| ranks).sum();
-        extra.extend(["-n".into(), total.to_string().into()]);
-    }
-    extra
-}
-
-/// The variables that differ from job to job.
-fn of_the_job(
-    launcher: &Launcher,
-    job: &JobReply,
-    redirects: bool,
-    preload: OsString,
-    word: &OsString,
-) -> Vec<(&'static str, OsString)> {
-    let mut set = vec![
-        (causeway_wire::env::TOKEN, job.token.clone().into()),
-        (crate::remote::agent::PATH_ENV, launcher.directory().into()),
-    ];
-    if redirects {
-        set.push((causeway_wire::env::GRID, job.grid.clone().into()));
-    }
-    if !preload.is_empty() {
-        set.push(("LD_PRELOAD", preload));
-    }
-    // A launcher given by its path, from a virtual environment say, finds its other parts in PATH.
-    if word.as_encoded_bytes().contains(&b'/') {
-        set.push(("PATH", Launcher::search_path(&launcher.path)));
-    }
-    set
-}
-
-fn tell(launcher: &Launcher, shares: &[Share], environment: &[(&'static str, OsString)], command: &Command) {
-    say::error(format_args!(
-        "causeway: {} is {} {}",
-        launcher.path.display(),
-        launcher.mpi.name(),
-        launcher.version
-    ));
-    for Share { site, node, ranks } in shares {
-        say::error(format_args!(
-            "causeway: site {site}: node {} ({}): up to {ranks} ranks",
-            node.name, node.address
-        ));
-    }
-    for (name, value) in environment
-        .iter()
-        .filter(|(name, _)| *name != causeway_wire::env::TOKEN)
-    {
-        say::error(format_args!("causeway: {name}={}", value.to_string_lossy()));
-    }
-    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-    say::error(format_args!(
-        "causeway: {} {}",
-        launcher.path.display(),
-        words.join(" ")
-    ));
 }

@@ -17,8 +17,9 @@ pub mod rendezvous;
 mod site;
 
 use super::error::RunError;
+use super::job::{ask_for_job, wait_for_sites};
 use super::sites::{self, own_address};
-use super::{Args, ask_for_job, collectives};
+use super::{Args, collectives};
 use crate::preload::{SHIM, UCX, WORLD};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
@@ -54,7 +55,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         sites: names.clone(),
         ranks: ranks.iter().sum(),
     });
-    super::wait_for_sites(&names)?;
+    wait_for_sites(&names)?;
     let weight = args.weight;
     let (job, connection) = ask_for_job(&Request::Job { name, weight, plan })?;
     let grid: Grid = job.grid.parse()?;

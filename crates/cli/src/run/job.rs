@@ -1,0 +1,64 @@
+//! Asks this site's gateway for the job, once the sites are there.
+
+use super::Args;
+use super::MAX_NAME;
+use super::error::RunError;
+use causeway_control::{self as control, JobReply, Plan, Reply, Request, SiteStatus, Status};
+use causeway_wire::Grid;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// How long a run waits for a site that has just gone.
+const BACK_WITHIN: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+pub(super) fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
+    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
+    let name: String = words.join(" ").chars().take(MAX_NAME).collect();
+    if !args.direct {
+        wait_for_sites(&plan.sites)?;
+    }
+    let (weight, plan) = (args.weight, Some(plan));
+    let request = match args.transparent {
+        true => Request::Transparent { name, weight, plan },
+        false => Request::Job { name, weight, plan },
+    };
+    let (job, connection) = ask_for_job(&request)?;
+    if !args.direct && !args.transparent {
+        job.grid.parse::<Grid>()?;
+    }
+    Ok((job, connection))
+}
+
+/// Waits for sites that have been there and are not now: a gateway that has just been handed over, and one
+/// whose lanes were reset, are back in a round trip or two. Without names, for any site.
+pub(super) fn wait_for_sites(names: &[String]) -> Result<(), RunError> {
+    let until = Instant::now() + BACK_WITHIN;
+    loop {
+        let status = gateway_status()?;
+        let is_away = |site: &SiteStatus| {
+            site.unreachable.is_some()
+                && site.info.is_some()
+                && (names.is_empty() || names.contains(&site.name))
+        };
+        if !status.sites.iter().any(is_away) || Instant::now() >= until {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Starts a job, which lasts as long as the connection.
+pub(super) fn ask_for_job(request: &Request) -> Result<(JobReply, UnixStream), RunError> {
+    match control::ask(&control::socket(), request)? {
+        (Reply::Job(job), connection) => Ok((job, connection)),
+        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
+    }
+}
+
+pub(super) fn gateway_status() -> Result<Status, RunError> {
+    match control::ask(&control::socket(), &Request::Status {})? {
+        (Reply::Status(status), _) => Ok(*status),
+        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
+    }
+}

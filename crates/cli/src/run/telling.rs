@@ -1,0 +1,71 @@
+//! What a run says of itself before it begins.
+
+use super::distribution::Share;
+use super::environment;
+use super::is_set;
+use super::launcher::Launcher;
+use super::versions;
+use crate::say;
+use std::ffi::OsString;
+use std::process::Command;
+
+/// There are two ways to run over several sites.
+pub(super) fn tell_way(launcher: &Launcher, sites: &[String]) {
+    if sites.len() > 1 {
+        say::error(format_args!(
+            "causeway: one {} {} over {}, since a launcher is named (--own-mpi or --at: each site's own MPI and fast network)",
+            launcher.mpi.name(),
+            launcher.version,
+            sites.join(", ")
+        ));
+    }
+}
+
+pub(super) fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_>) {
+    for name in environment::left_alone(launcher.mpi, facts, is_set) {
+        say::error(format_args!("causeway: {name} stays as you have set it"));
+    }
+}
+
+/// The line for a user of an untested version.
+pub(super) fn untested(launcher: &Launcher) -> String {
+    let (name, version) = (launcher.mpi.name(), &launcher.version);
+    format!(
+        "{name} {version} was not tested with Causeway (tested: {}): it gets what it needs to run, and nothing that makes it faster; \
+         'causeway check --mpi {} --data' tests it here, and --tune-untested sets all the same",
+        versions::seen(launcher.mpi),
+        launcher.path.display()
+    )
+}
+
+pub(super) fn tell(
+    launcher: &Launcher,
+    shares: &[Share],
+    environment: &[(&'static str, OsString)],
+    command: &Command,
+) {
+    say::error(format_args!(
+        "causeway: {} is {} {}",
+        launcher.path.display(),
+        launcher.mpi.name(),
+        launcher.version
+    ));
+    for Share { site, node, ranks } in shares {
+        say::error(format_args!(
+            "causeway: site {site}: node {} ({}): up to {ranks} ranks",
+            node.name, node.address
+        ));
+    }
+    for (name, value) in environment
+        .iter()
+        .filter(|(name, _)| *name != causeway_wire::env::TOKEN)
+    {
+        say::error(format_args!("causeway: {name}={}", value.to_string_lossy()));
+    }
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    say::error(format_args!(
+        "causeway: {} {}",
+        launcher.path.display(),
+        words.join(" ")
+    ));
+}
