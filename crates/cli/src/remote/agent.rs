@@ -30,6 +30,7 @@ const SENT: &[&str] = &[
     causeway_wire::env::DEBUG,
     "LD_PRELOAD",
     "LD_LIBRARY_PATH",
+    "ASAN_OPTIONS",
 ];
 
 /// Beginnings of names of variables that reach the daemons. They are for the library of collectives, and for
@@ -143,7 +144,7 @@ fn split(words: &[OsString]) -> Option<(OsString, &[OsString])> {
 fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     let token = std::env::var(causeway_wire::env::TOKEN).map_err(|_| AgentError::NoJob)?;
     let node = text(host)?;
-    let request = request(command)?;
+    let request = request(command);
     let (_, stream) = control::ask(
         &control::socket(),
         &control::Request::Spawn {
@@ -196,25 +197,19 @@ fn relay(reader: UnixStream, window: &Window) -> Result<u8, AgentError> {
 }
 
 /// ssh's rule: the words joined by blanks are what the remote shell gets.
-fn request(command: &[OsString]) -> Result<Request, AgentError> {
-    let words: Vec<String> = command.iter().map(|word| text(word)).collect::<Result<_, _>>()?;
-    let mut environment = Vec::new();
-    for (name, value) in std::env::vars_os() {
-        let Some(name) = name.to_str().filter(|name| is_sent(name)) else {
-            continue;
-        };
-        environment.push((name.to_owned(), text(&value)?));
+fn request(command: &[OsString]) -> Request {
+    let variables = std::env::vars_os();
+    let environment = variables.filter_map(|(name, value)| {
+        let name = name.to_str().filter(|name| is_sent(name))?.to_owned();
+        Some((name, value.into()))
+    });
+    let path = std::env::var_os(PATH_ENV).unwrap_or_default();
+    let path = std::env::split_paths(&path).filter(|entry| !entry.as_os_str().is_empty());
+    Request {
+        command: command.join(OsStr::new(" ")).into(),
+        environment: environment.collect(),
+        path: path.map(|entry| entry.into_os_string().into()).collect(),
     }
-    let path = std::env::var(PATH_ENV).ok();
-    let path = path
-        .iter()
-        .flat_map(|path| path.split(':'))
-        .filter(|entry| !entry.is_empty());
-    Ok(Request {
-        command: words.join(" "),
-        environment,
-        path: path.map(str::to_owned).collect(),
-    })
 }
 
 fn is_sent(name: &str) -> bool {

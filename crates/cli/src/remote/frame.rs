@@ -8,6 +8,7 @@
 //! [`STDIN_WINDOW`] bytes of standard input that no `Credit` has given back: node-exec thus always reads on
 //! and sees the end of its input, which is the order to kill, even when the command never reads.
 
+use super::text::Text;
 use causeway_control::spawned::{FRAME_ERROR, FRAME_VERSION};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
@@ -34,11 +35,11 @@ pub const STDIN_WINDOW: usize = 256 * 1024;
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// The command line for the user's shell, as ssh would pass it.
-    pub command: String,
+    pub command: Text,
     /// Variables set over those of the login.
-    pub environment: Vec<(String, String)>,
+    pub environment: Vec<(String, Text)>,
     /// Directories put before the login's `PATH`.
-    pub path: Vec<String>,
+    pub path: Vec<Text>,
 }
 
 /// One frame.
@@ -233,9 +234,9 @@ mod tests {
 
     fn request() -> Request {
         Request {
-            command: "exec orted".into(),
-            environment: vec![("CAUSEWAY_GRID".into(), "1|a".into())],
-            path: vec!["/opt/mpi/bin".into()],
+            command: "exec orted".to_owned().into(),
+            environment: vec![("CAUSEWAY_GRID".into(), "1|a".to_owned().into())],
+            path: vec!["/opt/mpi/bin".to_owned().into()],
         }
     }
 

@@ -17,6 +17,7 @@ pub mod parent;
 pub mod parts;
 pub mod start_node;
 pub mod stdin;
+pub mod text;
 pub mod tree;
 
 /// The name under which the agent is called when the launcher takes a path without arguments.

@@ -7,9 +7,11 @@ use causeway_control::audit::MAX_TEXT;
 use causeway_wire::env;
 use nix::sys::signal::Signal;
 use nix::unistd::{User, getuid, pipe2};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -133,7 +135,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
 
 /// Says what is run here, for the audit of the site.
 fn tell_started(request: &Request, output: &Output, control: Option<&Path>) {
-    let command = &request.command;
+    let command = request.command.as_os().to_string_lossy();
     let started = Started {
         pid: std::process::id(),
         command: command[..command.floor_char_boundary(MAX_TEXT)].to_owned(),
@@ -151,10 +153,12 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), NodeError> {
 /// The user's shell with the request, as sshd would start it.
 fn command(request: &Request, site: Option<&str>, mpi: &MpiWords) -> Result<(String, Command), NodeError> {
     let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
-    for library in preload.iter().flat_map(|(_, value)| value.split([':', ' '])) {
+    let preload = preload.map_or(&[][..], |(_, value)| value.as_os().as_bytes());
+    for library in preload.split(|byte| matches!(byte, b':' | b' ')) {
         // ld.so only warns about a library that is missing, once per process, and the job hangs.
+        let library = Path::new(OsStr::from_bytes(library));
         let ours = crate::preload::names().any(|name| library.ends_with(name));
-        if ours && !Path::new(library).exists() {
+        if ours && !library.exists() {
             return Err(NodeError::NoShim(library.into()));
         }
     }
@@ -163,22 +167,19 @@ fn command(request: &Request, site: Option<&str>, mpi: &MpiWords) -> Result<(Str
         .filter(|shell| shell.exists())
         .unwrap_or_else(|| "/bin/sh".into());
     let mut command = Command::new(&shell);
-    command.arg("-c").arg(&request.command);
-    command.envs(request.environment.iter().map(|(name, value)| (name, value)));
+    command.arg("-c").arg(request.command.as_os());
+    let environment = request.environment.iter();
+    command.envs(environment.map(|(name, value)| (name, value.as_os())));
     // Not what the other end says: only here is it known.
     match site {
         Some(site) => command.env(env::SITE, site),
         None => command.env_remove(env::SITE),
     };
     mpi.set(&mut command);
-    let login = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into());
-    let path: Vec<&str> = request
-        .path
-        .iter()
-        .map(String::as_str)
-        .chain([login.as_str()])
-        .collect();
-    command.env("PATH", path.join(":"));
+    let login = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let path = request.path.iter().map(|entry| entry.as_os());
+    let path: Vec<&OsStr> = path.chain([login.as_os_str()]).collect();
+    command.env("PATH", path.join(OsStr::new(":")));
     // As under sshd: a daemon that kills its process group, as Intel's does, must not hit its guard.
     // SAFETY: setsid is one system call; nothing is allocated or locked between fork and exec.
     unsafe {

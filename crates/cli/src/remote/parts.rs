@@ -5,8 +5,11 @@
 //! ranks of a node exit without MPI_Finalize, those of the others wait for them for ever; on one host hydra
 //! kills the others itself, and that ends the job. A rank may also be done early: so this only tells.
 //!
+//! A site at which the launcher has started nothing is told of as well: where a launcher takes its hosts from
+//! elsewhere, all ranks run at one site.
+//!
 //! The agents find a named pipe beside the link by which hydra calls them. Open MPI calls its agent by
-//! another name, and looks after its daemons itself.
+//! another name, so a variable names the pipe; and it looks after its daemons itself.
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -24,6 +27,12 @@ const PIPE: &str = "parts";
 /// How long the others may go on before the user is told: the parts of a job that ends in order do so within
 /// a round trip or two of each other.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a launcher may take to start something at each site. It asks all agents at once, as it begins.
+const STARTS_WITHIN: Duration = Duration::from_secs(20);
+
+/// The pipe, for agents that are not called by the link beside it.
+pub const PIPE_ENV: &str = "CAUSEWAY_PARTS";
 
 /// Names that the line has of either kind.
 const NAMES: usize = 4;
@@ -48,13 +57,31 @@ pub fn tell(node: &str, runs: bool) {
 fn own_pipe() -> Option<PathBuf> {
     let called = PathBuf::from(std::env::args_os().next()?);
     let is_link = called.file_name()? == super::AGENT_NAME;
-    is_link.then(|| called.with_file_name(PIPE))
+    let beside = is_link.then(|| called.with_file_name(PIPE));
+    beside.or_else(|| std::env::var_os(PIPE_ENV).map(PathBuf::from))
+}
+
+/// The path of the pipe in a run's directory.
+pub fn pipe(directory: &Path) -> PathBuf {
+    directory.join(PIPE)
+}
+
+/// What a launcher is to start.
+#[derive(Debug, Default)]
+pub struct Expected {
+    /// Other sites that have ranks, and all names of the nodes of each that have them.
+    pub sites: Vec<(String, Vec<String>)>,
+    /// The launcher leaves it to Causeway to tell when a node's part has ended.
+    pub leaves_ends: bool,
 }
 
 /// What the agents have told.
 pub struct Parts {
     pipe: File,
     partial: Vec<u8>,
+    expected: Expected,
+    /// When the user is told of sites at which nothing was started.
+    starts_due: Option<Instant>,
     /// Running parts of each node that had one.
     running: BTreeMap<String, u32>,
     /// When the user is told, unless the job ends before.
@@ -67,23 +94,21 @@ impl Parts {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn listen(directory: &Path) -> io::Result<Parts> {
-        let path = directory.join(PIPE);
+    pub fn listen(directory: &Path, expected: Expected, now: Instant) -> io::Result<Parts> {
+        let path = pipe(directory);
         mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
         // Open for writing too: it has no end when the last agent goes.
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
-        Ok(Parts::reading(options.open(path)?))
-    }
-
-    fn reading(pipe: File) -> Parts {
-        Parts {
-            pipe,
+        Ok(Parts {
+            pipe: options.open(path)?,
             partial: Vec::new(),
+            starts_due: (!expected.sites.is_empty()).then_some(now + STARTS_WITHIN),
+            expected,
             running: BTreeMap::new(),
             due: None,
             said: false,
-        }
+        })
     }
 
     /// The pipe's number.
@@ -111,7 +136,7 @@ impl Parts {
             *self.running.entry(node.to_owned()).or_default() += 1;
         } else if let Some(parts) = line.strip_prefix('-').and_then(|node| self.running.get_mut(node)) {
             *parts = parts.saturating_sub(1);
-            if *parts == 0 && !self.said && self.due.is_none() {
+            if *parts == 0 && self.expected.leaves_ends && !self.said && self.due.is_none() {
                 self.due = Some(now + PATIENCE);
             }
         }
@@ -119,11 +144,25 @@ impl Parts {
 
     /// Returns the time at which [`Parts::due_line`] is to be asked.
     pub fn due(&self) -> Option<Instant> {
-        self.due
+        self.due.into_iter().chain(self.starts_due).min()
+    }
+
+    /// The sites at which nothing has been started.
+    pub fn missing(&self) -> Vec<&str> {
+        let sites = self.expected.sites.iter();
+        let missing = sites.filter(|(_, nodes)| !nodes.iter().any(|node| self.running.contains_key(node)));
+        missing.map(|(site, _)| site.as_str()).collect()
     }
 
     /// The line for the user, once, when it is time.
     pub fn due_line(&mut self, now: Instant) -> Option<String> {
+        if self.starts_due.take_if(|due| now >= *due).is_some() && !self.missing().is_empty() {
+            return Some(format!(
+                "the launcher has started nothing at {} within {} s; {ELSEWHERE}",
+                self.missing().join(", "),
+                STARTS_WITHIN.as_secs()
+            ));
+        }
         self.due.take_if(|due| now >= *due)?;
         self.said = true;
         let nodes = |runs: bool| {
@@ -143,6 +182,10 @@ impl Parts {
         ))
     }
 }
+
+/// The reasons, and what to do.
+pub const ELSEWHERE: &str = "an option such as -ppn may keep it from Causeway's list of hosts, or it takes its hosts from a configuration file: \
+     'causeway run --verbose' shows what it was given";
 
 impl AsFd for Parts {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -165,8 +208,14 @@ mod tests {
 
     fn parts() -> (tempfile::TempDir, Parts, Instant) {
         let directory = tempfile::tempdir().unwrap();
-        let parts = Parts::listen(directory.path()).unwrap();
-        (directory, parts, Instant::now())
+        let now = Instant::now();
+        let nancy = ["10.2.0.1", "nancy-1"].map(str::to_owned).to_vec();
+        let expected = Expected {
+            sites: vec![("nancy".to_owned(), nancy)],
+            leaves_ends: true,
+        };
+        let parts = Parts::listen(directory.path(), expected, now).unwrap();
+        (directory, parts, now)
     }
 
     #[test]
@@ -176,22 +225,25 @@ mod tests {
             parts.pipe.write_all(format!("+{node}\n").as_bytes()).unwrap();
         }
         parts.pipe.write_all(b"-b\n").unwrap();
+        parts.pipe.write_all(b"+10.2.0.1\n").unwrap();
         parts.hear(now);
         assert_eq!(parts.due_line(now), None);
         let due = parts.due().unwrap();
         let line = parts.due_line(due).unwrap();
         assert!(
-            line.contains("ended on b 10 s ago, and waits for a, c, d, e and 2 others:"),
+            line.contains("ended on b 10 s ago, and waits for 10.2.0.1, a, c, d and 3 others:"),
             "{line}"
         );
         parts.pipe.write_all(b"-c\n").unwrap();
         parts.hear(due);
+        assert_eq!(parts.due_line(due + STARTS_WITHIN), None);
         assert_eq!(parts.due(), None);
     }
 
     #[test]
     fn a_node_with_two_parts_has_ended_when_both_have() {
         let (_directory, mut parts, now) = parts();
+        parts.starts_due = None;
         parts.pipe.write_all(b"+a\n+a\n-a\n").unwrap();
         parts.hear(now);
         assert_eq!(parts.due(), None);
@@ -199,5 +251,23 @@ mod tests {
         parts.hear(now);
         let due = parts.due().unwrap();
         assert!(parts.due_line(due).unwrap().contains("its launcher goes on"));
+    }
+
+    #[test]
+    fn a_site_at_which_nothing_was_started_is_told_of_and_known() {
+        let (_directory, mut parts, now) = parts();
+        parts.pipe.write_all(b"+10.1.0.1\n").unwrap();
+        parts.hear(now);
+        assert_eq!(parts.missing(), ["nancy"]);
+        let due = parts.due().unwrap();
+        let line = parts.due_line(due).unwrap();
+        assert!(
+            line.contains("has started nothing at nancy within 20 s"),
+            "{line}"
+        );
+        assert_eq!(parts.due(), None);
+        parts.pipe.write_all(b"+nancy-1\n-nancy-1\n").unwrap();
+        parts.hear(due);
+        assert!(parts.missing().is_empty());
     }
 }

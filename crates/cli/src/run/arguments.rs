@@ -1,8 +1,9 @@
 //! What a launcher gets beside its tables: options that only a command line can give, and the variables that
-//! differ from job to job. Pure.
+//! differ from job to job.
 
 use super::command_line::CommandLine;
 use super::distribution::Wish;
+use super::environment::{ASAN_OPTIONS, asan_options};
 use super::launcher::{Launcher, Mpi};
 use causeway_control::JobReply;
 use std::ffi::OsString;
@@ -62,6 +63,9 @@ pub(super) fn of_the_job(
     }
     if !preload.is_empty() {
         set.push(("LD_PRELOAD", preload));
+        let present = std::env::var_os(ASAN_OPTIONS);
+        let options = asan_options(present.as_deref());
+        set.extend(options.map(|options| (ASAN_OPTIONS, options)));
     }
     // A launcher given by its path, from a virtual environment say, finds its other parts in PATH.
     if word.as_encoded_bytes().contains(&b'/') {

@@ -4,7 +4,7 @@
 use super::directory;
 use super::patience::Patience;
 use crate::remote::guard::{Guarded, HURRY, Outcome};
-use crate::remote::parts::Parts;
+use crate::remote::parts::{Expected, Parts};
 use crate::say;
 use causeway_control::{self as control, MAX_LINE_BYTES, Reply};
 use nix::errno::Errno;
@@ -64,8 +64,17 @@ pub fn hold_signals(patience: Patience) -> io::Result<Signals> {
     Ok(Signals { arriving, patience })
 }
 
-/// Runs the launcher to its end and returns its status as shells count it. The job lives as long as `job`;
-/// `directory` is removed even if this process is killed; `signals` are those of [`hold_signals`].
+/// How a launcher ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its status as shells count it.
+    pub status: u8,
+    /// The sites at which it has started nothing, of those expected.
+    pub missing: Vec<String>,
+}
+
+/// Runs the launcher to its end. The job lives as long as `job`; `directory` is removed even if this process
+/// is killed; `signals` are those of [`hold_signals`].
 ///
 /// # Errors
 /// See [`ChildError`]. To be called while the process has one thread.
@@ -74,9 +83,13 @@ pub fn run(
     job: UnixStream,
     directory: &Path,
     signals: Signals,
-) -> Result<u8, ChildError> {
+    expected: Expected,
+) -> Result<Ended, ChildError> {
     if let Some(signal) = asked_to_end(&signals.arriving) {
-        return Ok(128 + signal as u8);
+        return Ok(Ended {
+            status: 128 + signal as u8,
+            missing: Vec::new(),
+        });
     }
     let name = command.get_program().to_string_lossy().into_owned();
     let fail = |error: io::Error| ChildError::Guard(name.clone(), error);
@@ -87,7 +100,7 @@ pub fn run(
     if terminal.is_none() {
         command.process_group(0);
     }
-    let parts = Parts::listen(directory).map_err(fail)?;
+    let parts = Parts::listen(directory, expected, Instant::now()).map_err(fail)?;
     let not_for_guard = [job.as_raw_fd(), parts.descriptor()];
     let (guarded, order) =
         Guarded::start(command, &not_for_guard, || directory::remove(directory)).map_err(fail)?;
@@ -102,9 +115,10 @@ pub fn run(
     owner
         .wait(&guarded.report, &signals.arriving, &job)
         .map_err(fail)?;
+    let missing = owner.parts.missing().into_iter().map(str::to_owned).collect();
     drop(owner);
     match guarded.outcome() {
-        Outcome::Status(status) => Ok(status),
+        Outcome::Status(status) => Ok(Ended { status, missing }),
         Outcome::NotStarted(reason) => Err(ChildError::Start(name, reason)),
     }
 }
@@ -176,6 +190,8 @@ impl Owner {
                 self.on_signal(signal.ssi_signo as i32, signal.ssi_code);
             }
             if reported {
+                // What the last agents have told.
+                self.parts.hear(Instant::now());
                 return Ok(());
             }
             if tells && !hear(job, &mut told) {

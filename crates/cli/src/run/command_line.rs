@@ -11,8 +11,8 @@ pub struct CommandLine {
     pub ranks: Vec<Option<u32>>,
     /// The user names hosts, in whatever form.
     pub names_hosts: bool,
-    /// The user allows more ranks than slots.
-    pub oversubscribes: bool,
+    /// There may be more ranks than slots: the user says so, or the launcher is hydra, which never counts.
+    pub allows_more_than_slots: bool,
     /// The user says which address of this host the daemons call.
     pub names_own_host: bool,
     /// No program is named, as with `mpirun --help`: nothing is started.
@@ -37,17 +37,27 @@ const HOSTS: &[&str] = &[
     "default-hostfile",
     "rankfile",
     "rf",
-    "configfile",
-    "app",
     "add-host",
     "add-hostfile",
     "hosts-group",
 ];
 
 impl CommandLine {
-    /// Reads the words behind the launcher's name.
-    pub fn parse(mpi: Mpi, words: &[OsString]) -> CommandLine {
+    /// Reads the words behind the launcher's name, and those of programs that stand in a file.
+    pub fn parse(mpi: Mpi, words: &[OsString], file: Option<&[OsString]>) -> CommandLine {
         let mut line = CommandLine::default();
+        line.add(mpi, words);
+        if let Some(file) = file {
+            // The words that name the file have no ranks of their own.
+            line.ranks.clear();
+            line.add(mpi, file);
+        }
+        line
+    }
+
+    fn add(&mut self, mpi: Mpi, words: &[OsString]) {
+        let line = self;
+        line.allows_more_than_slots |= !mpi.is_open_mpi();
         let mut programs = 0;
         for part in words.split(|word| word == ":") {
             let (given, end) = options::read(mpi, part, 0);
@@ -59,7 +69,6 @@ impl CommandLine {
             line.ranks.push(ranks);
         }
         line.starts_nothing = programs == 0 && !line.names_hosts;
-        line
     }
 
     /// All ranks, if every program says how many.
@@ -76,26 +85,38 @@ impl CommandLine {
         if COUNTS.contains(&name) && (name != "c" || mpi.is_open_mpi()) {
             *ranks = value.as_deref().and_then(|value| value.parse().ok());
         }
-        // Other families have options of the same name that mean something else.
-        let is_others = if mpi.is_open_mpi() {
-            name == "file"
-        } else {
-            name == "app"
-        };
-        self.names_hosts |= HOSTS.contains(&name) && !is_others;
+        // The standard's -file, which Open MPI 5 takes and does not read, is Intel MPI's for hosts.
+        self.names_hosts |= HOSTS.contains(&name) && !(mpi.is_open_mpi() && name == "file");
+        self.names_hosts |= mpi.is_open_mpi() && name.ends_with("mca") && names_host_file(value.as_deref());
         let mapping = value.filter(|_| name == "map-by").unwrap_or_default();
-        self.oversubscribes |=
+        self.allows_more_than_slots |=
             name == "oversubscribe" || mapping.to_ascii_lowercase().contains("oversubscribe");
         self.names_own_host |= !mpi.is_open_mpi() && ["localhost", "iface"].contains(&name);
     }
 }
+
+/// Whether a parameter of Open MPI names a file of hosts.
+fn names_host_file(parameter: Option<&str>) -> bool {
+    parameter.is_some_and(|parameter| HOST_PARAMETERS.contains(&parameter))
+}
+
+const HOST_PARAMETERS: &[&str] = &[
+    "orte_default_hostfile",
+    "orte_rankfile",
+    "prte_default_hostfile",
+    "rmaps_rank_file_path",
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn parse(mpi: Mpi, line: &str) -> CommandLine {
-        CommandLine::parse(mpi, &line.split(' ').map(OsString::from).collect::<Vec<_>>())
+        CommandLine::parse(
+            mpi,
+            &line.split(' ').map(OsString::from).collect::<Vec<_>>(),
+            None,
+        )
     }
 
     #[test]
@@ -116,6 +137,7 @@ mod tests {
             line,
             CommandLine {
                 ranks: vec![Some(6)],
+                allows_more_than_slots: true,
                 ..CommandLine::default()
             }
         );
@@ -158,9 +180,9 @@ mod tests {
 
     #[test]
     fn oversubscription_is_seen_in_both_forms() {
-        assert!(parse(Mpi::OpenMpi4, "--oversubscribe ./app").oversubscribes);
-        assert!(parse(Mpi::OpenMpi5, "--map-by node:OVERSUBSCRIBE ./app").oversubscribes);
-        assert!(!parse(Mpi::OpenMpi5, "--map-by node ./app").oversubscribes);
+        assert!(parse(Mpi::OpenMpi4, "--oversubscribe ./app").allows_more_than_slots);
+        assert!(parse(Mpi::OpenMpi5, "--map-by node:OVERSUBSCRIBE ./app").allows_more_than_slots);
+        assert!(!parse(Mpi::OpenMpi5, "--map-by node ./app").allows_more_than_slots);
     }
 
     #[test]
@@ -168,7 +190,14 @@ mod tests {
         assert!(parse(Mpi::OpenMpi4, "--version").starts_nothing);
         assert!(parse(Mpi::Mpich, "-n 4").starts_nothing);
         assert!(!parse(Mpi::Mpich, "-n 4 -env A=1 ./app").starts_nothing);
-        assert!(!parse(Mpi::Mpich, "-configfile f").starts_nothing);
+        assert!(parse(Mpi::Mpich, "-configfile f").starts_nothing);
+        let [line, file] = ["-configfile f", "-n 2 ./a : -n 1 ./b"].map(|text| {
+            let words = text.split(' ').map(OsString::from);
+            words.collect::<Vec<_>>()
+        });
+        let line = CommandLine::parse(Mpi::Mpich, &line, Some(&file));
+        assert!(!line.starts_nothing && !line.names_hosts);
+        assert_eq!(line.total(), Some(3));
         assert!(!parse(Mpi::Mpich, "hostname").starts_nothing);
     }
 }

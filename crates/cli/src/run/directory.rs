@@ -4,8 +4,10 @@
 
 use super::distribution::Share;
 use super::launcher::Mpi;
+use super::programs::Programs;
 use causeway_control::NodeInfo;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Removed when dropped.
@@ -20,16 +22,11 @@ impl RunDirectory {
     /// # Errors
     /// Those of the file system.
     pub fn create(own: &Path) -> io::Result<RunDirectory> {
-        let named = ["XDG_RUNTIME_DIR", "TMPDIR"]
-            .iter()
-            .filter_map(std::env::var_os)
-            .map(PathBuf::from);
-        let base = named
-            .into_iter()
-            .find(|base| base.is_dir())
-            .unwrap_or_else(|| "/tmp".into());
-        let path = nix::unistd::mkdtemp(&base.join("causeway-run-XXXXXX"))?;
-        let directory = RunDirectory { path };
+        let named = ["XDG_RUNTIME_DIR", "TMPDIR"];
+        let named = named.iter().filter_map(std::env::var_os).map(PathBuf::from);
+        let directory = RunDirectory {
+            path: make_in(named.chain(["/tmp".into()]))?,
+        };
         // hydra takes a path without arguments, and a link works where programs must not be written.
         std::os::unix::fs::symlink(own, directory.agent())?;
         Ok(directory)
@@ -45,6 +42,16 @@ impl RunDirectory {
         self.path.join(crate::remote::AGENT_NAME)
     }
 
+    /// Writes the words of programs that the user has in a file, as the launcher is to read them.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_programs(&self, programs: &Programs) -> io::Result<PathBuf> {
+        let path = self.path.join("programs");
+        std::fs::write(&path, programs.text())?;
+        Ok(path)
+    }
+
     /// Writes the host list in the words of the MPI.
     ///
     /// # Errors
@@ -54,6 +61,26 @@ impl RunDirectory {
         std::fs::write(&path, host_list(mpi, shares))?;
         Ok(path)
     }
+}
+
+/// Makes the directory in the first place that takes it. Places with blanks are passed over: hydra splits the
+/// path of its agent there (HYDRA_LAUNCHER_EXEC).
+fn make_in(places: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
+    let mut refusals = Vec::new();
+    for place in places {
+        if place.as_os_str().as_bytes().iter().any(u8::is_ascii_whitespace) {
+            refusals.push(format!("{}: blanks in the path", place.display()));
+            continue;
+        }
+        match nix::unistd::mkdtemp(&place.join("causeway-run-XXXXXX")) {
+            Ok(path) => return Ok(path),
+            Err(error) => refusals.push(format!("{}: {}", place.display(), error.desc())),
+        }
+    }
+    Err(io::Error::other(format!(
+        "{}; set TMPDIR to a directory that can be written",
+        refusals.join("; ")
+    )))
 }
 
 impl Drop for RunDirectory {
@@ -130,5 +157,25 @@ mod tests {
         assert!(directory.agent().exists());
         drop(directory);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_directory_is_made_where_it_can_be() {
+        let usable = tempfile::tempdir().unwrap();
+        let blank = usable.path().join("my files");
+        std::fs::create_dir(&blank).unwrap();
+        let unusable = [PathBuf::from("/proc/self"), PathBuf::from("/no/such"), blank];
+        let places = unusable.iter().cloned().chain([usable.path().to_owned()]);
+        let made = make_in(places).unwrap();
+        assert_eq!(made.parent(), Some(usable.path()));
+        let refusal = make_in(unusable.into_iter()).unwrap_err().to_string();
+        for part in [
+            "/proc/self: ",
+            "/no/such: No such file",
+            "my files: blanks",
+            "set TMPDIR",
+        ] {
+            assert!(refusal.contains(part), "{refusal}");
+        }
     }
 }

@@ -64,7 +64,7 @@ pub enum DistributionError {
     },
 }
 
-const HINT: &str = " (mpirun's --oversubscribe allows more, as do hosts named on its command line)";
+const HINT: &str = " (--oversubscribe allows more, as do hosts named on the launcher's command line)";
 
 /// Distributes over `offers`, in their order. With `oversubscribe` slots are weights and no longer bounds.
 ///

@@ -7,6 +7,7 @@ use super::launcher::Mpi;
 use super::sites::Ip;
 use super::tuning::Eager;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// One variable of a table.
@@ -95,6 +96,53 @@ fn all(mpi: Mpi, facts: &Facts) -> impl Iterator<Item = &'static Setting> {
         })
 }
 
+/// Variables that say what starts processes on nodes, also by older names. That is the gateways' part, so a
+/// job's launcher gets none of the user's.
+pub fn starters(mpi: Mpi) -> &'static [&'static str] {
+    match mpi {
+        Mpi::OpenMpi4 => &[
+            "OMPI_MCA_plm",
+            "OMPI_MCA_plm_rsh_agent",
+            "OMPI_MCA_orte_rsh_agent",
+            "OMPI_MCA_pls_rsh_agent",
+            "OMPI_MCA_plm_rsh_args",
+        ],
+        Mpi::OpenMpi5 => &[
+            "PRTE_MCA_plm",
+            "PRTE_MCA_plm_ssh_agent",
+            "PRTE_MCA_plm_rsh_agent",
+            "PRTE_MCA_plm_ssh_args",
+        ],
+        Mpi::Mpich => &[
+            "HYDRA_LAUNCHER",
+            "HYDRA_LAUNCHER_EXEC",
+            "HYDRA_LAUNCHER_EXTRA_ARGS",
+            "HYDRA_BOOTSTRAP",
+            "HYDRA_BOOTSTRAP_EXEC",
+            "HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+            "HYDRA_RMK",
+        ],
+        Mpi::Intel => &[
+            "I_MPI_HYDRA_BOOTSTRAP",
+            "I_MPI_HYDRA_BOOTSTRAP_EXEC",
+            "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+            "I_MPI_HYDRA_RMK",
+            "HYDRA_BOOTSTRAP",
+            "HYDRA_BOOTSTRAP_EXEC",
+        ],
+    }
+}
+
+/// Variables by which a user names hosts.
+pub fn hosts(mpi: Mpi) -> &'static [&'static str] {
+    match mpi {
+        Mpi::OpenMpi4 => &["OMPI_MCA_orte_default_hostfile", "OMPI_MCA_orte_rankfile"],
+        Mpi::OpenMpi5 => &["PRTE_MCA_prte_default_hostfile", "PRTE_MCA_rmaps_rank_file_path"],
+        Mpi::Mpich => &["HYDRA_HOST_FILE"],
+        Mpi::Intel => &["I_MPI_HYDRA_HOST_FILE", "I_MPI_HYDRA_HOSTS_GROUP"],
+    }
+}
+
 /// Names of settings that the user has made.
 pub fn left_alone(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let names = all(mpi, facts).map(|setting| setting.name);
@@ -121,18 +169,55 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 
-/// The value of LD_PRELOAD. Causeway's libraries come first, then what the user preloads, and the collectives
-/// last: a tool that looks at MPI calls (Score-P, mpiP, Darshan) sees those of the program, and hands them
-/// on.
+/// The value of LD_PRELOAD. A sanitizer's runtime comes first, since it refuses any other place. Then come
+/// Causeway's libraries, then what else the user preloads, and the collectives last: a tool that looks at MPI
+/// calls (Score-P, mpiP, Darshan) sees those of the program, and hands them on.
 pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> OsString {
-    let present = present.filter(|present| !present.is_empty());
-    let first = ours.iter().map(|path| path.as_os_str());
-    let all: Vec<&OsStr> = first
-        .chain(present)
+    // The loader takes blanks for colons (ld.so(8)).
+    let present = present.unwrap_or_default().as_bytes();
+    let present = present.split(|byte| matches!(byte, b':' | b' '));
+    let present = present.filter(|entry| !entry.is_empty()).map(OsStr::from_bytes);
+    let (runtimes, theirs): (Vec<&OsStr>, Vec<&OsStr>) = present.partition(|entry| is_sanitizer(entry));
+    let all: Vec<&OsStr> = runtimes
+        .into_iter()
+        .chain(ours.iter().map(|path| path.as_os_str()))
+        .chain(theirs)
         .chain(last.iter().map(|path| path.as_os_str()))
         .collect();
     all.join(OsStr::new(":"))
 }
+
+/// Whether a library is the runtime of gcc's or clang's sanitizers.
+fn is_sanitizer(library: &OsStr) -> bool {
+    let name = Path::new(library)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    SANITIZERS.iter().any(|runtime| name.starts_with(runtime))
+}
+
+/// How the names of these runtimes begin.
+const SANITIZERS: &[&str] = &["libasan.", "libtsan.", "liblsan.", "libubsan.", "libclang_rt."];
+
+/// Options of AddressSanitizer.
+pub const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
+
+/// The user's options of AddressSanitizer with one more: without it the runtime of a program that is linked
+/// with it ends the program because a preloaded library comes before. `None` where the user has decided.
+pub fn asan_options(present: Option<&OsStr>) -> Option<OsString> {
+    let present = present.unwrap_or_default();
+    if present.to_string_lossy().contains(LINK_ORDER) {
+        return None;
+    }
+    let mut options = present.to_owned();
+    if !options.is_empty() {
+        options.push(":");
+    }
+    options.push(format!("{LINK_ORDER}=0"));
+    Some(options)
+}
+
+const LINK_ORDER: &str = "verify_asan_link_order";
 
 const fn always(name: &'static str, text: &'static str) -> Setting {
     only(When::Always, name, Value::Text(text))
@@ -339,5 +424,22 @@ mod tests {
             preload(&ours[..1], trace, &last),
             "/c/shim.so:/t/trace.so:/c/mpi.so"
         );
+    }
+
+    #[test]
+    fn a_sanitizers_runtime_comes_before_the_shim() {
+        let ours = [PathBuf::from("/c/shim.so")];
+        let present = OsStr::new("/t/trace.so /usr/lib/libasan.so.8:/l/libclang_rt.asan-x86_64.so");
+        assert_eq!(
+            preload(&ours, Some(present), &[]),
+            "/usr/lib/libasan.so.8:/l/libclang_rt.asan-x86_64.so:/c/shim.so:/t/trace.so"
+        );
+        let options = |present| asan_options(Some(OsStr::new(present)));
+        assert_eq!(options(""), Some("verify_asan_link_order=0".into()));
+        assert_eq!(
+            options("halt_on_error=0"),
+            Some("halt_on_error=0:verify_asan_link_order=0".into())
+        );
+        assert_eq!(options("verify_asan_link_order=1"), None);
     }
 }

@@ -4,6 +4,7 @@ use super::child::ChildError;
 use super::distribution::DistributionError;
 use super::groups::GroupsError;
 use super::launcher::LauncherError;
+use crate::remote::parts::ELSEWHERE;
 use causeway_control::ControlError;
 use causeway_wire::grid::GridError;
 use std::io;
@@ -40,6 +41,12 @@ pub enum RunError {
     /// This host's system.
     #[error("start a thread: {0}")]
     Threads(io::Error),
+    /// A file of programs.
+    #[error("{0}")]
+    Programs(#[from] super::programs::ProgramsError),
+    /// The launcher has ended well, and some sites had no part in it.
+    #[error("the launcher has started nothing at {0}; {ELSEWHERE}")]
+    Missing(String),
     /// Nothing to run.
     #[error("nothing to run: say 'causeway run -- mpirun -n 4 ./app'")]
     NoCommand,
@@ -108,7 +115,7 @@ pub enum RunError {
     Count(u32, u32),
     /// Counts of several programs cannot be guessed.
     #[error("--sites with ranks and several programs: give each program its -n")]
-    Programs,
+    Uncounted,
     /// No version of IP that all have.
     #[error(
         "the processes of a job need one version of IP that all of its sites have: {0} has IPv6 addresses alone, {1} IPv4 addresses alone; name \

@@ -19,6 +19,8 @@ pub mod launcher;
 mod options;
 pub mod own;
 mod patience;
+mod programs;
+mod rewrite;
 pub mod rules;
 mod sites;
 mod telling;
@@ -26,6 +28,7 @@ pub mod tuning;
 pub mod versions;
 
 use crate::preload::{SHIM, UCX};
+use crate::remote::parts::{self, Expected};
 use crate::say;
 use arguments::{extra_arguments, of_the_job};
 use causeway_control::JobReply;
@@ -36,11 +39,14 @@ use error::RunError;
 use job::{gateway_status, start_job};
 use launcher::{Launcher, Mpi};
 use patience::Patience;
+use programs::Programs;
+use rewrite::{Libraries, rewrite};
 use rules::RULES;
+use sites::Chosen;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use telling::{tell, tell_left_alone, tell_way, untested};
+use telling::{tell, tell_full, tell_left_alone, tell_replaced, tell_way, untested};
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
@@ -134,7 +140,11 @@ fn run(args: &Args) -> Result<u8, RunError> {
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
     let preloads = preloads(&own, launcher.mpi, redirects)?;
-    let line = CommandLine::parse(launcher.mpi, words);
+    let mut programs = Programs::read(launcher.mpi, words)?;
+    let file = programs.as_ref().map(Programs::words);
+    let mut line = CommandLine::parse(launcher.mpi, words, file.as_deref());
+    line.names_hosts |=
+        args.sites.is_none() && environment::hosts(launcher.mpi).iter().any(|name| is_set(name));
     let plan = sites::plan(args.sites.as_deref(), &line);
     let (mut job, connection) = start_job(args, plan)?;
     if !redirects {
@@ -166,11 +176,18 @@ fn run(args: &Args) -> Result<u8, RunError> {
         two_netmods: launcher.two_netmods,
         eager,
     };
-    let mut environment = environment::settings(launcher.mpi, &facts, is_set);
+    let replaced: Vec<&str> = replaced(launcher.mpi, chooses_hosts);
+    let is_kept = |name: &str| is_set(name) && !replaced.contains(&name);
+    let mut environment = environment::settings(launcher.mpi, &facts, is_kept);
     let crossed = hierarchical.then_some(&sites[..]);
     environment.extend(of_collectives(args, &job, crossed, groups, rules));
     let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
     environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
+    let libraries = Libraries {
+        first: &preloads,
+        last: &collectives,
+    };
+    let (words, left_out) = rewritten(launcher.mpi, words, programs.as_mut(), &libraries, &directory)?;
     let mut command = Command::new(&launcher.path);
     let own_address = sites::own_address(&job, redirects);
     let extra = extra_arguments(&launcher, &line, &chosen.wish, own_address, host_file.as_deref());
@@ -178,12 +195,68 @@ fn run(args: &Args) -> Result<u8, RunError> {
     if redirects {
         tell_way(&launcher, &sites);
     }
+    tell_replaced(&left_out, &replaced);
+    tell_full(&chosen.shares);
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);
     }
-    command.envs(environment).env_remove(causeway_wire::env::SITE);
-    Ok(child::run(command, connection, directory.path(), signals)?)
+    for name in replaced.into_iter().chain([causeway_wire::env::SITE]) {
+        command.env_remove(name);
+    }
+    command.envs(environment);
+    if launcher.mpi.is_open_mpi() {
+        command.env(parts::PIPE_ENV, parts::pipe(directory.path()));
+    }
+    let expected = expected(&launcher, &job.site, &chosen);
+    let ended = child::run(command, connection, directory.path(), signals, expected)?;
+    match (ended.status, ended.missing.is_empty()) {
+        (0, false) => Err(RunError::Missing(ended.missing.join(", "))),
+        (status, _) => Ok(status),
+    }
+}
+
+/// The user's variables that the launcher is not to see.
+fn replaced(mpi: Mpi, chooses_hosts: bool) -> Vec<&'static str> {
+    let hosts = environment::hosts(mpi).iter().filter(|_| chooses_hosts);
+    let all = environment::starters(mpi).iter().chain(hosts).copied();
+    all.filter(|name| is_set(name)).collect()
+}
+
+/// The user's words for the launcher, and the options that it does not get.
+fn rewritten(
+    mpi: Mpi,
+    words: &[OsString],
+    programs: Option<&mut Programs>,
+    libraries: &Libraries,
+    directory: &RunDirectory,
+) -> Result<(Vec<OsString>, Vec<String>), RunError> {
+    let mut rewritten = rewrite(mpi, words, libraries);
+    if let Some(programs) = programs {
+        let (left_out, has_changed) = programs.rewrite(mpi, libraries);
+        rewritten.left_out.extend(left_out);
+        if has_changed {
+            let file = directory.write_programs(programs).map_err(RunError::Directory)?;
+            rewritten.words = Programs::naming(mpi, rewritten.words, &file);
+        }
+    }
+    Ok((rewritten.words, rewritten.left_out))
+}
+
+/// The other sites at which the launcher is to start something, with all names of the nodes that have ranks.
+fn expected(launcher: &Launcher, own_site: &str, chosen: &Chosen) -> Expected {
+    let others = chosen.sites.iter().filter(|site| site.name != own_site);
+    let nodes = |site: &str| {
+        let shares = chosen.shares.iter().filter(|share| share.site == site);
+        let names = shares.flat_map(|share| [share.node.name.clone(), share.node.address.to_string()]);
+        names.collect()
+    };
+    Expected {
+        sites: others
+            .map(|site| (site.name.clone(), nodes(&site.name)))
+            .collect(),
+        leaves_ends: !launcher.mpi.is_open_mpi(),
+    }
 }
 
 /// The sites that take part, all checks passed, and the addresses by which processes reach each other.
@@ -192,7 +265,7 @@ fn agree<'a>(
     job: &'a JobReply,
     launcher: &Launcher,
     line: &CommandLine,
-) -> Result<(sites::Chosen<'a>, sites::Ip), RunError> {
+) -> Result<(Chosen<'a>, sites::Ip), RunError> {
     let redirects = !args.direct && !args.transparent;
     let chosen = sites::choose(job, args.sites.as_deref(), line)?;
     if args.transparent {

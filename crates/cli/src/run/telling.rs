@@ -69,3 +69,33 @@ pub(super) fn tell(
         words.join(" ")
     ));
 }
+
+/// Options and variables that the launcher does not get, since it would not start processes, or not where
+/// they are wanted.
+pub(super) fn tell_replaced(left_out: &[String], variables: &[&str]) {
+    let all: Vec<&str> = left_out
+        .iter()
+        .map(String::as_str)
+        .chain(variables.iter().copied())
+        .collect();
+    if !all.is_empty() {
+        say::error(format_args!(
+            "causeway: left out: {}; the gateways start a job's processes, each by its site's remote_shell, on the hosts that --sites \
+             or the launcher's command line names",
+            all.join(", ")
+        ));
+    }
+}
+
+/// hydra starts more ranks than there are slots without a word.
+pub(super) fn tell_full(shares: &[Share]) {
+    let full = |share: &&Share| share.ranks > share.node.slots;
+    if shares.iter().any(|share| full(&share)) {
+        let sum = |of: fn(&Share) -> u32| shares.iter().map(of).fold(0, u32::saturating_add);
+        say::error(format_args!(
+            "causeway: {} ranks share the {} slots of their nodes",
+            sum(|share| share.ranks),
+            sum(|share| share.node.slots)
+        ));
+    }
+}

@@ -1,14 +1,19 @@
 //! The commands of a run, as the user gives them, and what each is told in its environment. Pure.
 
 use crate::run::MAX_NAME;
+use crate::run::environment::{ASAN_OPTIONS, asan_options, preload};
 use crate::run::error::RunError;
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Open MPI's daemons forward to ranks on other nodes what this names, and OMPI_* besides.
-const FORWARDED: &str = "OMPI_MCA_mca_base_env_list";
+/// Open MPI 4's daemons forward to ranks on other nodes what this names, and OMPI_* besides. It is the form
+/// for parameter files of mpirun's -x: with that of its environment, mca_base_env_list, mpirun refuses -x.
+const FORWARDED: &str = "OMPI_MCA_mca_base_env_list_internal";
+
+/// Open MPI 5's daemons forward all variables then. They have no list that the user's could stand beside.
+const FORWARDS_ALL: &str = "PRTE_MCA_prte_fwd_environment";
 
 /// Without it, srun leaves the other ranks of a program alone when one has died.
 const SRUN_ENDS_ALL: &str = "SLURM_KILL_BAD_EXIT";
@@ -132,43 +137,45 @@ pub struct Facts<'a> {
 pub fn environment(
     command: &Command,
     facts: &Facts,
-    present: impl Fn(&str) -> Option<String>,
-) -> Vec<(String, String)> {
+    present: impl Fn(&str) -> Option<OsString>,
+) -> Vec<(String, OsString)> {
     let own = present("LD_PRELOAD");
-    let preload = crate::run::environment::preload(facts.preloads, own.as_deref().map(OsStr::new), &[]);
     let mut set = vec![
-        (env::TOKEN, facts.token.to_owned()),
-        (env::GRID, facts.grid.to_owned()),
-        (env::WORLD, format!("1,{},{}", command.site, facts.rendezvous)),
-        ("LD_PRELOAD", preload.to_string_lossy().into_owned()),
+        (env::TOKEN, facts.token.into()),
+        (env::GRID, facts.grid.into()),
+        (
+            env::WORLD,
+            format!("1,{},{}", command.site, facts.rendezvous).into(),
+        ),
+        ("LD_PRELOAD", preload(facts.preloads, own.as_deref(), &[])),
     ];
     let is_odd = facts.grid.contains('=');
     if is_odd {
-        set.push((env::GRID_BY_OPEN_MPI, facts.grid.to_owned()));
+        set.push((env::GRID_BY_OPEN_MPI, facts.grid.into()));
     }
-    // mpirun refuses it beside -x, which does the same.
-    if !exports_by_itself(command.text) {
-        let mut ours = vec!["LD_PRELOAD", env::WORLD, env::TOKEN, env::SITE];
-        ours.extend((!is_odd).then_some(env::GRID));
-        ours.extend(facts.collectives.iter().map(|(name, _)| name.as_str()));
-        let ours = ours.join(";");
-        let theirs = present(FORWARDED).filter(|list| !list.is_empty());
-        set.push((
-            FORWARDED,
-            theirs.map_or(ours.clone(), |theirs| format!("{theirs};{ours}")),
-        ));
-    }
-    if present(SRUN_ENDS_ALL).is_none() {
-        set.push((SRUN_ENDS_ALL, "1".to_owned()));
-    }
-    set.extend(std::env::var(env::DEBUG).ok().map(|value| (env::DEBUG, value)));
+    let mut ours = vec!["LD_PRELOAD", env::WORLD, env::TOKEN, env::SITE, ASAN_OPTIONS];
+    ours.extend((!is_odd).then_some(env::GRID));
+    ours.extend(facts.collectives.iter().map(|(name, _)| name.as_str()));
+    let ours = OsString::from(ours.join(";"));
+    let theirs = present(FORWARDED).filter(|list| !list.is_empty());
+    let forwarded = match theirs {
+        Some(theirs) => [theirs, ours].join(OsStr::new(";")),
+        None => ours,
+    };
+    set.push((FORWARDED, forwarded));
+    let options = asan_options(present(ASAN_OPTIONS).as_deref());
+    set.extend(options.map(|options| (ASAN_OPTIONS, options)));
+    let switches = [FORWARDS_ALL, SRUN_ENDS_ALL].into_iter();
+    set.extend(
+        switches
+            .filter(|name| present(name).is_none())
+            .map(|name| (name, "1".into())),
+    );
+    set.extend(std::env::var_os(env::DEBUG).map(|value| (env::DEBUG, value)));
     let set = set.into_iter().map(|(name, value)| (name.to_owned(), value));
-    set.chain(facts.collectives.iter().cloned()).collect()
-}
-
-/// Whether a command has mpirun's own option for variables.
-fn exports_by_itself(text: &str) -> bool {
-    text.split_whitespace().any(|word| word == "-x")
+    let collectives = facts.collectives.iter().cloned();
+    set.chain(collectives.map(|(name, value)| (name, value.into())))
+        .collect()
 }
 
 /// What the login's shell is given: it goes to this directory if there is such a one, does what the site's
@@ -250,13 +257,13 @@ mod tests {
         let value = |name: &str| {
             set.iter()
                 .find(|(key, _)| key == name)
-                .map(|(_, value)| value.as_str())
+                .and_then(|(_, value)| value.to_str())
         };
         assert_eq!(value("CAUSEWAY_WORLD"), Some("1,nancy,10.1.0.253:4000"));
         assert_eq!(value(SRUN_ENDS_ALL), Some("1"));
         assert_eq!(
             value(FORWARDED),
-            Some("LD_PRELOAD;CAUSEWAY_WORLD;CAUSEWAY_TOKEN;CAUSEWAY_SITE;CAUSEWAY_GRID")
+            Some("LD_PRELOAD;CAUSEWAY_WORLD;CAUSEWAY_TOKEN;CAUSEWAY_SITE;ASAN_OPTIONS;CAUSEWAY_GRID")
         );
     }
 
@@ -274,7 +281,7 @@ mod tests {
         let value = |name: &str| {
             set.iter()
                 .find(|(key, _)| key == name)
-                .map(|(_, value)| value.as_str())
+                .and_then(|(_, value)| value.to_str())
         };
         assert_eq!(value("OMPI_CAUSEWAY_GRID"), Some(facts.grid));
         assert!(value(FORWARDED).is_some_and(|list| !list.contains("GRID")));
@@ -292,24 +299,19 @@ mod tests {
             ..facts()
         };
         let present = |name: &str| match name {
-            "LD_PRELOAD" => Some("/t/trace.so".to_owned()),
-            FORWARDED => Some("A;B".to_owned()),
-            SRUN_ENDS_ALL => Some("0".to_owned()),
+            "LD_PRELOAD" => Some("/t/trace.so".into()),
+            FORWARDED => Some("A;B".into()),
+            SRUN_ENDS_ALL => Some("0".into()),
             _ => None,
         };
         let set = environment(&command, &facts, present);
-        assert!(set.contains(&("LD_PRELOAD".to_owned(), "/c/shim.so:/t/trace.so".to_owned())));
+        assert!(set.contains(&("LD_PRELOAD".to_owned(), "/c/shim.so:/t/trace.so".into())));
         assert!(
             set.iter()
-                .any(|(name, value)| name == FORWARDED && value.starts_with("A;B;LD_PRELOAD;"))
+                .any(|(name, value)| name == FORWARDED
+                    && value.to_string_lossy().starts_with("A;B;LD_PRELOAD;"))
         );
         assert!(set.iter().all(|(name, _)| name != SRUN_ENDS_ALL));
-        let by_itself = Command {
-            site: "nancy",
-            text: "mpirun -x A ./a",
-        };
-        let set = environment(&by_itself, &facts, present);
-        assert!(set.iter().all(|(name, _)| name != FORWARDED));
     }
 
     #[test]

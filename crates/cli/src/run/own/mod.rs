@@ -216,11 +216,12 @@ fn start(
     events: &Events,
 ) -> Result<Site, String> {
     let is_here = matches!(place, Place::Here(..));
-    let present = |name: &str| is_here.then(|| std::env::var(name).ok()).flatten();
+    let present = |name: &str| is_here.then(|| std::env::var_os(name)).flatten();
     let directory = std::env::current_dir().unwrap_or_default();
+    let environment = command::environment(command, facts, present).into_iter();
     let request = Spawned {
-        command: command::line(command.text, &directory),
-        environment: command::environment(command, facts, present),
+        command: command::line(command.text, &directory).into(),
+        environment: environment.map(|(name, value)| (name, value.into())).collect(),
         path: Vec::new(),
     };
     let site = match place {

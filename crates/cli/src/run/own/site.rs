@@ -227,7 +227,7 @@ mod tests {
         let site = Site::on(near, None).unwrap();
         let (sender, ended) = channel();
         let request = Request {
-            command: "true".to_owned(),
+            command: "true".to_owned().into(),
             environment: Vec::new(),
             path: Vec::new(),
         };

@@ -54,7 +54,7 @@ pub fn choose<'a>(
             nodes: &info.nodes,
         })
         .collect();
-    let shares = distribute(&offers, &wish, line.oversubscribes)?;
+    let shares = distribute(&offers, &wish, line.allows_more_than_slots)?;
     if shares.is_empty() {
         let names: Vec<&str> = offers.iter().map(|offer| offer.site).collect();
         return Err(RunError::NoNodes(names.join(", ")));
@@ -248,7 +248,7 @@ fn wish(wanted: Option<&[(&str, Option<u32>)]>, line: &CommandLine) -> Result<Wi
         .fold(0_u32, |sum, (_, ranks)| sum.saturating_add(*ranks));
     match line.total() {
         Some(total) if total != asked => Err(RunError::Count(asked, total)),
-        None if line.ranks.len() > 1 => Err(RunError::Programs),
+        None if line.ranks.len() > 1 => Err(RunError::Uncounted),
         _ => Ok(Wish::PerSite(counted)),
     }
 }
