@@ -5,7 +5,8 @@
 //! Read `route` (what goes where), then `connect` and `accept` (what is done about it), then `hooks` (how C
 //! gets here).
 //!
-//! setpgid is hooked for another reason, a false alarm of Open MPI 4's launcher; see there.
+//! The exec family is hooked so that scripts between launcher and rank do not lose the shim (`exec`), and
+//! setpgid for a false alarm of Open MPI 4's launcher; see there.
 //!
 //! Where another site has the same private addresses, a process sees its site's virtual ones wherever it asks
 //! for an address, and may use them wherever it gives one. Where sites each run their own MPI it sees real
@@ -21,6 +22,7 @@ mod address;
 mod ask;
 mod connect;
 mod context;
+pub mod exec;
 mod fault;
 pub mod hooks;
 mod ifaddrs;

@@ -3,7 +3,7 @@
 //! `C-unwind`, because accept and connect are cancellation points: a cancelled thread unwinds through the
 //! hook.
 
-use libc::{c_int, c_ulong, c_void, pid_t, sockaddr, socklen_t};
+use libc::{c_char, c_int, c_ulong, c_void, pid_t, sockaddr, socklen_t};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 macro_rules! real {
@@ -39,5 +39,10 @@ real! {
     ioctl: unsafe extern "C-unwind" fn(c_int, c_ulong, ...) -> c_int;
     setpgid: unsafe extern "C" fn(pid_t, pid_t) -> c_int;
     getifaddrs: unsafe extern "C-unwind" fn(*mut *mut libc::ifaddrs) -> c_int;
+    execve: unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+    execvpe: unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+    fexecve: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
+    posix_spawn: unsafe extern "C" fn(*mut pid_t, *const c_char, *const c_void, *const c_void, *const *const c_char, *const *const c_char) -> c_int;
+    posix_spawnp: unsafe extern "C" fn(*mut pid_t, *const c_char, *const c_void, *const c_void, *const *const c_char, *const *const c_char) -> c_int;
     freeifaddrs: unsafe extern "C-unwind" fn(*mut libc::ifaddrs);
 }

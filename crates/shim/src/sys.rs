@@ -275,3 +275,23 @@ pub fn end(status: c_int) -> ! {
     // SAFETY: it takes a number and does not return.
     unsafe { libc::_exit(status) }
 }
+
+/// Fresh memory by mmap(2), for where the heap must not be used.
+pub fn map(bytes: usize) -> Result<*mut c_void, Errno> {
+    let (access, kind) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: a new mapping at a place of the kernel's choice.
+    let place = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
+    if place == libc::MAP_FAILED {
+        return Err(Errno::last());
+    }
+    Ok(place)
+}
+
+/// Gives back what [`map`] has given.
+pub fn unmap(place: *mut c_void, bytes: usize) {
+    // SAFETY: the callers unmap what they have mapped, once.
+    unsafe { libc::munmap(place, bytes) };
+}

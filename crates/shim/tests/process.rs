@@ -41,6 +41,34 @@ assert raw_peer(fd, 16)[0][4:8] == bytes([10, 1, 0, 1])
 }
 
 #[test]
+fn a_program_keeps_the_shim_whatever_a_wrapper_does_to_its_environment() {
+    on_a_node(|node| {
+        let _prefaces = answering_gateway(GATEWAY, CONNECTED);
+        node.passes(
+            r#"
+program = "import socket; s = socket.create_connection(('10.2.0.3', 8)); assert s.getpeername() == ('10.2.0.3', 8)"
+words = [sys.executable, "-c", program]
+library = next(entry for entry in open("/proc/self/maps").read().split() if entry.endswith("libz.so.1") or "/libm.so" in entry)
+for wrapper in (
+    ["/usr/bin/env", "-i"],
+    ["/usr/bin/env", "-u", "LD_PRELOAD"],
+    ["/usr/bin/env", "LD_PRELOAD=" + library],
+    ["/bin/sh", "-c", 'unset LD_PRELOAD CAUSEWAY_GRID CAUSEWAY_TOKEN; exec "$@"', "sh"],
+    ["/bin/sh", "-c", 'LD_PRELOAD=$0 "$@"', library],
+    ["/usr/bin/nice"],
+):
+    subprocess.run([*wrapper, *words], check=True)
+    # By way of vfork, posix_spawn and execve, with an environment of its own.
+    subprocess.run([*wrapper, *words], check=True, env={})
+    assert os.waitpid(os.posix_spawn(wrapper[0], [*wrapper, *words], {"LD_PRELOAD": ""}), 0)[1] == 0
+many = {"V%d" % i: "x" * 100 for i in range(3000)}
+subprocess.run(words, check=True, env=many)
+"#,
+        );
+    });
+}
+
+#[test]
 fn a_forked_child_knows_the_peers_and_an_executed_one_the_grid() {
     on_a_node(|node| {
         let _prefaces = answering_gateway(GATEWAY, CONNECTED);
