@@ -1,7 +1,7 @@
 //! Launch lines as users type them: wherever the options and variables of a launcher stand, the ranks are
 //! where Causeway has placed them, they have the shim, and what cannot be done is said.
 
-use crate::grid;
+use crate::grid::{self, root};
 use crate::mpi::{self, Mpi};
 use crate::programs::{Expected, Item};
 
@@ -16,7 +16,7 @@ fn placed(name: &str, variables: &str, line: &str, hosts: &str, says: &str) -> I
     Item {
         name: name.to_owned(),
         command: format!(
-            "{variables} causeway run {line} >hosts 2>said; echo status $?; cat said; \
+            "{variables} eval 'causeway run {line}' >hosts 2>said; echo status $?; cat said; \
              [ \"$(sort hosts | xargs)\" = \"{hosts}\" ] && echo the ranks are where they are to be"
         ),
         seconds: 60,
@@ -97,6 +97,16 @@ fn of_hydra() -> Vec<Item> {
             LEFT_OUT,
         ),
         placed(
+            "names",
+            "",
+            &format!(
+                "-- {} -hosts RENNES-1,nancy-2.cluster.example -n 2 hostname",
+                mpich.launcher
+            ),
+            "nancy-2 rennes-1",
+            "status 0",
+        ),
+        placed(
             "one-site",
             "",
             &run("-n 4 -ppn 4 hostname"),
@@ -106,7 +116,10 @@ fn of_hydra() -> Vec<Item> {
         placed(
             "full",
             "",
-            &format!("--sites rennes,nancy -- {} -n 18 hostname | sort -u", mpich.launcher),
+            &format!(
+                "--sites rennes,nancy -- {} -n 18 hostname | sort -u",
+                mpich.launcher
+            ),
             EACH,
             "causeway: 18 ranks share the 16 slots",
         ),
@@ -149,6 +162,28 @@ fn of_open_mpi() -> Vec<Item> {
     let ring = format!("{}/ring", open_mpi.programs.display());
     let run = |words: &str| format!("{SITES} -- {} {words}", open_mpi.launcher);
     vec![
+        placed(
+            "numbers",
+            "",
+            &run("-H +n0,+n3 -n 8 hostname | sort -u"),
+            "nancy-2 rennes-1",
+            "status 0",
+        ),
+        placed(
+            "names-open-mpi",
+            "",
+            &format!(
+                "-- {} -H RENNES-1,nancy-2.cluster.example -n 2 hostname",
+                open_mpi.launcher
+            ),
+            "nancy-2 rennes-1",
+            "status 0",
+        ),
+        passes(
+            &open_mpi,
+            "spawn",
+            &format!("{} -n 4 {}/spawn", open_mpi.launcher, open_mpi.programs.display()),
+        ),
         placed("app", PROGRAMS, &run("--app programs"), EACH, "status 0"),
         placed(
             "agent",
@@ -180,10 +215,62 @@ fn of_open_mpi() -> Vec<Item> {
     ]
 }
 
+/// What stands between a launcher and its ranks, and what they are built with.
+fn of_wrappers(mpi: &Mpi, compiler: &str) -> Vec<Item> {
+    let ring = format!("{}/ring", mpi.programs.display());
+    let launch = format!("{} -n 4", mpi.launcher);
+    let emptied = "env -i $(env | grep -E \"^(OMPI|PMI|HYD|UCX|LD_LIB)\" | grep -v \" \") \"$@\"";
+    let wrapped = |script: &str| format!("{launch} sh -c '{script}' sh {ring}");
+    let source = root().join("tests/programs/ring.c");
+    let sanitized = Item {
+        name: format!("{}-sanitized", mpi.name),
+        command: format!(
+            "{compiler} -g -fsanitize=address -o ring {} && \
+             ASAN_OPTIONS=detect_leaks=0 causeway run {SITES} -- {launch} ./ring",
+            source.display()
+        ),
+        seconds: 90,
+        expected: Expected::Says(vec!["all right".to_owned()]),
+    };
+    vec![
+        passes(
+            mpi,
+            "wrapper-sets",
+            &wrapped(&format!("LD_PRELOAD={TOOL} exec \"$@\"")),
+        ),
+        passes(mpi, "wrapper-unsets", &wrapped("unset LD_PRELOAD; \"$@\"")),
+        passes(mpi, "wrapper-empties", &wrapped(emptied)),
+        sanitized,
+    ]
+}
+
+/// A wrapper that loads no library, so that the shim cannot stay: the rank is told of by its number and host.
+/// MPICH ends by itself then.
+fn without_shim() -> Item {
+    let mpich = mpi::debian_mpich();
+    let ring = format!("{}/ring", mpich.programs.display());
+    let wrapper = "extern int execv(), unsetenv(); \
+                   int main(int c, char **v) { unsetenv(\"LD_PRELOAD\"); return execv(v[1], v + 1); }";
+    Item {
+        name: "wrapper-static".to_owned(),
+        command: format!(
+            "echo '{wrapper}' | gcc -w -static -x c -o wrapper - && \
+             causeway run {SITES} -- {} -n 4 $PWD/wrapper {ring} >said 2>&1; \
+             grep -oE 'rank [0-3] on (rennes|nancy)-[12] .* without Causeway.s shim' said",
+            mpich.launcher
+        ),
+        seconds: 60,
+        expected: Expected::Says(vec!["on nancy-".to_owned(), "on rennes-".to_owned()]),
+    }
+}
+
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
 fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
     let mut items = of_hydra();
     items.extend(of_open_mpi());
+    items.extend(of_wrappers(&mpi::debian_mpich(), "mpicc.mpich"));
+    items.extend(of_wrappers(&mpi::debian_openmpi(), "mpicc.openmpi"));
+    items.push(without_shim());
     grid::run("rennes-nancy", "launch-lines", items);
 }

@@ -55,7 +55,7 @@ for name in "$@"; do
         ;;
     *) echo "build.sh: no such MPI: $name" >&2 && exit 2 ;;
     esac
-    for source in ring alltoall own_world own_imports own_fabric pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
+    for source in ring alltoall spawn own_world own_imports own_fabric pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
     compile_all data "${c[@]}"
     for source in compare counted crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done
     for source in messages receives communicators operations topologies pending intercomms large latency statuses; do

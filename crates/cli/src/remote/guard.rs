@@ -9,6 +9,7 @@
 //! SIGKILL can end nobody: the guard sees the end of the orders when its owner is killed, and the owner
 //! inherits everything when the guard is.
 
+use super::shimless::Watch;
 use super::tree::{self, Haste};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, sigprocmask};
@@ -19,6 +20,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Says that the command's end is to be [`Haste::Hurry`]. No signal has this number.
 pub const HURRY: u8 = 0;
@@ -101,9 +103,10 @@ fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd) {
     let run = || -> io::Result<u8> {
         let children = become_guard()?;
         let child = command.spawn()?;
+        let watch = Watch::over(&command, Instant::now());
         // It holds the command's ends of pipes, which must close with the command.
         drop(command);
-        supervise(Pid::from_raw(child.id() as i32), &children, orders)
+        supervise(Pid::from_raw(child.id() as i32), &children, orders, watch)
     };
     let report = { run }();
     let report = report.map_or_else(
@@ -147,7 +150,7 @@ pub fn prepare(command: &mut Command) {
 ///
 /// # Errors
 /// Those of poll.
-fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd) -> io::Result<u8> {
+fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd, mut watch: Watch) -> io::Result<u8> {
     let mut status = None;
     let mut haste = Haste::Usual;
     while status.is_none() {
@@ -155,13 +158,19 @@ fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd) -> io::Result<u8>
             PollFd::new(children.as_fd(), PollFlags::POLLIN),
             PollFd::new(orders.as_fd(), PollFlags::POLLIN),
         ];
-        match poll(&mut wait, PollTimeout::NONE) {
+        let left = watch
+            .due()
+            .map(|due| due.saturating_duration_since(Instant::now()));
+        // Rounded up, or the last millisecond would be spent polling.
+        let left = left.and_then(|left| PollTimeout::try_from(left + Duration::from_millis(1)).ok());
+        match poll(&mut wait, left.unwrap_or(PollTimeout::NONE)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
         let ordered = wait[1].any().unwrap_or(false);
         while let Ok(Some(_)) = children.read_signal() {}
         status = tree::reap(main).0;
+        watch.look(Instant::now());
         // Only while `main` is not reaped is its id certainly its own.
         if status.is_none() && ordered && !carry_out(main, orders, &mut haste) {
             break;

@@ -15,6 +15,7 @@ pub mod guard;
 pub mod node_exec;
 pub mod parent;
 pub mod parts;
+mod shimless;
 pub mod start_node;
 pub mod stdin;
 pub mod text;

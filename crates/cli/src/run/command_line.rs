@@ -11,6 +11,8 @@ pub struct CommandLine {
     pub ranks: Vec<Option<u32>>,
     /// The user names hosts, in whatever form.
     pub names_hosts: bool,
+    /// The user names hosts by their numbers in Causeway's list, as Open MPI's `+n0`.
+    pub numbers_hosts: bool,
     /// There may be more ranks than slots: the user says so, or the launcher is hydra, which never counts.
     pub allows_more_than_slots: bool,
     /// The user says which address of this host the daemons call.
@@ -86,7 +88,15 @@ impl CommandLine {
             *ranks = value.as_deref().and_then(|value| value.parse().ok());
         }
         // The standard's -file, which Open MPI 5 takes and does not read, is Intel MPI's for hosts.
-        self.names_hosts |= HOSTS.contains(&name) && !(mpi.is_open_mpi() && name == "file");
+        let is_number = |host: &str| host.starts_with("+n") || host.starts_with("+e");
+        let are_numbers = mpi.is_open_mpi()
+            && ["H", "host"].contains(&name)
+            && value
+                .as_deref()
+                .is_some_and(|hosts| hosts.split(',').all(is_number));
+        self.numbers_hosts |= are_numbers;
+        let is_other = mpi.is_open_mpi() && name == "file";
+        self.names_hosts |= HOSTS.contains(&name) && !is_other && !are_numbers;
         self.names_hosts |= mpi.is_open_mpi() && name.ends_with("mca") && names_host_file(value.as_deref());
         let mapping = value.filter(|_| name == "map-by").unwrap_or_default();
         self.allows_more_than_slots |=
@@ -176,6 +186,9 @@ mod tests {
             );
         }
         assert!(!parse(Mpi::OpenMpi4, "-n 2 ./app -H a").names_hosts);
+        let numbers = parse(Mpi::OpenMpi4, "-H +n0,+n1 -n 2 ./app");
+        assert!(numbers.numbers_hosts && !numbers.names_hosts);
+        assert!(parse(Mpi::OpenMpi5, "--mca prte_default_hostfile f ./app").names_hosts);
     }
 
     #[test]

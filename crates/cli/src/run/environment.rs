@@ -265,6 +265,13 @@ const OPEN_MPI_4: &[Setting] = &[
     // Attached sessions all last until the end, so there must be room for all of them (default 128).
     always("OMPI_MCA_plm_rsh_num_concurrent", "8192"),
     only(When::OwnHosts, "OMPI_MCA_orte_default_hostfile", Value::HostFile),
+    // The list has as many slots as ranks, so that they are where Causeway places them. Without this, processes
+    // that the program spawns would find no slot.
+    only(
+        When::OwnHosts,
+        "OMPI_MCA_rmaps_base_oversubscribe",
+        Value::Text("1"),
+    ),
     always("OMPI_MCA_orte_keep_fqdn_hostnames", "1"),
     always("OMPI_MCA_btl", "tcp,vader,self"),
     only(

@@ -208,7 +208,10 @@ fn run(args: &Args) -> Result<u8, RunError> {
     if launcher.mpi.is_open_mpi() {
         command.env(parts::PIPE_ENV, parts::pipe(directory.path()));
     }
-    let expected = expected(&launcher, &job.site, &chosen);
+    let expected = match line.numbers_hosts {
+        true => Expected::default(),
+        false => expected(&launcher, &job.site, &chosen),
+    };
     let ended = child::run(command, connection, directory.path(), signals, expected)?;
     match (ended.status, ended.missing.is_empty()) {
         (0, false) => Err(RunError::Missing(ended.missing.join(", "))),

@@ -107,7 +107,8 @@ impl Commands {
 
     /// The head node may be asked for by its host name, though it is no compute node.
     fn is_this_host(&self, node: &str) -> bool {
-        nix::unistd::gethostname().is_ok_and(|name| name.to_str() == Some(node))
+        nix::unistd::gethostname()
+            .is_ok_and(|name| name.to_str().is_some_and(|name| name.eq_ignore_ascii_case(node)))
     }
 }
 

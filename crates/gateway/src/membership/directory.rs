@@ -1,7 +1,7 @@
 //! What this gateway knows of the grid: its own site, and the others as they announced themselves.
 
 use crate::config::Config;
-use crate::membership::places::Places;
+use crate::membership::places::{Places, means};
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::TextError;
 use causeway_wire::{Cidr, Grid, Site};
@@ -220,8 +220,16 @@ impl Directory {
         if self.places.named(node).any(|site| site == self.own.info.name) {
             return Whereabouts::Here;
         }
-        let found = self.places.named(node).next();
-        found.map_or(Whereabouts::Nowhere, |site| Whereabouts::At(site.to_owned()))
+        let found = self
+            .places
+            .named(node)
+            .next()
+            .or_else(|| self.places.meant_by(node));
+        match found {
+            Some(site) if site == self.own.info.name => Whereabouts::Here,
+            Some(site) => Whereabouts::At(site.to_owned()),
+            None => Whereabouts::Nowhere,
+        }
     }
 
     /// What the site's remote shell calls a listed node of this site that was given by name or address. The
@@ -229,8 +237,12 @@ impl Directory {
     pub(crate) fn listed_name(&self, node: &str) -> Option<String> {
         let address = node.parse::<IpAddr>().ok();
         let in_grid = address.map(|address| self.own.site.in_grid(address));
-        let mut nodes = self.own.info.nodes.iter();
-        let listed = nodes.find(|known| Some(known.address) == in_grid || known.name == node);
+        let nodes = || self.own.info.nodes.iter();
+        let listed = nodes().find(|known| Some(known.address) == in_grid || known.name == node);
+        let listed = listed.or_else(|| {
+            let mut meant = nodes().filter(|known| means(node, &known.name));
+            meant.next().filter(|_| meant.next().is_none())
+        });
         listed.map(|known| known.name.clone())
     }
 
@@ -293,6 +305,36 @@ mod tests {
         assert_eq!(rennes.find_node("10.2.0.77"), Whereabouts::At("nancy".into()));
         assert_eq!(rennes.find_node("rennes-1"), Whereabouts::Here);
         assert_eq!(rennes.find_node("elsewhere"), Whereabouts::Nowhere);
+    }
+
+    #[test]
+    fn a_name_means_the_one_node_that_it_can_mean() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        for name in ["NANCY-1", "nancy-1.cluster.example", "Nancy-1.example"] {
+            assert_eq!(rennes.find_node(name), Whereabouts::At("nancy".into()), "{name}");
+        }
+        for name in ["Rennes-1", "rennes-1.cluster.example"] {
+            assert_eq!(rennes.find_node(name), Whereabouts::Here, "{name}");
+            assert_eq!(rennes.listed_name(name).as_deref(), Some("rennes-1"), "{name}");
+        }
+        let mut aix = info("aix", 3);
+        aix.nodes[0].name = "node.aix.example".into();
+        let mut toulouse = info("toulouse", 4);
+        toulouse.nodes[0].name = "node.toulouse.example".into();
+        rennes.learn("aix", aix).unwrap();
+        assert_eq!(rennes.find_node("node"), Whereabouts::At("aix".into()));
+        assert_eq!(rennes.find_node("node.other.example"), Whereabouts::Nowhere);
+        rennes.learn("toulouse", toulouse).unwrap();
+        assert_eq!(
+            rennes.find_node("node"),
+            Whereabouts::Nowhere,
+            "it could be either"
+        );
+        assert_eq!(
+            rennes.find_node("node.aix.example"),
+            Whereabouts::At("aix".into())
+        );
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::net::IpAddr;
 
 #[derive(Default)]
 pub(super) struct Places {
-    names: HashMap<String, BTreeSet<String>>,
+    /// By the first label of their names in lower case: the names of nodes, each with its site.
+    names: HashMap<String, BTreeSet<(String, String)>>,
     /// The ranges by which the grid knows sites.
     known_as: Ranges,
     /// Behind virtual ones.
@@ -19,8 +20,8 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn put(&mut self, info: &SiteInfo, site: &Site) {
         for node in &info.nodes {
-            let sites = self.names.entry(node.name.clone()).or_default();
-            sites.insert(site.name.clone());
+            let nodes = self.names.entry(label(&node.name)).or_default();
+            nodes.insert((node.name.clone(), site.name.clone()));
         }
         let (known_as, real) = (&mut self.known_as, &mut self.real);
         site.subnets
@@ -33,10 +34,11 @@ impl Places {
 
     pub(super) fn take(&mut self, info: &SiteInfo, site: &Site) {
         for node in &info.nodes {
-            if let Some(sites) = self.names.get_mut(&node.name) {
-                sites.remove(&site.name);
-                if sites.is_empty() {
-                    self.names.remove(&node.name);
+            let label = label(&node.name);
+            if let Some(nodes) = self.names.get_mut(&label) {
+                nodes.remove(&(node.name.clone(), site.name.clone()));
+                if nodes.is_empty() {
+                    self.names.remove(&label);
                 }
             }
         }
@@ -49,9 +51,27 @@ impl Places {
             .for_each(|range| real.remove(range, &site.name));
     }
 
-    /// The sites that have a node of this name.
+    /// The sites that have a node of just this name.
     pub(super) fn named(&self, node: &str) -> impl Iterator<Item = &str> {
-        self.names.get(node).into_iter().flatten().map(String::as_str)
+        self.alike(node)
+            .filter(move |(name, _)| *name == node)
+            .map(|(_, site)| site)
+    }
+
+    /// The site that alone has a node which this name means, as resolvers take names ([`means`]).
+    pub(super) fn meant_by(&self, node: &str) -> Option<&str> {
+        let mut sites = self
+            .alike(node)
+            .filter(|(name, _)| means(node, name))
+            .map(|(_, site)| site);
+        let first = sites.next()?;
+        sites.all(|site| site == first).then_some(first)
+    }
+
+    /// Names with the same first label, and their sites.
+    fn alike(&self, node: &str) -> impl Iterator<Item = (&str, &str)> {
+        let nodes = self.names.get(&label(node)).into_iter().flatten();
+        nodes.map(|(name, site)| (name.as_str(), site.as_str()))
     }
 
     /// The sites whose ranges, as the grid knows them, hold an address.
@@ -83,4 +103,16 @@ impl Places {
         };
         known_as.or_else(real_of_others).or_else(own_real)
     }
+}
+
+/// Whether a name that was given means a node of another name: case does not count, and one of the two may
+/// leave out the domain.
+pub(super) fn means(given: &str, name: &str) -> bool {
+    let has_domain = |name: &str| name.contains('.');
+    given.eq_ignore_ascii_case(name) || (has_domain(given) != has_domain(name) && label(given) == label(name))
+}
+
+/// The first label of a host's name, in lower case.
+fn label(name: &str) -> String {
+    name.split('.').next().unwrap_or_default().to_ascii_lowercase()
 }

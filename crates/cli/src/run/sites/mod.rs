@@ -240,6 +240,10 @@ fn wish(wanted: Option<&[(&str, Option<u32>)]>, line: &CommandLine) -> Result<Wi
         .flatten()
         .filter_map(|(site, ranks)| Some(((*site).to_owned(), (*ranks)?)));
     let counted: Vec<(String, u32)> = counted.collect();
+    if line.numbers_hosts {
+        // The launcher chooses among all nodes.
+        return Ok(Wish::Everything);
+    }
     if counted.is_empty() {
         return Ok(line.total().map_or(Wish::Everything, Wish::Total));
     }
