@@ -1,5 +1,9 @@
-//! File names of the libraries that are preloaded into a job's processes. They lie beside the causeway
-//! binary.
+//! The libraries that are preloaded into a job's processes, which lie beside the causeway binary: their file
+//! names, and the loader's list of them and of the user's own.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// Sends connections between sites through the gateway.
 pub const SHIM: &str = "libcauseway_shim.so";
@@ -39,4 +43,90 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     let collectives = [OPEN_MPI, OPEN_MPI_5, MPICH].into_iter().flatten().copied();
     let worlds = WORLD.iter().map(|(_, world)| *world);
     [SHIM, UCX].into_iter().chain(collectives).chain(worlds)
+}
+
+/// The value of LD_PRELOAD. A sanitizer's runtime comes first, since it refuses any other place. Then come
+/// Causeway's libraries, then what else the user preloads, and the collectives last: a tool that looks at MPI
+/// calls (Score-P, mpiP, Darshan) sees those of the program, and hands them on.
+pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> OsString {
+    // The loader takes blanks for colons (ld.so(8)).
+    let present = present.unwrap_or_default().as_bytes();
+    let present = present.split(|byte| matches!(byte, b':' | b' '));
+    let present = present.filter(|entry| !entry.is_empty()).map(OsStr::from_bytes);
+    let (runtimes, theirs): (Vec<&OsStr>, Vec<&OsStr>) = present.partition(|entry| is_sanitizer(entry));
+    let all: Vec<&OsStr> = runtimes
+        .into_iter()
+        .chain(ours.iter().map(|path| path.as_os_str()))
+        .chain(theirs)
+        .chain(last.iter().map(|path| path.as_os_str()))
+        .collect();
+    all.join(OsStr::new(":"))
+}
+
+/// Whether a library is the runtime of gcc's or clang's sanitizers.
+fn is_sanitizer(library: &OsStr) -> bool {
+    let name = Path::new(library)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    SANITIZERS.iter().any(|runtime| name.starts_with(runtime))
+}
+
+/// How the names of these runtimes begin.
+const SANITIZERS: &[&str] = &["libasan.", "libtsan.", "liblsan.", "libubsan.", "libclang_rt."];
+
+/// Options of AddressSanitizer.
+pub const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
+
+/// The user's options of AddressSanitizer with one more: without it the runtime of a program that is linked
+/// with it ends the program because a preloaded library comes before. `None` where the user has decided.
+pub fn asan_options(present: Option<&OsStr>) -> Option<OsString> {
+    let present = present.unwrap_or_default();
+    if present.to_string_lossy().contains(LINK_ORDER) {
+        return None;
+    }
+    let mut options = present.to_owned();
+    if !options.is_empty() {
+        options.push(":");
+    }
+    options.push(format!("{LINK_ORDER}=0"));
+    Some(options)
+}
+
+const LINK_ORDER: &str = "verify_asan_link_order";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_own_preloads_follow_ours_and_go_before_the_collectives() {
+        let ours = [PathBuf::from("/c/shim.so"), PathBuf::from("/c/end.so")];
+        assert_eq!(preload(&ours, None, &[]), "/c/shim.so:/c/end.so");
+        assert_eq!(preload(&ours, Some(OsStr::new("")), &[]), "/c/shim.so:/c/end.so");
+        let trace = Some(OsStr::new("/t/trace.so"));
+        assert_eq!(preload(&ours[..1], trace, &[]), "/c/shim.so:/t/trace.so");
+        let last = [PathBuf::from("/c/mpi.so")];
+        assert_eq!(
+            preload(&ours[..1], trace, &last),
+            "/c/shim.so:/t/trace.so:/c/mpi.so"
+        );
+    }
+
+    #[test]
+    fn a_sanitizers_runtime_comes_before_the_shim() {
+        let ours = [PathBuf::from("/c/shim.so")];
+        let present = OsStr::new("/t/trace.so /usr/lib/libasan.so.8:/l/libclang_rt.asan-x86_64.so");
+        assert_eq!(
+            preload(&ours, Some(present), &[]),
+            "/usr/lib/libasan.so.8:/l/libclang_rt.asan-x86_64.so:/c/shim.so:/t/trace.so"
+        );
+        let options = |present| asan_options(Some(OsStr::new(present)));
+        assert_eq!(options(""), Some("verify_asan_link_order=0".into()));
+        assert_eq!(
+            options("halt_on_error=0"),
+            Some("halt_on_error=0:verify_asan_link_order=0".into())
+        );
+        assert_eq!(options("verify_asan_link_order=1"), None);
+    }
 }

@@ -67,7 +67,7 @@ extern "C" fn at_start() {
 }
 
 impl Kept {
-    /// What is ours of a list of libraries; `None` where the shim is not in it.
+    /// Takes what is ours of a list of libraries; `None` where the shim is not in it.
     fn of(preload: &OsStr, variables: Vec<CString>) -> Option<Kept> {
         let entries = preload.as_bytes().split(|byte| matches!(byte, b':' | b' '));
         let ours: Vec<&[u8]> = entries.filter(|entry| name(entry).starts_with(OURS)).collect();

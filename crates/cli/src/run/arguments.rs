@@ -3,8 +3,8 @@
 
 use super::command_line::CommandLine;
 use super::distribution::Wish;
-use super::environment::{ASAN_OPTIONS, asan_options};
 use super::launcher::{Launcher, Mpi};
+use crate::preload::{ASAN_OPTIONS, asan_options};
 use causeway_control::JobReply;
 use std::ffi::OsString;
 use std::net::IpAddr;

@@ -4,7 +4,7 @@
 use super::directory;
 use super::patience::Patience;
 use crate::remote::guard::{Guarded, HURRY, Outcome};
-use crate::remote::parts::{Expected, Parts};
+use crate::remote::parts::{ELSEWHERE, Expected, PIPE_ENV, Parts, pipe};
 use crate::say;
 use causeway_control::{self as control, MAX_LINE_BYTES, Reply};
 use nix::errno::Errno;
@@ -40,6 +40,9 @@ pub enum ChildError {
     /// The launcher could not be started.
     #[error("run {0}: {1}")]
     Start(String, String),
+    /// It has ended well, and some sites had no part in it.
+    #[error("the launcher has started nothing at {0}; {ELSEWHERE}")]
+    Missing(String),
     /// A system call on the way failed.
     #[error("guard {0}: {1}")]
     Guard(String, io::Error),
@@ -68,9 +71,22 @@ pub fn hold_signals(patience: Patience) -> io::Result<Signals> {
 #[derive(Debug)]
 pub struct Ended {
     /// Its status as shells count it.
-    pub status: u8,
+    status: u8,
     /// The sites at which it has started nothing, of those expected.
-    pub missing: Vec<String>,
+    missing: Vec<String>,
+}
+
+impl Ended {
+    /// The status of the run.
+    ///
+    /// # Errors
+    /// The launcher calls it a success, and some sites had no part in it.
+    pub fn status(self) -> Result<u8, ChildError> {
+        if self.status == 0 && !self.missing.is_empty() {
+            return Err(ChildError::Missing(self.missing.join(", ")));
+        }
+        Ok(self.status)
+    }
 }
 
 /// Runs the launcher to its end. The job lives as long as `job`; `directory` is removed even if this process
@@ -99,6 +115,9 @@ pub fn run(
     let terminal = File::open("/dev/tty").ok();
     if terminal.is_none() {
         command.process_group(0);
+    }
+    if !expected.leaves_ends {
+        command.env(PIPE_ENV, pipe(directory));
     }
     let parts = Parts::listen(directory, expected, Instant::now()).map_err(fail)?;
     let not_for_guard = [job.as_raw_fd(), parts.descriptor()];

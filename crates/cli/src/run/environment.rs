@@ -6,9 +6,8 @@
 use super::launcher::Mpi;
 use super::sites::Ip;
 use super::tuning::Eager;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 
 /// One variable of a table.
 struct Setting {
@@ -169,56 +168,6 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 
-/// The value of LD_PRELOAD. A sanitizer's runtime comes first, since it refuses any other place. Then come
-/// Causeway's libraries, then what else the user preloads, and the collectives last: a tool that looks at MPI
-/// calls (Score-P, mpiP, Darshan) sees those of the program, and hands them on.
-pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> OsString {
-    // The loader takes blanks for colons (ld.so(8)).
-    let present = present.unwrap_or_default().as_bytes();
-    let present = present.split(|byte| matches!(byte, b':' | b' '));
-    let present = present.filter(|entry| !entry.is_empty()).map(OsStr::from_bytes);
-    let (runtimes, theirs): (Vec<&OsStr>, Vec<&OsStr>) = present.partition(|entry| is_sanitizer(entry));
-    let all: Vec<&OsStr> = runtimes
-        .into_iter()
-        .chain(ours.iter().map(|path| path.as_os_str()))
-        .chain(theirs)
-        .chain(last.iter().map(|path| path.as_os_str()))
-        .collect();
-    all.join(OsStr::new(":"))
-}
-
-/// Whether a library is the runtime of gcc's or clang's sanitizers.
-fn is_sanitizer(library: &OsStr) -> bool {
-    let name = Path::new(library)
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
-    SANITIZERS.iter().any(|runtime| name.starts_with(runtime))
-}
-
-/// How the names of these runtimes begin.
-const SANITIZERS: &[&str] = &["libasan.", "libtsan.", "liblsan.", "libubsan.", "libclang_rt."];
-
-/// Options of AddressSanitizer.
-pub const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
-
-/// The user's options of AddressSanitizer with one more: without it the runtime of a program that is linked
-/// with it ends the program because a preloaded library comes before. `None` where the user has decided.
-pub fn asan_options(present: Option<&OsStr>) -> Option<OsString> {
-    let present = present.unwrap_or_default();
-    if present.to_string_lossy().contains(LINK_ORDER) {
-        return None;
-    }
-    let mut options = present.to_owned();
-    if !options.is_empty() {
-        options.push(":");
-    }
-    options.push(format!("{LINK_ORDER}=0"));
-    Some(options)
-}
-
-const LINK_ORDER: &str = "verify_asan_link_order";
-
 const fn always(name: &'static str, text: &'static str) -> Setting {
     only(When::Always, name, Value::Text(text))
 }
@@ -265,8 +214,8 @@ const OPEN_MPI_4: &[Setting] = &[
     // Attached sessions all last until the end, so there must be room for all of them (default 128).
     always("OMPI_MCA_plm_rsh_num_concurrent", "8192"),
     only(When::OwnHosts, "OMPI_MCA_orte_default_hostfile", Value::HostFile),
-    // The list has as many slots as ranks, so that they are where Causeway places them. Without this, processes
-    // that the program spawns would find no slot.
+    // The list has as many slots as ranks, so that they are where Causeway places them. Without this,
+    // processes that the program spawns would find no slot.
     only(
         When::OwnHosts,
         "OMPI_MCA_rmaps_base_oversubscribe",
@@ -417,36 +366,5 @@ mod tests {
             let names: std::collections::HashSet<_> = set.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), set.len(), "{ip:?}");
         }
-    }
-
-    #[test]
-    fn the_users_own_preloads_follow_ours_and_go_before_the_collectives() {
-        let ours = [PathBuf::from("/c/shim.so"), PathBuf::from("/c/end.so")];
-        assert_eq!(preload(&ours, None, &[]), "/c/shim.so:/c/end.so");
-        assert_eq!(preload(&ours, Some(OsStr::new("")), &[]), "/c/shim.so:/c/end.so");
-        let trace = Some(OsStr::new("/t/trace.so"));
-        assert_eq!(preload(&ours[..1], trace, &[]), "/c/shim.so:/t/trace.so");
-        let last = [PathBuf::from("/c/mpi.so")];
-        assert_eq!(
-            preload(&ours[..1], trace, &last),
-            "/c/shim.so:/t/trace.so:/c/mpi.so"
-        );
-    }
-
-    #[test]
-    fn a_sanitizers_runtime_comes_before_the_shim() {
-        let ours = [PathBuf::from("/c/shim.so")];
-        let present = OsStr::new("/t/trace.so /usr/lib/libasan.so.8:/l/libclang_rt.asan-x86_64.so");
-        assert_eq!(
-            preload(&ours, Some(present), &[]),
-            "/usr/lib/libasan.so.8:/l/libclang_rt.asan-x86_64.so:/c/shim.so:/t/trace.so"
-        );
-        let options = |present| asan_options(Some(OsStr::new(present)));
-        assert_eq!(options(""), Some("verify_asan_link_order=0".into()));
-        assert_eq!(
-            options("halt_on_error=0"),
-            Some("halt_on_error=0:verify_asan_link_order=0".into())
-        );
-        assert_eq!(options("verify_asan_link_order=1"), None);
     }
 }

@@ -4,7 +4,6 @@ use super::child::ChildError;
 use super::distribution::DistributionError;
 use super::groups::GroupsError;
 use super::launcher::LauncherError;
-use crate::remote::parts::ELSEWHERE;
 use causeway_control::ControlError;
 use causeway_wire::grid::GridError;
 use std::io;
@@ -44,9 +43,6 @@ pub enum RunError {
     /// A file of programs.
     #[error("{0}")]
     Programs(#[from] super::programs::ProgramsError),
-    /// The launcher has ended well, and some sites had no part in it.
-    #[error("the launcher has started nothing at {0}; {ELSEWHERE}")]
-    Missing(String),
     /// Nothing to run.
     #[error("nothing to run: say 'causeway run -- mpirun -n 4 ./app'")]
     NoCommand,

@@ -25,10 +25,10 @@ pub mod rules;
 mod sites;
 mod telling;
 pub mod tuning;
+mod typed;
 pub mod versions;
 
 use crate::preload::{SHIM, UCX};
-use crate::remote::parts::{self, Expected};
 use crate::say;
 use arguments::{extra_arguments, of_the_job};
 use causeway_control::JobReply;
@@ -39,14 +39,15 @@ use error::RunError;
 use job::{gateway_status, start_job};
 use launcher::{Launcher, Mpi};
 use patience::Patience;
-use programs::Programs;
-use rewrite::{Libraries, rewrite};
+use rewrite::Libraries;
 use rules::RULES;
 use sites::Chosen;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use telling::{tell, tell_full, tell_left_alone, tell_replaced, tell_way, untested};
+use std::process::ExitCode;
+use telling::{tell, tell_before, tell_left_alone, untested};
+use tuning::Eager;
+use typed::Typed;
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
@@ -132,42 +133,29 @@ pub fn main(args: Args) -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<u8, RunError> {
-    let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    let rules = args.collectives.as_deref();
-    let rules = rules.map(|file| rules::rules(&own, file)).transpose()?;
-    let launcher = Launcher::find(word)?;
+    let rules = rules::asked(&own, args.collectives.as_deref())?;
+    let mut typed = Typed::read(&args.command, args.sites.is_some())?;
+    let launcher = typed.launcher.clone();
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
     let preloads = preloads(&own, launcher.mpi, redirects)?;
-    let mut programs = Programs::read(launcher.mpi, words)?;
-    let file = programs.as_ref().map(Programs::words);
-    let mut line = CommandLine::parse(launcher.mpi, words, file.as_deref());
-    line.names_hosts |=
-        args.sites.is_none() && environment::hosts(launcher.mpi).iter().any(|name| is_set(name));
-    let plan = sites::plan(args.sites.as_deref(), &line);
-    let (mut job, connection) = start_job(args, plan)?;
+    let (mut job, connection) = start_job(args, sites::plan(args.sites.as_deref(), &typed.line))?;
     if !redirects {
         sites::name_own_hosts_as_they_are(&mut job);
     }
-    let (chosen, ip) = agree(args, &job, &launcher, &line)?;
-    // The baseline of comparisons is the MPI as it comes.
-    let status = (!args.direct).then(gateway_status).transpose()?;
-    let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
-    let is_known = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
-    let is_tuned = is_known && !args.no_tune;
-    let eager = { status.filter(|_| is_tuned) }.and_then(|status| tuning::eager(&status, ranks));
-    let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
+    let (chosen, ip) = agree(args, &job, &launcher, &typed.line)?;
+    let (is_tuned, eager) = tuned(args, &launcher, &chosen)?;
+    let sites = chosen.names();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
     let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
     let (hierarchical, collectives) = libraries(args, &own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
     // it on to.
-    let signals = child::hold_signals(Patience::with(launcher.mpi, words)).map_err(RunError::Signals)?;
+    let signals =
+        child::hold_signals(Patience::with(launcher.mpi, typed.words)).map_err(RunError::Signals)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
-    let chooses_hosts = !line.names_hosts && !line.starts_nothing;
-    let hosts = chooses_hosts.then(|| directory.write_hosts(launcher.mpi, &chosen.shares));
-    let host_file = hosts.transpose().map_err(RunError::Directory)?;
+    let host_file = typed.host_file(&directory, &chosen.shares)?;
     let facts = environment::Facts {
         causeway: &own,
         agent: &directory.agent(),
@@ -176,90 +164,52 @@ fn run(args: &Args) -> Result<u8, RunError> {
         two_netmods: launcher.two_netmods,
         eager,
     };
-    let replaced: Vec<&str> = replaced(launcher.mpi, chooses_hosts);
-    let is_kept = |name: &str| is_set(name) && !replaced.contains(&name);
-    let mut environment = environment::settings(launcher.mpi, &facts, is_kept);
-    let crossed = hierarchical.then_some(&sites[..]);
-    environment.extend(of_collectives(args, &job, crossed, groups, rules));
-    let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
-    environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
     let libraries = Libraries {
         first: &preloads,
         last: &collectives,
     };
-    let (words, left_out) = rewritten(launcher.mpi, words, programs.as_mut(), &libraries, &directory)?;
-    let mut command = Command::new(&launcher.path);
+    let mut environment = variables(&typed, &facts);
+    let crossed = hierarchical.then_some(&sites[..]);
+    environment.extend(of_collectives(args, &job, crossed, groups, rules));
+    let preload = libraries.around(std::env::var_os("LD_PRELOAD").as_deref());
+    environment.extend(of_the_job(&launcher, &job, redirects, preload, typed.word));
+    let words = typed.rewritten(&libraries, &directory)?;
     let own_address = sites::own_address(&job, redirects);
-    let extra = extra_arguments(&launcher, &line, &chosen.wish, own_address, host_file.as_deref());
-    command.args(extra).args(words);
-    if redirects {
-        tell_way(&launcher, &sites);
-    }
-    tell_replaced(&left_out, &replaced);
-    tell_full(&chosen.shares);
+    let extra = extra_arguments(
+        &launcher,
+        &typed.line,
+        &chosen.wish,
+        own_address,
+        host_file.as_deref(),
+    );
+    let command = typed.command(extra, words.words, &environment);
+    tell_before(redirects, &typed, &words.left_out, &chosen);
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);
     }
-    for name in replaced.into_iter().chain([causeway_wire::env::SITE]) {
-        command.env_remove(name);
-    }
-    command.envs(environment);
-    if launcher.mpi.is_open_mpi() {
-        command.env(parts::PIPE_ENV, parts::pipe(directory.path()));
-    }
-    let expected = match line.numbers_hosts {
-        true => Expected::default(),
-        false => expected(&launcher, &job.site, &chosen),
-    };
+    let expected = typed.expected(&job.site, &chosen);
     let ended = child::run(command, connection, directory.path(), signals, expected)?;
-    match (ended.status, ended.missing.is_empty()) {
-        (0, false) => Err(RunError::Missing(ended.missing.join(", "))),
-        (status, _) => Ok(status),
-    }
+    Ok(ended.status()?)
 }
 
-/// The user's variables that the launcher is not to see.
-fn replaced(mpi: Mpi, chooses_hosts: bool) -> Vec<&'static str> {
-    let hosts = environment::hosts(mpi).iter().filter(|_| chooses_hosts);
-    let all = environment::starters(mpi).iter().chain(hosts).copied();
-    all.filter(|name| is_set(name)).collect()
+/// The variables of the MPI's tables, but for those that the user has set and may set.
+fn variables(typed: &Typed, facts: &environment::Facts) -> Vec<(&'static str, OsString)> {
+    let replaced = typed.replaced();
+    environment::settings(typed.mpi(), facts, |name| {
+        is_set(name) && !replaced.contains(&name)
+    })
 }
 
-/// The user's words for the launcher, and the options that it does not get.
-fn rewritten(
-    mpi: Mpi,
-    words: &[OsString],
-    programs: Option<&mut Programs>,
-    libraries: &Libraries,
-    directory: &RunDirectory,
-) -> Result<(Vec<OsString>, Vec<String>), RunError> {
-    let mut rewritten = rewrite(mpi, words, libraries);
-    if let Some(programs) = programs {
-        let (left_out, has_changed) = programs.rewrite(mpi, libraries);
-        rewritten.left_out.extend(left_out);
-        if has_changed {
-            let file = directory.write_programs(programs).map_err(RunError::Directory)?;
-            rewritten.words = Programs::naming(mpi, rewritten.words, &file);
-        }
-    }
-    Ok((rewritten.words, rewritten.left_out))
-}
-
-/// The other sites at which the launcher is to start something, with all names of the nodes that have ranks.
-fn expected(launcher: &Launcher, own_site: &str, chosen: &Chosen) -> Expected {
-    let others = chosen.sites.iter().filter(|site| site.name != own_site);
-    let nodes = |site: &str| {
-        let shares = chosen.shares.iter().filter(|share| share.site == site);
-        let names = shares.flat_map(|share| [share.node.name.clone(), share.node.address.to_string()]);
-        names.collect()
-    };
-    Expected {
-        sites: others
-            .map(|site| (site.name.clone(), nodes(&site.name)))
-            .collect(),
-        leaves_ends: !launcher.mpi.is_open_mpi(),
-    }
+/// Whether the MPI gets what makes it faster, and its eager limits.
+fn tuned(args: &Args, launcher: &Launcher, chosen: &Chosen) -> Result<(bool, Option<Eager>), RunError> {
+    // The baseline of comparisons is the MPI as it comes.
+    let status = (!args.direct).then(gateway_status).transpose()?;
+    let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
+    let is_known = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
+    let is_tuned = is_known && !args.no_tune;
+    let status = status.filter(|_| is_tuned);
+    Ok((is_tuned, status.and_then(|status| tuning::eager(&status, ranks))))
 }
 
 /// The sites that take part, all checks passed, and the addresses by which processes reach each other.

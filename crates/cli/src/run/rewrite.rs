@@ -4,9 +4,9 @@
 //! the ranks would lose the shim, so Causeway's libraries are added to its value. The other says what starts
 //! processes on the nodes: that is the gateways' part, so it is left out, and the user is told.
 
-use super::environment::preload;
 use super::launcher::Mpi;
 use super::options::{self, Given, Value};
+use crate::preload::preload;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -119,14 +119,15 @@ fn preload_of(
     // `-x LD_PRELOAD` alone passes on what Causeway has set.
     if first.of(words).as_bytes() == PRELOAD {
         let value = value(1)?;
-        return Some((value, libraries.around(value.of(words))));
+        return Some((value, libraries.around(Some(value.of(words)))));
     }
     Some((first, setting(first.of(words), libraries)?))
 }
 
 impl Libraries<'_> {
-    fn around(&self, theirs: &OsStr) -> OsString {
-        preload(self.first, Some(theirs), self.last)
+    /// The loader's list of Causeway's libraries and the user's.
+    pub fn around(&self, theirs: Option<&OsStr>) -> OsString {
+        preload(self.first, theirs, self.last)
     }
 }
 
@@ -134,7 +135,7 @@ impl Libraries<'_> {
 fn setting(text: &OsStr, libraries: &Libraries) -> Option<OsString> {
     let theirs = text.as_bytes().strip_prefix(PRELOAD)?.strip_prefix(b"=")?;
     let mut whole = OsString::from("LD_PRELOAD=");
-    whole.push(libraries.around(OsStr::from_bytes(theirs)));
+    whole.push(libraries.around(Some(OsStr::from_bytes(theirs))));
     Some(whole)
 }
 
@@ -142,7 +143,7 @@ fn setting(text: &OsStr, libraries: &Libraries) -> Option<OsString> {
 fn in_list(list: &OsStr, libraries: &Libraries) -> Option<OsString> {
     let entries: Vec<&[u8]> = list.as_bytes().split(|byte| *byte == b';').collect();
     let changed = |entry: &&[u8]| setting(OsStr::from_bytes(entry), libraries);
-    entries.iter().find_map(|entry| changed(&entry))?;
+    entries.iter().find_map(&changed)?;
     let entries = entries.iter().map(|entry| match changed(entry) {
         Some(setting) => setting.into_vec(),
         None => entry.to_vec(),

@@ -25,6 +25,14 @@ pub enum RulesError {
     Wrong(String),
 }
 
+/// The rules of a file that the user has asked for.
+///
+/// # Errors
+/// Where one is not understood.
+pub fn asked(own: &Path, file: Option<&Path>) -> Result<Option<String>, RulesError> {
+    file.map(|file| rules(own, file)).transpose()
+}
+
 /// The rules of a file on one line, as CAUSEWAY_COLLECTIVES_RULES has them.
 ///
 /// # Errors

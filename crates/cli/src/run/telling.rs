@@ -4,13 +4,15 @@ use super::distribution::Share;
 use super::environment;
 use super::is_set;
 use super::launcher::Launcher;
+use super::sites::Chosen;
+use super::typed::Typed;
 use super::versions;
 use crate::say;
 use std::ffi::OsString;
 use std::process::Command;
 
 /// There are two ways to run over several sites.
-pub(super) fn tell_way(launcher: &Launcher, sites: &[String]) {
+fn tell_way(launcher: &Launcher, sites: &[String]) {
     if sites.len() > 1 {
         say::error(format_args!(
             "causeway: one {} {} over {}, since a launcher is named (--own-mpi or --at: each site's own MPI and fast network)",
@@ -72,7 +74,7 @@ pub(super) fn tell(
 
 /// Options and variables that the launcher does not get, since it would not start processes, or not where
 /// they are wanted.
-pub(super) fn tell_replaced(left_out: &[String], variables: &[&str]) {
+fn tell_replaced(left_out: &[String], variables: &[&str]) {
     let all: Vec<&str> = left_out
         .iter()
         .map(String::as_str)
@@ -87,8 +89,17 @@ pub(super) fn tell_replaced(left_out: &[String], variables: &[&str]) {
     }
 }
 
+/// What every run says of itself before it begins.
+pub(super) fn tell_before(redirects: bool, typed: &Typed, left_out: &[String], chosen: &Chosen) {
+    if redirects {
+        tell_way(&typed.launcher, &chosen.names());
+    }
+    tell_replaced(left_out, &typed.replaced());
+    tell_full(&chosen.shares);
+}
+
 /// hydra starts more ranks than there are slots without a word.
-pub(super) fn tell_full(shares: &[Share]) {
+fn tell_full(shares: &[Share]) {
     let full = |share: &&Share| share.ranks > share.node.slots;
     if shares.iter().any(|share| full(&share)) {
         let sum = |of: fn(&Share) -> u32| shares.iter().map(of).fold(0, u32::saturating_add);

@@ -2,8 +2,7 @@
 
 use crate::bench::options::Counting;
 use crate::failure::Failure;
-use crate::preload::{MESSAGES_MPICH, MESSAGES_OPEN_MPI};
-use crate::run::environment;
+use crate::preload::{MESSAGES_MPICH, MESSAGES_OPEN_MPI, preload};
 use crate::run::launcher::{Launcher, LauncherError, Mpi};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -80,7 +79,7 @@ pub fn run(task: &Counting, starter: &Starter, out: &Path, stop: &AtomicBool) ->
     }
     // A tool of the user's that looks at MPI calls comes first, and hands them on.
     let present = std::env::var_os(PRELOAD);
-    let preload = environment::preload(&[], present.as_deref(), &starter.libraries()?);
+    let preload = preload(&[], present.as_deref(), &starter.libraries()?);
     command
         .args(&task.command[1..])
         .env(PRELOAD, preload)

@@ -1,7 +1,7 @@
 //! The commands of a run, as the user gives them, and what each is told in its environment. Pure.
 
+use crate::preload::{ASAN_OPTIONS, asan_options, preload};
 use crate::run::MAX_NAME;
-use crate::run::environment::{ASAN_OPTIONS, asan_options, preload};
 use crate::run::error::RunError;
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};

@@ -22,6 +22,13 @@ pub struct Chosen<'a> {
     pub sites: Vec<&'a SiteInfo>,
 }
 
+impl Chosen<'_> {
+    /// Names of the sites that take part.
+    pub fn names(&self) -> Vec<String> {
+        self.sites.iter().map(|site| site.name.clone()).collect()
+    }
+}
+
 /// Checks the user's sites and distributes the ranks.
 ///
 /// # Errors
