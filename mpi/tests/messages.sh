@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # messages.sh [MPI...]: `causeway bench messages` counts what the program `counted` sends, call by call, and
-# what a Fortran program sends; it tells where nothing was counted. Debian's MPIs are the default.
+# what a Fortran program sends, also where an option or a wrapper sets LD_PRELOAD; it tells where nothing was
+# counted. Debian's MPIs are the default.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 out=$root/target/messages
 mkdir -p "$out"
 causeway=$libraries/causeway
+# Preloaded as a tool would be; it does nothing.
+tool_library=$(ldconfig -p | awk '/libz.so.1 .*x86-64/ { print $NF; exit }')
 
 fail() {
     echo "messages.sh: $1" >&2
@@ -92,6 +95,16 @@ for mpi in "$@"; do
         count "$mpi" "$mpi-fortran" -n 3 "$programs/ring_mpi" || fail "$mpi: $(tail -n 3 "$out/$mpi-fortran.errors")"
         is_as "$mpi-fortran" expected_of_fortran
     fi
+    case $mpi in
+    *openmpi) tool=(-x "LD_PRELOAD=$tool_library") ;;
+    *) tool=(-genv LD_PRELOAD "$tool_library") ;;
+    esac
+    count "$mpi" "$mpi-tool" "${tool[@]}" -n 4 "$programs/counted" || fail "$mpi: $(tail -n 3 "$out/$mpi-tool.errors")"
+    is_as "$mpi-tool" expected
+    # shellcheck disable=SC2016 # the wrapper's own words
+    count "$mpi" "$mpi-wrapper" -n 4 sh -c 'unset LD_PRELOAD; exec "$@"' sh "$programs/counted" ||
+        fail "$mpi: $(tail -n 3 "$out/$mpi-wrapper.errors")"
+    is_as "$mpi-wrapper" expected
     status=0
     count "$mpi" "$mpi-none" -n 2 true || status=$?
     if [ "$status" != 1 ] || ! grep -q "no rank has left its counts" "$out/$mpi-none.errors"; then

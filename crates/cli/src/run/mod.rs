@@ -20,7 +20,7 @@ mod options;
 pub mod own;
 mod patience;
 mod programs;
-mod rewrite;
+pub mod rewrite;
 pub mod rules;
 mod sites;
 mod telling;

@@ -56,34 +56,54 @@ const STARTER_OPTIONS: &[&str] = &[
 /// The parameter by which Open MPI takes a list of variables for the ranks.
 const VARIABLES_PARAMETER: &str = "mca_base_env_list";
 
-/// Rewrites the words behind the launcher's name, of one program or of several.
+/// The words behind the launcher's name, of one program or of several, as they are for a job over sites.
 pub fn rewrite(mpi: Mpi, words: &[OsString], libraries: &Libraries) -> Rewritten {
-    let mut rewritten = Rewritten::default();
+    let mut left_out = Vec::new();
+    let kept = each_option(mpi, words, |option| {
+        let own = &words[option.at..option.end()];
+        if is_starter(mpi, words, option) {
+            let own: Vec<_> = own.iter().map(|word| word.to_string_lossy()).collect();
+            left_out.push(own.join(" "));
+            return Vec::new();
+        }
+        own.to_vec()
+    });
+    Rewritten {
+        words: with_libraries(mpi, &kept, libraries),
+        left_out,
+    }
+}
+
+/// The words with Causeway's libraries wherever they give the ranks an LD_PRELOAD.
+pub fn with_libraries(mpi: Mpi, words: &[OsString], libraries: &Libraries) -> Vec<OsString> {
+    each_option(mpi, words, |option| {
+        let mut own = words[option.at..option.end()].to_vec();
+        if let Some((value, text)) = preload_of(mpi, words, option, libraries) {
+            let before = &words[value.word].as_bytes()[..value.from];
+            own[value.word - option.at] = OsString::from_vec([before, text.as_bytes()].concat());
+        }
+        own
+    })
+}
+
+/// The words with something else in each option's place.
+fn each_option(
+    mpi: Mpi,
+    words: &[OsString],
+    mut instead: impl FnMut(&Given) -> Vec<OsString>,
+) -> Vec<OsString> {
+    let mut all = Vec::new();
     let mut from = 0;
     while from < words.len() {
         let (given, end) = options::read(mpi, words, from);
-        for option in &given {
-            if is_starter(mpi, words, option) {
-                let option = &words[option.at..option.end()];
-                let option: Vec<_> = option.iter().map(|word| word.to_string_lossy()).collect();
-                rewritten.left_out.push(option.join(" "));
-            } else {
-                let mut copy = words[option.at..option.end()].to_vec();
-                if let Some((value, text)) = preload_of(mpi, words, option, libraries) {
-                    let whole = words[value.word].as_bytes();
-                    let whole = [&whole[..value.from], text.as_bytes()].concat();
-                    copy[value.word - option.at] = OsString::from_vec(whole);
-                }
-                rewritten.words.extend(copy);
-            }
-        }
+        all.extend(given.iter().flat_map(&mut instead));
         // The program with its arguments, and the `:` behind them.
         let next = words[end..].iter().position(|word| word == ":");
         let next = next.map_or(words.len(), |next| end + next + 1);
-        rewritten.words.extend_from_slice(&words[end..next]);
+        all.extend_from_slice(&words[end..next]);
         from = next;
     }
-    rewritten
+    all
 }
 
 /// Whether an option says what starts processes on nodes.

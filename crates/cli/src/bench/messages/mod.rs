@@ -84,7 +84,7 @@ fn explained(error: &CountError, starter: &Starter, status: ExitStatus) -> Failu
     match error {
         CountError::None(_) => Failure::new(format_args!(
             "{error}; the program ended with {status}. A program is counted where it calls MPI_Init, is linked \
-             dynamically with {}, and its hosts can write to that directory (--out names another one)",
+             dynamically with {}, keeps LD_PRELOAD, and its hosts can write to that directory (--out names another one)",
             starter.mpi.map_or("its MPI", Mpi::name)
         )),
         _ => Failure::new(error),

@@ -2,8 +2,9 @@
 
 use crate::bench::options::Counting;
 use crate::failure::Failure;
-use crate::preload::{MESSAGES_MPICH, MESSAGES_OPEN_MPI, preload};
+use crate::preload::{MESSAGES_MPICH, MESSAGES_OPEN_MPI, SHIM};
 use crate::run::launcher::{Launcher, LauncherError, Mpi};
+use crate::run::rewrite::{Libraries, with_libraries};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};
@@ -45,6 +46,28 @@ impl Starter {
         self.mpi.is_some_and(Mpi::is_open_mpi)
     }
 
+    /// The launcher with the user's words and the libraries. A tool of the user's that looks at MPI calls
+    /// comes first, and hands them on. The shim, which has no job here, keeps them in what wrappers execute.
+    fn command(&self, words: &[OsString]) -> Result<Command, Failure> {
+        let own = std::env::current_exe().map_err(Failure::new)?;
+        let shim = Some(own.with_file_name(SHIM)).filter(|shim| shim.is_file());
+        let libraries = Libraries {
+            first: shim.as_slice(),
+            last: &self.libraries()?,
+        };
+        let with_libraries = self.mpi.map(|mpi| with_libraries(mpi, words, &libraries));
+        let mut command = Command::new(&self.program);
+        // hydra and Slurm hand their environment on to all hosts, Open MPI what it is told to.
+        if self.is_open_mpi() {
+            command.args(["-x", DIRECTORY]);
+            let is_set = with_libraries.as_deref().is_some_and(|with| with != words);
+            command.args(["-x", PRELOAD].iter().filter(|_| !is_set));
+        }
+        command.args(with_libraries.as_deref().unwrap_or(words));
+        command.env(PRELOAD, libraries.around(std::env::var_os(PRELOAD).as_deref()));
+        Ok(command)
+    }
+
     /// The libraries that were built; each needs the headers of its interface. One hands on the calls of
     /// programs with another interface, and the one with the widest handles comes first.
     fn libraries(&self) -> Result<Vec<PathBuf>, Failure> {
@@ -72,18 +95,8 @@ impl Starter {
 
 /// Runs the program to its end, or to ours.
 pub fn run(task: &Counting, starter: &Starter, out: &Path, stop: &AtomicBool) -> Result<ExitStatus, Failure> {
-    let mut command = Command::new(&starter.program);
-    // hydra and Slurm hand their environment on to all hosts, Open MPI what it is told to.
-    if starter.is_open_mpi() {
-        command.args(["-x", PRELOAD, "-x", DIRECTORY]);
-    }
-    // A tool of the user's that looks at MPI calls comes first, and hands them on.
-    let present = std::env::var_os(PRELOAD);
-    let preload = preload(&[], present.as_deref(), &starter.libraries()?);
-    command
-        .args(&task.command[1..])
-        .env(PRELOAD, preload)
-        .env(DIRECTORY, out);
+    let mut command = starter.command(&task.command[1..])?;
+    command.env(DIRECTORY, out);
     // A signal for the group that a terminal runs, such as Ctrl-C, reaches the launcher, too. Without a
     // terminal it is in a group of its own, and we hand the signal on. A launcher that gets two may leave its
     // ranks behind.
