@@ -109,6 +109,7 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
 pub fn sockets(mpi: &Mpi) -> Vec<Item> {
     let programs = mpi.programs.display();
     let launch = format!("causeway run --sites rennes=1,nancy=1 -- {} -n 2", mpi.launcher);
+    let early = root().join("tests/programs/early_client.py");
     let says = |text: &str| Expected::Says(vec![text.to_owned()]);
     vec![
         Item {
@@ -120,6 +121,21 @@ pub fn sockets(mpi: &Mpi) -> Vec<Item> {
                 "endings: bytes, then reset by the server: all right".to_owned(),
                 "endings: addresses agree: all right".to_owned(),
             ]),
+        },
+        Item {
+            name: "early-client".into(),
+            command: format!("{launch} python3 {} 2 $PWD rennes-1", early.display()),
+            seconds: 60,
+            expected: Expected::Says(
+                [
+                    "deadline: same",
+                    "asyncio: same",
+                    "poll: same",
+                    "nobody listens: ECONNREFUSED",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+            ),
         },
         Item {
             name: "streams-10000".into(),

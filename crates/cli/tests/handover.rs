@@ -216,7 +216,7 @@ impl Grid {
             source: stream.local_addr().unwrap(),
             destination,
             token: self.token,
-            wants_verdict: true,
+            wants: causeway_wire::Wants::Verdict,
         };
         (stream, preface.encode().unwrap())
     }

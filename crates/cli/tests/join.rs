@@ -183,7 +183,7 @@ impl Grid {
             source: near.local_addr().unwrap(),
             destination: listener.local_addr().unwrap(),
             token: job.token.parse().unwrap(),
-            wants_verdict: true,
+            wants: causeway_wire::Wants::Verdict,
         };
         near.write_all(&preface.encode().unwrap()).unwrap();
         let mut verdict = [0; Verdict::BYTES];

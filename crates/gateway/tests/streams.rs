@@ -3,10 +3,11 @@
 
 mod common;
 
-use causeway_wire::{Reason, Verdict};
-use common::{Grid, pattern, wait_for};
+use causeway_wire::{Reason, Verdict, Wants};
+use common::{Grid, accept, cross, pattern, wait_for};
+use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 
 #[test]
 fn bytes_cross_both_ways_whatever_their_number() {
@@ -113,6 +114,58 @@ fn a_blocking_connect_learns_why_it_failed() {
         Verdict::Failed(Reason::Denied)
     );
     assert_eq!(grid.status(2).refused["system-port"], 1);
+}
+
+/// Opens a connection whose process is told of the verdict beside its stream; returns it and the verdict.
+fn told_beside(grid: &Grid, destination: SocketAddr) -> (TcpStream, Option<Verdict>) {
+    let mut stream = grid.dial();
+    let mut preface = grid.preface(&stream, destination, false);
+    preface.wants = Wants::UrgentCode;
+    stream.write_all(&preface.encode().unwrap()).unwrap();
+    let mut code = [std::mem::MaybeUninit::new(255)];
+    wait_for("the verdict as urgent data", || {
+        let count = SockRef::from(&stream).recv_out_of_band(&mut code);
+        count.is_ok_and(|count| count == 1)
+    });
+    // SAFETY: it was initialised.
+    let code = unsafe { code[0].assume_init() };
+    (stream, Verdict::from_code(code))
+}
+
+#[test]
+fn a_verdict_stands_beside_the_stream_of_a_process_that_asks_so() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let open = listener.local_addr().unwrap();
+    let (near, verdict) = told_beside(&grid, open);
+    assert_eq!(verdict, Some(Verdict::Connected));
+    let (far, _) = accept(&listener);
+    cross(&near, &far, b"to the far side");
+    cross(&far, &near, b"and back");
+    drop(listener);
+    let (mut refused, verdict) = told_beside(&grid, open);
+    assert_eq!(verdict, Some(Verdict::Failed(Reason::Refused)));
+    // Who goes on all the same finds no orderly end.
+    assert_eq!(
+        refused.read(&mut [0]).unwrap_err().kind(),
+        ErrorKind::ConnectionReset
+    );
+    let system_port = grid.address(2, 1, 22);
+    let (_, verdict) = told_beside(&grid, system_port);
+    assert_eq!(verdict, Some(Verdict::Failed(Reason::Denied)));
+}
+
+#[test]
+fn urgent_data_of_a_process_arrives_in_the_stream() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let (mut near, mut far) = grid.pair(&listener);
+    near.write_all(b"abc").unwrap();
+    SockRef::from(&near).send_out_of_band(b"!").unwrap();
+    near.write_all(b"def").unwrap();
+    let mut read = [0; 7];
+    far.read_exact(&mut read).unwrap();
+    assert_eq!(&read, b"abc!def");
 }
 
 #[test]

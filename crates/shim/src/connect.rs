@@ -15,10 +15,11 @@ use crate::context::{Context, context, leads_nowhere};
 use crate::fault::Fault;
 use crate::report;
 use crate::route::{Route, Way, route};
+use crate::settle::{self, Settled};
 use crate::sys::{self, Errno, Timeval};
 use crate::{Outcome, table};
 use causeway_wire::preface::canonical;
-use causeway_wire::{Preface, Verdict};
+use causeway_wire::{Preface, Verdict, Wants};
 use libc::c_int;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -32,11 +33,17 @@ const ATTEMPTS: u32 = 3;
 /// s).
 const VERDICT_DEADLINE: Duration = Duration::from_secs(130);
 
-/// Decides about a connect() and carries it out if it is the shim's.
-pub fn connect(fd: c_int, destination: Option<SocketAddr>) -> Outcome {
+/// Decides about a connect() that returns to `caller`, and carries it out if it is the shim's.
+pub fn connect(fd: c_int, destination: Option<SocketAddr>, caller: usize) -> Outcome {
     let Some(destination) = destination.filter(|to| !to.ip().to_canonical().is_loopback()) else {
         return Outcome::PassThrough;
     };
+    match settle::settle(fd) {
+        Settled::Native => {}
+        Settled::Connected => return Outcome::Handled(0),
+        Settled::Failed(errno) => return Outcome::Failed(errno),
+        Settled::Later => return Outcome::Failed(Errno(libc::EALREADY)),
+    }
     let Some(context) = context() else {
         // Why has been told: nobody says at which site this is.
         return match leads_nowhere(destination.ip()) {
@@ -60,15 +67,16 @@ pub fn connect(fd: c_int, destination: Option<SocketAddr>) -> Outcome {
     if !is_tcp(fd, destination) {
         return Outcome::PassThrough;
     }
-    let result = way.and_then(|way| through_gateway(context, fd, destination, &way));
+    let result = way.and_then(|way| through_gateway(context, fd, destination, &way, caller));
     if context.debug {
         match &result {
-            Ok(()) => report::debug(format_args!("connect {destination}: through the gateway")),
+            Ok(_) => report::debug(format_args!("connect {destination}: through the gateway")),
             Err(fault) => report::debug(format_args!("connect {destination}: {}", fault.errno().text())),
         }
     }
     match result {
-        Ok(()) => Outcome::Handled(0),
+        Ok(Begun::Done) => Outcome::Handled(0),
+        Ok(Begun::Asked) => Outcome::Failed(Errno(libc::EINPROGRESS)),
         Err(fault) => {
             fault.report(context, destination);
             Outcome::Failed(fault.errno())
@@ -92,12 +100,21 @@ fn is_tcp(fd: c_int, destination: SocketAddr) -> bool {
         )
 }
 
+/// How far a connection is when connect() returns.
+enum Begun {
+    /// It is there, or counts as such.
+    Done,
+    /// The gateway was asked what becomes of it; see [`settle`].
+    Asked,
+}
+
 fn through_gateway<'a>(
     context: &Context,
     fd: c_int,
     destination: SocketAddr,
     way: &Way<'a>,
-) -> Result<(), Fault<'a>> {
+    caller: usize,
+) -> Result<Begun, Fault<'a>> {
     if address::is_mapped(way.gateway)
         && sys::option::<c_int>(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY).is_ok_and(|only| only != 0)
     {
@@ -112,22 +129,25 @@ fn through_gateway<'a>(
     reach(fd, way, blocking, send_timeout)?;
     // A blocking socket that was still connecting elsewhere has now finished that connection instead.
     if sys::peer_name(fd).is_ok_and(|peer| peer != way.gateway) {
-        return Ok(());
+        return Ok(Begun::Done);
     }
-    table::note(fd, destination);
-    let result = introduce(
-        context,
-        fd,
-        destination,
-        way,
-        blocking,
-        patience(send_timeout, VERDICT_DEADLINE),
-    );
-    if result.is_err() {
+    let wants = match blocking {
+        true => Wants::Verdict,
+        false if settle::is_mpi(caller) || !settle::can_be_told(fd) => Wants::Nothing,
+        false => Wants::UrgentCode,
+    };
+    let (note, begun): (fn(c_int, SocketAddr), Begun) = match wants {
+        Wants::UrgentCode => (table::note_asked, Begun::Asked),
+        Wants::Verdict | Wants::Nothing => (table::note, Begun::Done),
+    };
+    note(fd, destination);
+    let patience = patience(send_timeout, VERDICT_DEADLINE);
+    if let Err(fault) = introduce(context, fd, destination, way, wants, patience) {
         table::forget(fd);
         sys::dissolve(fd);
+        return Err(fault);
     }
-    result
+    Ok(begun)
 }
 
 fn send_timeout(fd: c_int) -> Timeval {
@@ -207,7 +227,7 @@ fn introduce<'a>(
     fd: c_int,
     destination: SocketAddr,
     way: &Way<'a>,
-    wants_verdict: bool,
+    wants: Wants,
     patience: Duration,
 ) -> Result<(), Fault<'a>> {
     let deadline = Instant::now() + patience;
@@ -225,13 +245,13 @@ fn introduce<'a>(
         source,
         destination: canonical_destination,
         token: context.token,
-        wants_verdict,
+        wants,
     };
     let bytes = preface
         .encode()
         .map_err(|_| Fault::Kernel(Errno(libc::EAFNOSUPPORT)))?;
     send_all(fd, &bytes, deadline).map_err(|_| Fault::Unclear(*way, "it closed the connection at once"))?;
-    if wants_verdict {
+    if wants == Wants::Verdict {
         hear(fd, way, deadline)
     } else {
         Ok(())

@@ -11,6 +11,7 @@ use crate::address::{self, Sockaddr};
 use crate::context::{Context, context};
 use crate::interfaces::{self, Shown};
 use crate::report::{self, Matter};
+use crate::settle::{self, Settled};
 use crate::sys::Errno;
 use crate::{Outcome, connect as connecting, real, sys, table};
 use libc::{c_int, c_ulong, c_void, ifaddrs, pid_t, sockaddr, socklen_t};
@@ -33,11 +34,26 @@ macro_rules! forward {
 /// # Safety
 /// As of the C function: `address` points to `length` bytes.
 #[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
 pub unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
+    // The address to which it returns becomes the fourth argument.
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!("mov rcx, [rsp]", "jmp {}", sym connect_from);
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!("mov x3, x30", "b {}", sym connect_from);
+}
+
+/// The same, knowing who calls.
+unsafe extern "C-unwind" fn connect_from(
+    fd: c_int,
+    address: *const sockaddr,
+    length: socklen_t,
+    caller: usize,
+) -> c_int {
     // SAFETY: the caller's promise.
     let destination = unsafe { read_address(address, length) };
     match guard(Outcome::Failed(Errno(libc::EIO)), || {
-        connecting::connect(fd, destination)
+        connecting::connect(fd, destination, caller)
     }) {
         Outcome::PassThrough => {
             // A socket that was redirected before is not any more: it goes elsewhere or is dissolved.
@@ -52,6 +68,28 @@ pub unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len
         Outcome::Handled(value) => value,
         Outcome::Failed(errno) => fail(errno),
     }
+}
+
+/// getsockopt(2), of which only SO_ERROR matters here: what became of a connect() that does not block.
+///
+/// # Safety
+/// As of the C function: `value` points to `*length` writable bytes.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    length: *mut socklen_t,
+) -> c_int {
+    if (level, name) == (libc::SOL_SOCKET, libc::SO_ERROR)
+        && let Settled::Failed(errno) = guard(Settled::Native, || settle::settle(fd))
+    {
+        // SAFETY: the caller's promise.
+        unsafe { write_address(&errno.0.to_ne_bytes(), value.cast(), *length, length) };
+        return 0;
+    }
+    forward!(getsockopt(fd, level, name, value, length))
 }
 
 /// The name of the site at which this process is, for the library of collectives in the same process; empty
@@ -163,6 +201,8 @@ pub unsafe extern "C-unwind" fn getpeername(
     address: *mut sockaddr,
     length: *mut socklen_t,
 ) -> c_int {
+    // A connection that came to nothing is gone now, and has no peer.
+    let _ = guard(Settled::Native, || settle::settle(fd));
     // SAFETY: the caller's promise. The kernel overwrites the length, and the room is needed after that.
     let room = unsafe { length.as_ref() }.copied();
     let result = forward!(getpeername(fd, address, length));

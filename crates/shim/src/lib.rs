@@ -2,8 +2,8 @@
 //!
 //! It hooks connect, accept, bind, getpeername, getsockname, the dup family and the listing of interfaces;
 //! payload calls stay the kernel's. Whatever is not plainly a matter of two sites passes through untouched.
-//! Read `route` (what goes where), then `connect` and `accept` (what is done about it), then `hooks` (how C
-//! gets here).
+//! Read `route` (what goes where), then `connect`, `settle` and `accept` (what is done about it), then
+//! `hooks` (how C gets here).
 //!
 //! The exec family is hooked so that scripts between launcher and rank do not lose the shim (`exec`), and
 //! setpgid for a false alarm of Open MPI 4's launcher; see there.
@@ -30,6 +30,7 @@ mod interfaces;
 mod real;
 mod report;
 mod route;
+mod settle;
 mod sys;
 mod table;
 

@@ -26,6 +26,7 @@ macro_rules! real {
 
 real! {
     connect: unsafe extern "C-unwind" fn(c_int, *const sockaddr, socklen_t) -> c_int;
+    getsockopt: unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;
     accept4: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
     accept: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
     bind: unsafe extern "C-unwind" fn(c_int, *const sockaddr, socklen_t) -> c_int;

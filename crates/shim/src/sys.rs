@@ -154,6 +154,38 @@ pub fn peek(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
     receive_with(fd, into, libc::MSG_DONTWAIT | libc::MSG_PEEK)
 }
 
+/// Takes one byte of urgent data without waiting; `None` where there is none, or it was taken before.
+pub fn receive_urgent(fd: c_int) -> Result<Option<u8>, Errno> {
+    let mut byte = [0];
+    match receive_with(fd, &mut byte, libc::MSG_DONTWAIT | libc::MSG_OOB) {
+        Ok(1) => Ok(Some(byte[0])),
+        Ok(_) | Err(Errno(libc::EINVAL | libc::EAGAIN)) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// How much a TCP connection has received: bytes, urgent ones among them, and one more for its end. 0 where
+/// the kernel does not say (before Linux 4.1).
+pub fn received_bytes(fd: c_int) -> u64 {
+    // tcpi_bytes_received of struct tcp_info in linux/tcp.h, which libc has only up to tcpi_total_retrans.
+    const AT: usize = 128;
+    let mut info = [0_u8; AT + 8];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to the array.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_getsockopt,
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr(),
+            &raw mut length,
+        )
+    };
+    let bytes = info[AT..].try_into().map_or(0, u64::from_ne_bytes);
+    check(result).map_or(0, |_| bytes)
+}
+
 fn receive_with(fd: c_int, into: &mut [u8], flags: c_int) -> Result<usize, Errno> {
     let nobody = std::ptr::null_mut::<c_void>();
     // SAFETY: the kernel writes at most the slice's length; no address is asked for.

@@ -16,6 +16,8 @@ const CHUNKS: usize = 4096;
 /// A writer holds a slot for some ten nanoseconds. One that holds it longer was lost in a fork.
 const SPINS: usize = 1000;
 
+const ASKED: u32 = 1 << 24;
+
 static CHUNK: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
 
 /// All zero bytes are a chunk of empty slots.
@@ -26,7 +28,7 @@ struct Chunk([Slot; CHUNK_SLOTS]);
 #[repr(C)]
 struct Slot {
     sequence: AtomicU32,
-    /// Port, and above it 4 or 6.
+    /// Port, above it 4 or 6, and above that 1 where a verdict is to come.
     port_and_family: AtomicU32,
     /// Zero: empty. The kernel numbers sockets from one.
     cookie: AtomicU64,
@@ -38,12 +40,27 @@ struct Slot {
 struct Entry {
     cookie: u64,
     peer: SocketAddr,
+    /// The gateway was asked for a verdict, which nobody has taken.
+    is_asked: bool,
 }
 
 /// Notes the true peer of a socket.
 pub fn note(fd: c_int, peer: SocketAddr) {
+    put(fd, peer, false);
+}
+
+/// Notes the true peer of a socket for which a verdict is to come.
+pub fn note_asked(fd: c_int, peer: SocketAddr) {
+    put(fd, peer, true);
+}
+
+fn put(fd: c_int, peer: SocketAddr, is_asked: bool) {
     if let (Ok(cookie), Some(slot)) = (sys::cookie(fd), slot_or_new(fd)) {
-        slot.write(Some(Entry { cookie, peer }));
+        slot.write(Some(Entry {
+            cookie,
+            peer,
+            is_asked,
+        }));
     }
 }
 
@@ -59,6 +76,12 @@ pub fn forget(fd: c_int) {
 /// The true peer of a socket, if it has one of its own. Costs a load or two where there is none.
 pub fn true_peer(fd: c_int) -> Option<SocketAddr> {
     let entry = slot(fd)?.read()?;
+    (sys::cookie(fd) == Ok(entry.cookie)).then_some(entry.peer)
+}
+
+/// The true peer of a socket for which a verdict is to come.
+pub fn asked(fd: c_int) -> Option<SocketAddr> {
+    let entry = slot(fd)?.read().filter(|entry| entry.is_asked)?;
     (sys::cookie(fd) == Ok(entry.cookie)).then_some(entry.peer)
 }
 
@@ -120,8 +143,12 @@ impl Slot {
             let port_and_family = self.port_and_family.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
-                let peer = unpack(port_and_family, high, low);
-                return (cookie != 0).then_some(Entry { cookie, peer });
+                let entry = Entry {
+                    cookie,
+                    peer: unpack(port_and_family, high, low),
+                    is_asked: port_and_family & ASKED != 0,
+                };
+                return (cookie != 0).then_some(entry);
             }
             std::hint::spin_loop();
         }
@@ -130,8 +157,11 @@ impl Slot {
 
     fn write(&self, entry: Option<Entry>) {
         let odd = self.lock();
-        let (cookie, (port_and_family, high, low)) =
+        let (cookie, (mut port_and_family, high, low)) =
             entry.map_or((0, (0, 0, 0)), |entry| (entry.cookie, pack(entry.peer)));
+        if entry.is_some_and(|entry| entry.is_asked) {
+            port_and_family |= ASKED;
+        }
         self.cookie.store(cookie, Ordering::Relaxed);
         self.high.store(high, Ordering::Relaxed);
         self.low.store(low, Ordering::Relaxed);
@@ -178,7 +208,7 @@ fn pack(peer: SocketAddr) -> (u32, u64, u64) {
 }
 
 fn unpack(port_and_family: u32, high: u64, low: u64) -> SocketAddr {
-    let ip: IpAddr = match port_and_family >> 16 {
+    let ip: IpAddr = match (port_and_family & !ASKED) >> 16 {
         4 => std::net::Ipv4Addr::from_bits(low as u32).into(),
         _ => Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).into(),
     };
@@ -261,6 +291,7 @@ mod tests {
                 slot.write(Some(Entry {
                     cookie: round.into(),
                     peer,
+                    is_asked: round % 2 == 0,
                 }));
             }
         });
@@ -269,6 +300,7 @@ mod tests {
                 let (port_and_family, high, low) = pack(entry.peer);
                 assert_eq!((high, low), (entry.cookie, entry.cookie));
                 assert_eq!(port_and_family as u16, entry.cookie as u16);
+                assert_eq!(entry.is_asked, entry.cookie % 2 == 0);
             }
         }
         writer.join().unwrap();

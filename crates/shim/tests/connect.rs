@@ -2,7 +2,7 @@
 
 mod support;
 
-use causeway_wire::{Reason, Verdict};
+use causeway_wire::{Reason, Verdict, Wants};
 use std::io::{Read, Write};
 use std::time::Duration;
 use support::*;
@@ -26,7 +26,7 @@ assert s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) == bytes(16)
 "#,
         );
         let (preface, raw) = prefaces.recv_timeout(SOON).expect("the preface");
-        assert!(preface.wants_verdict && preface.token == TOKEN);
+        assert!(preface.wants == Wants::Verdict && preface.token == TOKEN);
         assert_eq!(preface.source.ip().to_string(), "10.1.0.1");
         assert_eq!(preface.destination.to_string(), "10.2.0.1:1234");
         let mut expected = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x21\x0a\x01\0\x01\x0a\x02\0\x01".to_vec();
@@ -37,21 +37,86 @@ assert s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) == bytes(16)
 }
 
 #[test]
-fn a_nonblocking_connect_is_done_at_once_and_asks_for_no_verdict() {
+fn a_nonblocking_connect_is_told_of_its_outcome_where_it_asks() {
     on_a_node(|node| {
-        let prefaces = answering_gateway(GATEWAY, b"never sent");
+        let prefaces = gateway(GATEWAY, |intake| {
+            let port = intake.preface.destination.port();
+            let verdict = Reason::from_code(port as u8).map_or(Verdict::Connected, Verdict::Failed);
+            urgent(&intake.stream, verdict.code());
+            echo(intake.stream);
+        });
         node.passes(
             r#"
-s = tcp(); s.setblocking(False)
-assert s.connect_ex(REMOTE) == 0
-assert s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+def begun(port):
+    s = tcp(); s.setblocking(False)
+    assert s.connect_ex(("10.2.0.1", port)) == errno.EINPROGRESS
+    poll = select.poll(); poll.register(s, select.POLLOUT); assert poll.poll(10000)
+    return s
+def error_of(s): return s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+s = begun(1234)
+assert error_of(s) == 0 and error_of(s) == 0
 assert s.getpeername() == REMOTE
 assert fcntl.fcntl(s, fcntl.F_GETFL) & os.O_NONBLOCK
 assert s.connect_ex(REMOTE) == errno.EISCONN
 s.sendall(b"ping"); select.select([s], [], [], 10); assert s.recv(4) == b"ping"
+s = begun(1234)
+assert s.connect_ex(REMOTE) == 0 and s.connect_ex(REMOTE) == errno.EISCONN
+# Who does not ask reads its own data alone.
+s = begun(1234); s.sendall(b"ping"); select.select([s], [], [], 10); assert s.recv(100) == b"ping"
+assert error_of(s) == 0
+copy = begun(1234); s = copy.dup(); assert error_of(s) == 0 and error_of(copy) == 0
+for code, name in (1, "ECONNREFUSED"), (2, "EHOSTUNREACH"), (3, "ETIMEDOUT"):
+    s = begun(code); assert error_of(s) == getattr(errno, name); assert error_of(s) == 0
+    try: s.getpeername(); assert False
+    except OSError as e: assert e.errno == errno.ENOTCONN
+    s = begun(code); assert s.connect_ex(("10.2.0.1", code)) == getattr(errno, name)
+    # It can try again.
+    assert s.connect_ex(REMOTE) == errno.EINPROGRESS and error_of(s) == 0
+    s = begun(code)
+    try: s.getpeername(); assert False
+    except OSError as e: assert e.errno == errno.ENOTCONN
+try: socket.create_connection(("10.2.0.1", 1), timeout=10); assert False
+except ConnectionRefusedError: pass
+import asyncio
+async def refused():
+    try: await asyncio.open_connection("10.2.0.1", 1); assert False
+    except ConnectionRefusedError: pass
+    reader, writer = await asyncio.open_connection("10.2.0.1", 1234)
+    writer.write(b"x" * 100000); assert await reader.readexactly(100000) == b"x" * 100000; writer.close()
+asyncio.run(refused())
 "#,
         );
-        assert!(!prefaces.recv_timeout(SOON).expect("the preface").0.wants_verdict);
+        let (preface, _) = prefaces.recv_timeout(SOON).expect("the preface");
+        assert_eq!(preface.wants, Wants::UrgentCode);
+    });
+}
+
+#[test]
+fn an_mpis_nonblocking_connect_is_done_at_once_and_asks_for_no_verdict() {
+    on_a_node(|node| {
+        let prefaces = answering_gateway(GATEWAY, b"never sent");
+        // A library whose name begins as an MPI's does.
+        let source = "#include <sys/socket.h>\n\
+            int own_connect(int fd, void *to, unsigned length) { return connect(fd, to, length) ? -1 : 1; }\n";
+        let library = node.shared_library("libmpi_like.so", source);
+        node.passes(&format!(
+            r#"
+mpi = ctypes.CDLL("{}", use_errno=True)
+s = tcp(); s.setblocking(False)
+to = struct.pack("=H", socket.AF_INET) + struct.pack(">H4s8x", REMOTE[1], socket.inet_aton(REMOTE[0]))
+assert mpi.own_connect(s.fileno(), to, len(to)) == 1, os.strerror(ctypes.get_errno())
+assert s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+assert s.getpeername() == REMOTE
+s.sendall(b"ping"); select.select([s], [], [], 10); assert s.recv(4) == b"ping"
+t = tcp(); t.setblocking(False); t.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+assert t.connect_ex(REMOTE) == 0
+"#,
+            library.display()
+        ));
+        for _ in 0..2 {
+            let (preface, _) = prefaces.recv_timeout(SOON).expect("the preface");
+            assert_eq!(preface.wants, Wants::Nothing);
+        }
     });
 }
 
@@ -175,7 +240,8 @@ fn ipv6_and_mapped_destinations_keep_their_form() {
             r#"
 for blocking in (True, False):
     for to in (REMOTE6, MAPPED):
-        s = tcp(socket.AF_INET6); s.setblocking(blocking); assert s.connect_ex(to) == 0
+        s = tcp(socket.AF_INET6); s.setblocking(blocking)
+        assert s.connect_ex(to) == (0 if blocking else errno.EINPROGRESS)
         assert s.getpeername()[:2] == to, s.getpeername()
 only = tcp(socket.AF_INET6); only.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
 assert only.connect_ex(MAPPED) == errno.ENETUNREACH

@@ -15,7 +15,7 @@ pub mod token;
 pub mod verdict;
 
 pub use grid::{Cidr, Grid, Place, Site};
-pub use preface::{Preface, PrefaceError};
+pub use preface::{Preface, PrefaceError, Wants};
 pub use text_error::TextError;
 pub use token::Token;
 pub use verdict::{Reason, Verdict};

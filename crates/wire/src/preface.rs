@@ -18,6 +18,7 @@ const TCP_OVER_IPV6: u8 = 0x21;
 const JOB_VERSION: u8 = 1;
 const JOB_BYTES: usize = 2 + Token::BYTES;
 const FLAG_WANTS_VERDICT: u8 = 1;
+const FLAG_WANTS_URGENT_CODE: u8 = 2;
 
 /// Who connects to whom, in the addresses the application used, and for which job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +29,40 @@ pub struct Preface {
     pub destination: SocketAddr,
     /// The job both ends belong to.
     pub token: Token,
-    /// The sender waits for a [`crate::Verdict`] before the first byte.
-    pub wants_verdict: bool,
+    /// How the sender learns what became of the connection.
+    pub wants: Wants,
+}
+
+/// What a process is told of a connection that it asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    /// Nothing: a connection that does not come about is reset.
+    Nothing,
+    /// A [`crate::Verdict`] before the first byte, for which it waits.
+    Verdict,
+    /// The verdict's code as urgent data ([`crate::Verdict::code`]), before the first byte: the stream that
+    /// the program reads does not have it, so nobody need wait for it.
+    UrgentCode,
+}
+
+impl Wants {
+    fn flags(self) -> u8 {
+        match self {
+            Wants::Nothing => 0,
+            Wants::Verdict => FLAG_WANTS_VERDICT,
+            Wants::UrgentCode => FLAG_WANTS_URGENT_CODE,
+        }
+    }
+
+    fn from_flags(flags: u8) -> Wants {
+        if flags & FLAG_WANTS_VERDICT != 0 {
+            Wants::Verdict
+        } else if flags & FLAG_WANTS_URGENT_CODE != 0 {
+            Wants::UrgentCode
+        } else {
+            Wants::Nothing
+        }
+    }
 }
 
 /// Why bytes are not a preface.
@@ -107,7 +140,7 @@ impl Preface {
         body.push(TLV_JOB);
         body.extend((JOB_BYTES as u16).to_be_bytes());
         body.push(JOB_VERSION);
-        body.push(if self.wants_verdict { FLAG_WANTS_VERDICT } else { 0 });
+        body.push(self.wants.flags());
         body.extend(self.token.0);
 
         let mut bytes = Vec::with_capacity(FIXED_BYTES + body.len());
@@ -157,7 +190,7 @@ impl Preface {
             source: SocketAddr::new(address(&addresses[..address_bytes])?, port(&ports[..2])),
             destination: SocketAddr::new(address(&addresses[address_bytes..])?, port(&ports[2..])),
             token,
-            wants_verdict: flags & FLAG_WANTS_VERDICT != 0,
+            wants: Wants::from_flags(flags),
         };
         Ok(Decoded::Complete { preface, length })
     }
@@ -238,7 +271,7 @@ mod tests {
             source: "10.1.0.1:40000".parse().unwrap(),
             destination: "10.2.0.2:1024".parse().unwrap(),
             token: Token(*b"0123456789abcdef"),
-            wants_verdict: true,
+            wants: Wants::Verdict,
         }
     }
 
@@ -246,7 +279,7 @@ mod tests {
         Preface {
             source: "[fd00:1::1]:40000".parse().unwrap(),
             destination: "[fd00:2::2]:1024".parse().unwrap(),
-            wants_verdict: false,
+            wants: Wants::Nothing,
             ..v4()
         }
     }

@@ -55,7 +55,7 @@ impl Reason {
     }
 }
 
-/// The answer to a preface that asked for one ([`crate::Preface::wants_verdict`]).
+/// The answer to a preface that asked for one ([`crate::Wants::Verdict`]).
 ///
 /// ```text
 /// byte 0     version, 1
@@ -77,18 +77,29 @@ impl Verdict {
 
     /// The bytes to send.
     pub fn encode(self) -> [u8; Verdict::BYTES] {
-        let code = match self {
+        [Self::VERSION, self.code(), 0, 0]
+    }
+
+    /// The one byte that is sent as urgent data.
+    pub fn code(self) -> u8 {
+        match self {
             Verdict::Connected => 0,
             Verdict::Failed(reason) => reason as u8,
-        };
-        [Self::VERSION, code, 0, 0]
+        }
+    }
+
+    /// Reads that byte; `None` when the reason is unknown.
+    pub fn from_code(code: u8) -> Option<Verdict> {
+        match code {
+            0 => Some(Verdict::Connected),
+            code => Reason::from_code(code).map(Verdict::Failed),
+        }
     }
 
     /// Reads a verdict; `None` when the version or the reason is unknown.
     pub fn decode(bytes: [u8; Verdict::BYTES]) -> Option<Verdict> {
         match bytes {
-            [Self::VERSION, 0, 0, 0] => Some(Verdict::Connected),
-            [Self::VERSION, code, 0, 0] => Reason::from_code(code).map(Verdict::Failed),
+            [Self::VERSION, code, 0, 0] => Verdict::from_code(code),
             _ => None,
         }
     }
@@ -111,6 +122,7 @@ mod tests {
                 let bytes = [version, code, 0, 0];
                 if let Some(verdict) = Verdict::decode(bytes) {
                     assert_eq!(verdict.encode(), bytes);
+                    assert_eq!(Verdict::from_code(verdict.code()), Some(verdict));
                 }
             }
         }

@@ -129,7 +129,7 @@ pub fn through(
         source: stream.local_addr().map_err(near)?,
         destination,
         token,
-        wants_verdict: true,
+        wants: causeway_wire::Wants::Verdict,
     };
     let preface = preface.encode().map_err(|error| near(io::Error::other(error)))?;
     stream.write_all(&preface).map_err(near)?;

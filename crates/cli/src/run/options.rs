@@ -1,7 +1,7 @@
 //! The options of each launcher, and which of the words behind one are its values. Pure.
 //!
 //! A word taken for the program ends the options, and a program's own argument taken for an option gives the
-//! job other hosts or ranks. So every option stands here with the number of its values. `tests/launchers/`
+//! job other hosts or ranks. So every option stands here with the number of its values. `launcher_tests`
 //! compares the tables with each launcher's own help and with what the launcher does.
 
 use super::launcher::Mpi;
@@ -251,6 +251,9 @@ const VALUED_INTEL: &[&str] = &[
 ];
 
 const PAIRED_HYDRA: &[&str] = &["env", "genv"];
+
+#[cfg(test)]
+mod launcher_tests;
 
 #[cfg(test)]
 mod tests {

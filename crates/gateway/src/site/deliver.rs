@@ -1,5 +1,6 @@
 //! Connections to processes of this site, from the source ports by which their shims know a delivery.
 
+use crate::site::leg::keep_urgent_data;
 use causeway_wire::Reason;
 use mio::net::TcpStream;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -86,6 +87,7 @@ fn connect_from(source: SocketAddr, destination: SocketAddr) -> io::Result<TcpSt
     )?;
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
+    keep_urgent_data(&socket)?;
     // One source port serves many destinations at a time.
     socket.set_reuse_address(true)?;
     socket.bind(&SockAddr::from(source))?;

@@ -83,13 +83,14 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
             leg.sent_bytes += count as u64;
             pair.count_sent(count);
             // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9),
-            // unless the edge that told of the end has been and gone.
-            leg.readable = count == most || leg.end_known;
+            // unless the edge that told of the end or of urgent data has been and gone.
+            leg.readable = count == most || leg.end_known || leg.has_urgent;
             leg.pace.on_read(count, count < most, now);
             if leg.readable { Filled::More } else { Filled::Waits }
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock && !leg.broken => {
             leg.readable = false;
+            leg.has_urgent = false;
             Filled::Waits
         }
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Filled::More,

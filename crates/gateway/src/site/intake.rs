@@ -6,14 +6,14 @@ use crate::keys::{IntakeKey, LegKey, PairKey};
 use crate::membership::directory::Whereabouts;
 use crate::membership::pair_token;
 use crate::site::SiteSide;
-use crate::site::leg::{Socket, Stage};
+use crate::site::leg::{Socket, Stage, keep_urgent_data};
 use crate::sys::source::Class;
 use crate::sys::timers::SiteDeadline;
 use causeway_admission::{Admission, network_of};
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
 use causeway_wire::question::Question;
-use causeway_wire::{Preface, Reason, Verdict};
+use causeway_wire::{Preface, Reason, Verdict, Wants};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ struct Refusal {
     kind: &'static str,
     why: String,
     reason: Reason,
-    wants_verdict: bool,
+    wants: Wants,
 }
 
 impl Intake {
@@ -126,6 +126,7 @@ impl SiteSide {
             self.turn_away(base, key, "intakes", why.to_owned());
         }
         let _ = socket.set_nodelay(true);
+        let _ = keep_urgent_data(&socket2::SockRef::from(&socket));
         let generation = base.driver.next_generation();
         let key = self.intakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
@@ -220,11 +221,19 @@ impl SiteSide {
         if let Err((refusal, socket)) = self.try_admit(base, intake, preface) {
             base.refuse(refusal.kind, peer.ip(), refusal.why);
             let Some(mut socket) = socket else { return };
-            if refusal.wants_verdict {
-                // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
-                let _ = socket.write(&Verdict::Failed(refusal.reason).encode());
-            } else {
-                let _ = socket2::SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+            match refusal.wants {
+                Wants::Verdict => {
+                    // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
+                    let _ = socket.write(&Verdict::Failed(refusal.reason).encode());
+                }
+                Wants::UrgentCode => {
+                    // It was registered while its preface came.
+                    let _ = base.registry().deregister(&mut socket);
+                    self.refuse_beside(base, socket, refusal.reason);
+                }
+                Wants::Nothing => {
+                    let _ = socket2::SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+                }
             }
         }
     }
@@ -266,17 +275,17 @@ impl SiteSide {
             source,
             destination,
             token,
-            wants_verdict,
+            wants,
         } = preface;
         let source = of_family_of(self.in_grid(base, source), destination);
         let request = OpenRequest {
             token,
             target: Target::Connection { source, destination },
         };
-        let stage = if wants_verdict {
-            Stage::Awaiting
-        } else {
-            Stage::Open
+        let stage = match wants {
+            Wants::Verdict => Stage::Awaiting,
+            Wants::UrgentCode => Stage::Asked,
+            Wants::Nothing => Stage::Open,
         };
         match self.open_stream(base, pair_key, &request, Socket::Tcp(socket), stage) {
             Ok(_) => Ok(()),
@@ -287,7 +296,7 @@ impl SiteSide {
                         kind: "exhausted",
                         why,
                         reason,
-                        wants_verdict,
+                        wants,
                     },
                     None,
                 ))
@@ -308,13 +317,13 @@ impl SiteSide {
         preface: &Preface,
         peer: SocketAddr,
     ) -> Result<PairKey, Refusal> {
-        let wants_verdict = preface.wants_verdict;
+        let wants = preface.wants;
         let refuse = |kind, reason, why| {
             Err(Refusal {
                 kind,
                 why,
                 reason,
-                wants_verdict,
+                wants,
             })
         };
         let destination = preface.destination;

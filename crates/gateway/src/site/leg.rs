@@ -25,6 +25,9 @@ use std::time::{Duration, Instant};
 /// Queues larger than this give their memory back when they run empty.
 const KEPT_QUEUE_BYTES: usize = 16 * 1024;
 
+/// News of urgent data, too: a read stops before it.
+const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE).add(Interest::PRIORITY);
+
 pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -38,6 +41,8 @@ pub(crate) enum Stage {
     Starting,
     /// Origin: the shim waits for the verdict before its first byte.
     Awaiting,
+    /// Origin: the process may write, and is told of the verdict by urgent data.
+    Asked,
     /// Origin: an agent waits for the process that it asked for.
     Spawning,
     /// Bytes flow.
@@ -60,6 +65,8 @@ pub(crate) struct Leg {
     pub(crate) readable: bool,
     /// The kernel has told of the end of the process's half: it will not tell again.
     pub(crate) end_known: bool,
+    /// Urgent data has come: a read that stops before it has not emptied the socket.
+    pub(crate) has_urgent: bool,
     /// The process has reset the connection: what it sent before is still to be read, then comes the reset.
     pub(crate) broken: bool,
     /// The leg stands in its pair's queue of those to be read.
@@ -98,6 +105,7 @@ impl Leg {
             // A socket may have become readable before it was registered here.
             readable: true,
             end_known: false,
+            has_urgent: false,
             broken: false,
             scheduled: false,
             sent_bytes: 0,
@@ -125,6 +133,7 @@ impl Leg {
                     preface: preface.clone(),
                 },
                 Stage::Awaiting => KeptStage::Awaiting,
+                Stage::Asked => KeptStage::Asked,
                 Stage::Spawning => KeptStage::Spawning,
                 // No hand-over comes before its process runs.
                 Stage::Starting | Stage::Open => KeptStage::Open,
@@ -150,6 +159,7 @@ impl Leg {
         let stage = match kept.stage {
             KeptStage::Connecting { preface } => Stage::Connecting { preface },
             KeptStage::Awaiting => Stage::Awaiting,
+            KeptStage::Asked => Stage::Asked,
             KeptStage::Spawning => Stage::Spawning,
             KeptStage::Open => Stage::Open,
         };
@@ -237,9 +247,11 @@ impl Leg {
     }
 
     /// Tells a waiting shim what became of its connection, and an agent why site `far` started no process.
+    /// What has failed and is told beside the stream is for `refused`.
     pub(crate) fn verdict(&mut self, verdict: Verdict, far: &str) -> io::Result<()> {
         match (std::mem::replace(&mut self.stage, Stage::Open), verdict) {
             (Stage::Awaiting, verdict) => self.write_first(&verdict.encode()),
+            (Stage::Asked, verdict) => self.socket.send_urgent(verdict.code()),
             (Stage::Spawning, Verdict::Failed(reason)) => {
                 self.write_first(&error_frame(&format!("at {far}, {}", why_no_process(reason))))
             }
@@ -300,9 +312,15 @@ impl AsFd for Socket {
     }
 }
 
+/// Has a process's urgent data arrive in the stream. It loses its mark there: a tunnel's streams have none.
+/// By default the kernel would keep it beside the stream, where nobody reads it.
+pub(crate) fn keep_urgent_data(socket: &socket2::Socket) -> io::Result<()> {
+    socket.set_out_of_band_inline(true)
+}
+
 impl Socket {
     pub(crate) fn register(&mut self, registry: &Registry, token: mio::Token) -> io::Result<()> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
+        let interest = INTEREST;
         match self {
             Socket::Tcp(socket) => socket.register(registry, token, interest),
             Socket::Unix(socket) => socket.register(registry, token, interest),
@@ -311,7 +329,7 @@ impl Socket {
 
     /// Registers a socket anew that another part of the loop had registered.
     pub(crate) fn reregister(&mut self, registry: &Registry, token: mio::Token) -> io::Result<()> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
+        let interest = INTEREST;
         match self {
             Socket::Tcp(socket) => socket.reregister(registry, token, interest),
             Socket::Unix(socket) => socket.reregister(registry, token, interest),
@@ -329,6 +347,14 @@ impl Socket {
         match self {
             Socket::Tcp(socket) => socket.write(bytes),
             Socket::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    /// Sends one byte that stands beside the stream. Nothing was written yet, so it fits.
+    fn send_urgent(&self, byte: u8) -> io::Result<()> {
+        match self {
+            Socket::Tcp(socket) => socket2::SockRef::from(socket).send_out_of_band(&[byte]).map(drop),
+            Socket::Unix(_) => Ok(()),
         }
     }
 
@@ -393,4 +419,5 @@ pub(crate) enum KeptStage {
     Awaiting,
     Spawning,
     Open,
+    Asked,
 }

@@ -9,6 +9,7 @@ use deliver::DeliveryPorts;
 use intake::Intake;
 use legs::Legs;
 use mio::net::TcpStream;
+use refused::Refused;
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -24,6 +25,7 @@ pub mod nft;
 pub(crate) mod opening;
 pub mod ports;
 mod processes;
+mod refused;
 mod streams;
 pub(crate) mod transparent;
 
@@ -45,6 +47,7 @@ pub(crate) struct SiteSide {
     /// All of `intakes`, by where they come from.
     intake_admission: Admission<IpAddr, IntakeKey>,
     ports: DeliveryPorts,
+    refused: Refused,
 }
 
 impl SiteSide {
@@ -75,6 +78,7 @@ impl SiteSide {
         match deadline {
             SiteDeadline::Intake(key, generation) => self.on_intake_deadline(base, key, generation),
             SiteDeadline::Delivery(key, generation) => self.on_delivery_deadline(base, key, generation),
+            SiteDeadline::Refused => self.on_refused_deadline(base),
             SiteDeadline::Streams(token) => self.end_streams(base, &token),
         }
     }
@@ -87,6 +91,7 @@ impl SiteSide {
             intakes: Table::new(),
             intake_admission: intake::admission(files),
             ports: DeliveryPorts::new(ports),
+            refused: Refused::default(),
         }
     }
 

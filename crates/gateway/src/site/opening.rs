@@ -109,7 +109,7 @@ impl SiteSide {
             source,
             destination: asked,
             token,
-            wants_verdict: false,
+            wants: causeway_wire::Wants::Nothing,
         };
         let (preface, socket) = self.connect(base, &asked, destination)?;
         let leg = self.add_leg(

@@ -98,7 +98,8 @@ impl SiteSide {
         if event.is_error() && leg.socket.take_error().is_some() {
             return self.on_reset_by_process(base, key);
         }
-        if event.is_readable() {
+        leg.has_urgent |= event.is_priority();
+        if event.is_readable() || event.is_priority() {
             leg.readable = true;
             leg.end_known |= event.is_read_closed();
             self.schedule(base, key);
@@ -242,6 +243,14 @@ impl SiteSide {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
+        if matches!(leg.stage, Stage::Asked) {
+            if let Some(Socket::Tcp(mut socket)) = self.take_leg(base, key).map(|leg| leg.socket) {
+                // It was registered, or it would be no leg.
+                let _ = base.registry().deregister(&mut socket);
+                self.refuse_beside(base, socket, reason);
+            }
+            return;
+        }
         if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.
             let far = base.tunnels.pairs().get(leg.pair).map(|pair| pair.site());
@@ -252,11 +261,14 @@ impl SiteSide {
         self.drop_leg(base, key);
     }
 
-    /// Forgets a leg and closes its socket.
+    /// Forgets a leg and closes its socket, which deregisters it: a leg's descriptor has no duplicate.
     pub(in crate::site) fn drop_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
-        let Some(leg) = self.legs.try_remove(key) else {
-            return;
-        };
+        drop(self.take_leg(base, key));
+    }
+
+    /// Forgets a leg, and leaves it to the caller.
+    fn take_leg(&mut self, base: &mut Base<'_>, key: LegKey) -> Option<Leg> {
+        let leg = self.legs.try_remove(key)?;
         self.handed.remove(&key);
         if let Some(pair) = base.tunnels.pair_mut(leg.pair) {
             pair.part_leg(leg.id);
@@ -265,7 +277,7 @@ impl SiteSide {
             job.sent_bytes += leg.sent_bytes;
             job.received_bytes += leg.received_bytes;
         }
-        // Closing deregisters: a leg's descriptor has no duplicate.
+        Some(leg)
     }
 
     /// Ends all streams of a job.

@@ -16,7 +16,7 @@ use crate::membership::consent::Refusal;
 use crate::membership::directory::Whereabouts;
 use crate::site::SiteSide;
 use crate::site::deliver::CONNECT_DEADLINE;
-use crate::site::leg::{Socket, Stage};
+use crate::site::leg::{Socket, Stage, keep_urgent_data};
 use crate::sys::source::Class;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::Token;
@@ -55,6 +55,7 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, GatewayError> {
 pub(crate) fn connect(source: SocketAddr, destination: SocketAddr) -> io::Result<TcpStream> {
     let socket = transparent_socket(destination)?;
     socket.set_tcp_nodelay(true)?;
+    keep_urgent_data(&socket)?;
     socket.bind(&SockAddr::from(source))?;
     match socket.connect(&SockAddr::from(destination)) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
@@ -84,6 +85,7 @@ impl SiteSide {
         peer: SocketAddr,
     ) {
         let _ = socket.set_nodelay(true);
+        let _ = keep_urgent_data(&socket2::SockRef::from(&socket));
         let judged = socket
             .local_addr()
             .map_err(|error| ("handed-over", error.to_string()))

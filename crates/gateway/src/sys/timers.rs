@@ -40,6 +40,8 @@ pub(crate) enum SiteDeadline {
     Intake(IntakeKey, u64),
     /// A delivery's connect has not ended.
     Delivery(LegKey, u64),
+    /// A refused connection is to be reset.
+    Refused,
     /// The streams that are left of an ended job go.
     Streams(Token),
 }

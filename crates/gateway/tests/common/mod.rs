@@ -496,7 +496,11 @@ impl Grid {
             source: stream.local_addr().unwrap(),
             destination,
             token: self.token,
-            wants_verdict,
+            wants: if wants_verdict {
+                causeway_wire::Wants::Verdict
+            } else {
+                causeway_wire::Wants::Nothing
+            },
         }
     }
 

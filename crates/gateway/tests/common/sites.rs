@@ -265,7 +265,7 @@ impl Sites {
             source: stream.local_addr().unwrap(),
             destination: listener.local_addr().unwrap(),
             token: self.token,
-            wants_verdict: true,
+            wants: causeway_wire::Wants::Verdict,
         };
         let near = send_preface(stream, &preface).unwrap();
         let (far, _) = accept(&listener);

@@ -87,7 +87,7 @@ impl Twin {
             source: near.local_addr()?,
             destination: listener.local_addr()?,
             token: self.token,
-            wants_verdict: true,
+            wants: causeway_wire::Wants::Verdict,
         };
         near.write_all(&preface.encode().map_err(Error::other)?)?;
         let mut verdict = [0; Verdict::BYTES];

@@ -7,9 +7,10 @@
 
 use causeway_wire::preface::Decoded;
 use causeway_wire::question::Question;
-use causeway_wire::{Preface, Token};
+use causeway_wire::{Preface, Token, Wants};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -196,9 +197,20 @@ impl Node {
 
     /// A C program, compiled beside the test's own executable.
     pub fn compiled(&self, name: &str, source: &str) -> PathBuf {
-        let program = self.library.with_file_name(format!("shim-test-{name}"));
+        self.compile(&format!("shim-test-{name}"), &[], source)
+    }
+
+    /// A C library, likewise.
+    pub fn shared_library(&self, name: &str, source: &str) -> PathBuf {
+        self.compile(name, &["-shared", "-fPIC"], source)
+    }
+
+    fn compile(&self, name: &str, flags: &[&str], source: &str) -> PathBuf {
+        let program = self.library.with_file_name(name);
         let mut cc = Command::new("cc");
-        cc.args(["-x", "c", "-O1", "-Wall", "-pthread", "-o"])
+        cc.args(["-x", "c", "-O1", "-Wall", "-pthread"])
+            .args(flags)
+            .arg("-o")
             .arg(&program)
             .arg("-");
         let mut cc = cc.stdin(Stdio::piped()).spawn().expect("a C compiler");
@@ -343,14 +355,28 @@ pub fn answering_gateway(address: &str, answer: &'static [u8]) -> Prefaces {
 /// Returns a function that answers a preface as such a gateway does.
 pub fn answering(answer: &'static [u8]) -> impl Fn(Intake) + Clone + Send + 'static {
     move |mut intake| {
-        if intake.preface.wants_verdict {
-            intake.stream.write_all(answer).expect("the shim reads");
+        match intake.preface.wants {
+            Wants::Verdict => intake.stream.write_all(answer).expect("the shim reads"),
+            Wants::UrgentCode => urgent(&intake.stream, answer[1]),
+            Wants::Nothing => {}
         }
-        let mut bytes = [0; 1024];
-        while let Ok(read @ 1..) = intake.stream.read(&mut bytes) {
-            let _ = intake.stream.write_all(&bytes[..read]);
-        }
+        echo(intake.stream);
     }
+}
+
+/// Sends back what comes, until the end.
+pub fn echo(mut stream: TcpStream) {
+    let mut bytes = [0; 1024];
+    while let Ok(read @ 1..) = stream.read(&mut bytes) {
+        let _ = stream.write_all(&bytes[..read]);
+    }
+}
+
+/// Sends a verdict's code beside the stream.
+pub fn urgent(stream: &TcpStream, code: u8) {
+    // SAFETY: one live byte.
+    let sent = unsafe { libc::send(stream.as_raw_fd(), (&raw const code).cast(), 1, libc::MSG_OOB) };
+    assert_eq!(sent, 1, "the shim reads");
 }
 
 fn read_preface(mut stream: TcpStream, on_question: impl Fn(&mut TcpStream, &Question)) -> Option<Intake> {

@@ -155,7 +155,7 @@ fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
         source: "10.2.0.1:40000".parse().unwrap(),
         destination: address,
         token,
-        wants_verdict: false,
+        wants: causeway_wire::Wants::Nothing,
     };
     let join = join_bytes(&a_join("nancy", 1), &TOKEN);
     let bytes = [preface(TOKEN).encode().unwrap(), join.clone()].concat();

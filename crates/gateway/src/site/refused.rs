@@ -1,0 +1,53 @@
+//! Connections that did not come about, whose processes were told so beside the stream.
+//!
+//! A process that asks learns the reason and is done with its socket. One that does not ask is to see a
+//! reset, as where nothing was told. But a reset takes what has not been read, the reason with it. So the
+//! reset comes some time after the reason.
+
+use crate::base::Base;
+use crate::site::SiteSide;
+use crate::sys::timers::SiteDeadline;
+use causeway_wire::{Reason, Verdict};
+use mio::net::TcpStream;
+use socket2::SockRef;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// The time that a process has to ask. Those that wait for a connection ask as soon as there is news of it.
+const TO_ASK: Duration = Duration::from_secs(2);
+
+/// Each takes a file of the gateway; where more are refused in that time, the oldest is reset at once.
+const MOST: usize = 1024;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Refused {
+    sockets: VecDeque<(Instant, TcpStream)>,
+}
+
+impl SiteSide {
+    /// Tells a process why its connection did not come about, and resets it later. The socket is registered
+    /// nowhere.
+    pub(super) fn refuse_beside(&mut self, base: &mut Base<'_>, socket: TcpStream, reason: Reason) {
+        let verdict = Verdict::Failed(reason);
+        // One byte fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
+        let _ = SockRef::from(&socket).send_out_of_band(&[verdict.code()]);
+        // However it is closed, it is reset then.
+        let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+        let sockets = &mut self.refused.sockets;
+        if sockets.len() == MOST {
+            sockets.pop_front();
+        }
+        sockets.push_back((base.driver.now + TO_ASK, socket));
+        base.set_deadline(TO_ASK, SiteDeadline::Refused);
+    }
+
+    /// Resets those whose time is over.
+    pub(super) fn on_refused_deadline(&mut self, base: &Base<'_>) {
+        let now = base.driver.now;
+        let sockets = &mut self.refused.sockets;
+        while sockets.front().is_some_and(|(due, _)| *due <= now) {
+            sockets.pop_front();
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What becomes of a connect() that does not block.
+//!
+//! The kernel's answer is EINPROGRESS; the program waits until the socket can be written to and asks for
+//! SO_ERROR, calls connect() again or asks for the peer. Our socket can be written to at once, since the
+//! gateway has it. So the answer is given where the program asks: the gateway sends the verdict as urgent
+//! data, which stands beside the stream, and the call waits for it, a round trip to the destination in most
+//! cases. A program that does not ask reads nothing but its own data, and a refusal reaches it as a reset.
+//!
+//! MPI libraries connect only to sockets that listen. A wait would cost them a round trip for each peer, so
+//! their connections succeed at once and ask for no verdict.
+
+use crate::context::context;
+use crate::fault::Fault;
+use crate::route::{Route, Way, route};
+use crate::sys::{self, Errno};
+use crate::table;
+use causeway_wire::{Reason, Verdict};
+use libc::c_int;
+use std::ffi::CStr;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// The longest wait in a call that is not to block. A host that refuses is known after a round trip, one that
+/// does not exist after 3 s, when its gateway's kernel has given up.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How the file names of MPI libraries and of their transports begin.
+const MPI_LIBRARIES: &[&[u8]] = &[
+    b"libmpi",
+    b"libopen-",
+    b"mca_",
+    b"libmpich",
+    b"libprrte",
+    b"libpmix",
+    b"libfabric",
+    b"libtcp-fi",
+    b"libucs",
+    b"libuct",
+    b"libucp",
+    b"libucm",
+];
+
+/// How a connection has settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// It was never open how it would, or that is known by now.
+    Native,
+    /// The destination has accepted; it is told once.
+    Connected,
+    /// It has not; the socket can connect again.
+    Failed(Errno),
+    /// The answer takes longer than a call may wait.
+    Later,
+}
+
+/// Whether the call that returns to this address came from an MPI.
+pub fn is_mpi(caller: usize) -> bool {
+    // SAFETY: zeroes are a valid Dl_info, and dladdr fills it in from any address.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    let found = unsafe { libc::dladdr(std::ptr::without_provenance(caller), &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return false;
+    }
+    // SAFETY: the loader's own string, which lives as long as the library.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    MPI_LIBRARIES.iter().any(|library| name.starts_with(library))
+}
+
+/// Whether a socket can be told of the verdict beside its stream: not where it reads urgent data in line.
+pub fn can_be_told(fd: c_int) -> bool {
+    sys::option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_OOBINLINE) == Ok(0)
+}
+
+/// Waits for the verdict on a connection, if there is one to come.
+pub fn settle(fd: c_int) -> Settled {
+    let Some(destination) = table::asked(fd) else {
+        return Settled::Native;
+    };
+    match verdict(fd, Instant::now() + PATIENCE) {
+        Ok(None) => Settled::Later,
+        Ok(Some(Verdict::Connected)) => {
+            table::note(fd, destination);
+            Settled::Connected
+        }
+        Ok(Some(Verdict::Failed(reason))) => failed(fd, destination, |way| Fault::Verdict(way, reason)),
+        Err(why) => failed(fd, destination, |way| Fault::Unclear(way, why)),
+    }
+}
+
+/// Tells of a failure what errno cannot say, and leaves the socket as it was before.
+fn failed<'a>(fd: c_int, destination: SocketAddr, fault: impl FnOnce(Way<'a>) -> Fault<'a>) -> Settled {
+    table::forget(fd);
+    sys::dissolve(fd);
+    let context = context();
+    let way = context.and_then(|context| match route(&context.grid, &context.here, destination) {
+        Route::Gateway(way) => Some((context, way)),
+        Route::Native | Route::NoGateway(_) => None,
+    });
+    let Some((context, way)) = way else {
+        return Settled::Failed(Errno(libc::ECONNREFUSED));
+    };
+    let fault = fault(way);
+    fault.report(context, destination);
+    Settled::Failed(fault.errno())
+}
+
+/// The verdict; `None` when it has not come by the deadline.
+fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str> {
+    const CLOSED: &str = "it closed the connection without a verdict";
+    loop {
+        match sys::receive_urgent(fd) {
+            Ok(Some(code)) => {
+                let unknown = Verdict::Failed(Reason::Protocol);
+                return Ok(Some(Verdict::from_code(code).unwrap_or(unknown)));
+            }
+            Ok(None) => {}
+            Err(_) => return Err(CLOSED),
+        }
+        let has_ended = match sys::peek(fd, &mut [0]) {
+            Ok(count) => count == 0,
+            Err(Errno(libc::EAGAIN | libc::EINTR)) => false,
+            Err(_) => return Err(CLOSED),
+        };
+        // The verdict comes before all data, and was read by way of another descriptor.
+        if sys::received_bytes(fd) > u64::from(has_ended) {
+            return Ok(Some(Verdict::Connected));
+        }
+        if has_ended {
+            return Err(CLOSED);
+        }
+        let news = libc::POLLPRI | libc::POLLIN | libc::POLLRDHUP;
+        match sys::wait(fd, news, deadline) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(_) => return Err(CLOSED),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    fn urgent(stream: &TcpStream, code: u8) {
+        // SAFETY: one live byte.
+        let sent = unsafe { libc::send(stream.as_raw_fd(), (&raw const code).cast(), 1, libc::MSG_OOB) };
+        assert_eq!(sent, 1);
+    }
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let process = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (process, listener.accept().unwrap().0)
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(10)
+    }
+
+    #[test]
+    fn a_verdict_stands_beside_the_stream_whether_it_is_asked_for_or_not() {
+        for asks in [true, false] {
+            let (mut process, mut gateway) = pair();
+            urgent(&gateway, 0);
+            gateway.write_all(b"data").unwrap();
+            if asks {
+                assert_eq!(verdict(process.as_raw_fd(), soon()), Ok(Some(Verdict::Connected)));
+                // By way of a duplicate, say.
+                assert_eq!(verdict(process.as_raw_fd(), soon()), Ok(Some(Verdict::Connected)));
+            }
+            let mut read = [0; 4];
+            process.read_exact(&mut read).unwrap();
+            assert_eq!(&read, b"data");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_known_also_where_the_gateway_has_closed() {
+        let (process, gateway) = pair();
+        urgent(&gateway, Reason::Refused as u8);
+        drop(gateway);
+        let refused = Ok(Some(Verdict::Failed(Reason::Refused)));
+        assert_eq!(verdict(process.as_raw_fd(), soon()), refused);
+        let (process, gateway) = pair();
+        drop(gateway);
+        assert!(verdict(process.as_raw_fd(), soon()).is_err());
+        let (process, _gateway) = pair();
+        assert_eq!(verdict(process.as_raw_fd(), Instant::now()), Ok(None));
+    }
+
+    #[test]
+    fn what_no_mpi_has_called_is_the_programs_own() {
+        assert!(!is_mpi(soon as fn() -> Instant as usize));
+        assert!(!is_mpi(0));
+        assert!(!is_mpi(libc::malloc as *const () as usize));
+    }
+}
