@@ -61,6 +61,23 @@ fn a_token_that_was_used_is_refused_with_when_and_from_where() {
 }
 
 #[test]
+fn a_host_that_had_no_room_for_its_certificate_joins_with_the_same_token_later() {
+    let grid = Grid::new("g5k");
+    let token = grid.token("rennes");
+    // The membership cannot be written where a directory is in its way.
+    let obstacle = grid.home("rennes").join("membership.json.new");
+    std::fs::create_dir_all(&obstacle).unwrap();
+    let refused = try_join(&grid, &token, "rennes").unwrap_err();
+    assert!(matches!(refused, JoinError::File(_)), "{refused}");
+    std::fs::remove_dir(obstacle).unwrap();
+    let membership = try_join(&grid, &token, "rennes").unwrap();
+    assert_eq!(membership.site, "rennes");
+    let mut left = std::fs::read_dir(grid.home("rennes")).unwrap();
+    assert_eq!(left.next().unwrap().unwrap().file_name(), "membership.json");
+    assert!(left.next().is_none());
+}
+
+#[test]
 fn a_token_that_has_expired_is_refused_with_how_long_ago() {
     let grid = Grid::new("g5k");
     let token = grid.token("rennes");

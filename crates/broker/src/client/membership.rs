@@ -2,8 +2,9 @@
 //! file of mode 0600.
 
 use super::http::{ANSWER, CallError, Connection};
+use super::pending::Pending;
 use crate::api::{self, CertificateAnswer, EnrolRequest, TimeAnswer};
-use crate::authority::{AuthorityError, Credentials, new_key};
+use crate::authority::{AuthorityError, Credentials};
 use crate::clock::{Clock, span};
 use crate::files::{self, FileError};
 use crate::identity::{Certified, hexadecimal};
@@ -107,16 +108,18 @@ pub fn join(token: &JoinToken, directory: &Path, clock: &Clock) -> Result<Member
         let Membership { site, grid, .. } = there;
         return Err(JoinError::Already { site, grid, path });
     }
+    let pending = Pending::of(token, directory)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let membership = runtime
         .map_err(JoinError::Thread)?
-        .block_on(enrol(token, clock))?;
+        .block_on(enrol(token, pending, clock))?;
     membership.save(directory)?;
+    Pending::forget(directory)?;
     Ok(membership)
 }
 
-async fn enrol(token: &JoinToken, clock: &Clock) -> Result<Membership, JoinError> {
-    let (key, request) = new_key()?;
+async fn enrol(token: &JoinToken, pending: Pending, clock: &Clock) -> Result<Membership, JoinError> {
+    let Pending { key, request, .. } = pending;
     let asked = EnrolRequest {
         authority: hexadecimal(&token.authority),
         site: token.site.clone(),
