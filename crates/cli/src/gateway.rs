@@ -33,7 +33,13 @@ pub struct GatewayArgs {
 
 /// Runs a gateway until it is told to stop, or gives the one that runs to this program.
 pub fn gateway(args: GatewayArgs) -> ExitCode {
-    let file = args.config.unwrap_or_else(join::default_config);
+    let file = match args.config.map_or_else(join::default_config, Ok) {
+        Ok(file) => file,
+        Err(error) => {
+            say::error(format_args!("causeway gateway: {error}"));
+            return ExitCode::from(2);
+        }
+    };
     match args.join.join(&file) {
         Ok(done) => done
             .iter()

@@ -1,5 +1,6 @@
 //! `causeway grid`: a grid's authority, its members, and the way in. Where the broker runs, or will run.
 
+use crate::places::{self, NoHome};
 use crate::say;
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
 use causeway_broker::api::{Job, Subnet};
@@ -79,20 +80,14 @@ pub struct Place {
 }
 
 impl Place {
-    fn directory(&self) -> PathBuf {
-        self.dir.clone().unwrap_or_else(default_directory)
+    fn directory(&self) -> Result<PathBuf, NoHome> {
+        self.dir.clone().map_or_else(default_directory, Ok)
     }
 }
 
 /// One grid for each user, unless another place is named.
-pub fn default_directory() -> PathBuf {
-    let set = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
-    data.unwrap_or_default().join("causeway/grid")
+pub fn default_directory() -> Result<PathBuf, NoHome> {
+    Ok(places::data()?.join("grid"))
 }
 
 /// Runs one of them.
@@ -117,7 +112,7 @@ fn create(args: &CreateArgs) -> Result<ExitCode, TextError> {
             format!("{}:{}", host.to_string_lossy(), causeway_broker::config::PORT)
         }
     };
-    let directory = args.place.directory();
+    let directory = args.place.directory().map_err(TextError::of)?;
     let config = causeway_broker::new_grid::create(&args.name, &broker, &directory, &Clock::system())
         .map_err(|error| error.to_string())?;
     let option = args
@@ -182,7 +177,7 @@ fn list(args: &ListArgs) -> Result<ExitCode, TextError> {
 }
 
 fn ask(place: &Place, request: &AdminRequest) -> Result<(AdminReply, Via), TextError> {
-    let file = place.directory().join(CONFIG_FILE);
+    let file = place.directory().map_err(TextError::of)?.join(CONFIG_FILE);
     let config = BrokerConfig::load(&file).map_err(|mistakes| {
         format!("{mistakes}\nmake a grid with 'causeway grid create NAME', or name its directory with --dir")
     })?;

@@ -15,6 +15,7 @@ mod join;
 mod lab;
 mod output;
 mod ping;
+mod places;
 mod preload;
 mod probe;
 mod programs;

@@ -100,7 +100,7 @@ fn reach(config: &Config) -> Reach {
         ));
     }
     let mut secrets = config.secrets.clone();
-    secrets.push(grid::default_directory().join(AUTHORITY_KEY));
+    secrets.extend(grid::default_directory().map(|grid| grid.join(AUTHORITY_KEY)));
     let here: Vec<(PathBuf, String)> = secrets
         .into_iter()
         .filter_map(|path| std::path::absolute(path).ok())
