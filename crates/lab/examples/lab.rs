@@ -60,7 +60,7 @@ fn run(scenario: &Scenario, command: Vec<String>) -> Result<u8, LabError> {
     lab.stop();
     match ended {
         Ended::Child(status) => Ok(u8::try_from(status.code().unwrap_or(255)).unwrap_or(255)),
-        Ended::Signal(signal) => Ok(128 + signal as u8),
+        Ended::Signal(signal) => Ok(128 + signal.number as u8),
         Ended::Down | Ended::Timeout => Ok(0),
     }
 }

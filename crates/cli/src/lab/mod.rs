@@ -172,8 +172,19 @@ impl From<LabError> for Failure {
             text += &format!(": {cause}");
             source = cause.source();
         }
-        Failure::new(text)
+        match error {
+            LabError::Signal(number) => Failure {
+                text,
+                code: code_of(number),
+            },
+            _ => Failure::new(text),
+        }
     }
+}
+
+/// The status that shells report for a program which a signal has ended.
+fn code_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(1)
 }
 
 impl Shape {
