@@ -1,5 +1,6 @@
-//! Where this user's own files are, by the XDG base directory specification. Without `$HOME` the system's user
-//! database has the home directory: nothing is ever kept in the directory that a command happens to run in.
+//! Where this user's own files are, by the XDG base directory specification. Without `$HOME` the system's
+//! user database has the home directory: nothing is ever kept in the directory that a command happens to run
+//! in.
 
 use nix::unistd::{User, geteuid};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What a command writes first is whole or not there, whatever room the disk has left, and lies where its user
-//! looks for it. The disk is a tmpfs in a mount namespace of the test's own.
+//! What a command writes first is whole or not there, whatever room the disk has left, and lies where its
+//! user looks for it. The disk is a tmpfs in a mount namespace of the test's own.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Keeps the key of a host that is joining a grid until it has the certificate. A token is good for one key: a
-//! host that lost the answer, or had no room for it, asks again with the same one.
+//! Keeps the key of a host that is joining a grid until it has the certificate. A token is good for one key:
+//! a host that lost the answer, or had no room for it, asks again with the same one.
 
 use crate::authority::{AuthorityError, new_key};
 use crate::files::{self, FileError};
