@@ -1,5 +1,5 @@
-//! A lab, its gateways and jobs of both MPIs for a user who is not root. Whoever runs the tests as an ordinary
-//! user has that in every other test.
+//! A lab, its gateways and jobs of both MPIs for a user who is not root. Whoever runs the tests as an
+//! ordinary user has that in every other test.
 
 use crate::grid::{causeway, root};
 use crate::namespaces;

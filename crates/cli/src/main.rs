@@ -14,6 +14,7 @@ mod grid;
 mod join;
 mod lab;
 mod output;
+mod own_file;
 mod ping;
 mod places;
 mod preload;

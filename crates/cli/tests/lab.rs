@@ -38,7 +38,7 @@ impl Labs {
         command
     }
 
-    /// What is left of all labs: files, and processes that say they run one.
+    /// Files that are left of all labs.
     fn left(&self) -> Vec<PathBuf> {
         let labs = self.0.path().join(format!("causeway-lab-{}", geteuid()));
         let entries = std::fs::read_dir(labs).into_iter().flatten();
