@@ -40,15 +40,17 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match args.join.join(&file) {
-        Ok(done) => done
-            .iter()
-            .for_each(|line| say::error(format_args!("causeway gateway: {line}"))),
+    let has_joined = match args.join.join(&file) {
+        Ok(done) => {
+            done.iter()
+                .for_each(|line| say::error(format_args!("causeway gateway: {line}")));
+            !done.is_empty()
+        }
         Err(error) => {
             say::error(format_args!("causeway gateway: {error}"));
             return ExitCode::from(2);
         }
-    }
+    };
     let config = match Config::load(&file) {
         Ok(config) => config,
         Err(mistakes) => {
@@ -59,7 +61,9 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     if args.print_nft {
         return print_nft(&config);
     }
-    if args.drain {
+    // A gateway that runs goes on with what this host has become.
+    let runs = || std::os::unix::net::UnixStream::connect(&config.control).is_ok();
+    if args.drain || has_joined && runs() {
         return drain(&file, &config);
     }
     if args.inherit.is_none()

@@ -147,9 +147,7 @@ impl JoinArgs {
                 membership.grid,
                 directory.display()
             )),
-            Err(JoinError::Already { site, grid, .. }) if site == token.site => {
-                done.push(format!("this host is site {site} of grid {grid} already"));
-            }
+            Err(already @ JoinError::Already { .. }) => done.push(already.to_string()),
             Err(error) => return Err(error.into()),
         }
         if let Some(new) = new {

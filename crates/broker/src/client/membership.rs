@@ -46,18 +46,36 @@ struct Texts {
     authority: String,
     certificate: String,
     key: String,
+    /// Hash of the secret of the token that it was joined with.
+    #[serde(default)]
+    token: String,
 }
 
 /// Why a host has not become a site.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// It is one.
-    #[error("this host is site {site} of grid {grid} already ({}); remove that file to join anew", path.display())]
+    /// It is one by this very token.
+    #[error("this host is site {site} of grid {grid} already, by this token")]
     Already {
         /// The site.
         site: String,
         /// The grid.
         grid: String,
+    },
+    /// It is another one than the token's.
+    #[error(
+        "this host is site {site} of grid {grid} already ({}), and the token is for {}; remove that file to give up that \
+         place",
+        path.display(),
+        if wanted == site { format!("site {site} of another grid") } else { format!("site {wanted}") }
+    )]
+    Other {
+        /// The site.
+        site: String,
+        /// The grid.
+        grid: String,
+        /// The token's site.
+        wanted: String,
         /// Where that is written.
         path: PathBuf,
     },
@@ -97,16 +115,27 @@ pub enum JoinError {
 }
 
 /// Joins a grid: makes a key in `directory`, which stays there, and has it certified. Blocks until that is
-/// done or refused.
+/// done or refused. A host whose certificate was revoked or has run out joins anew with a new token.
 ///
 /// # Errors
 /// See [`JoinError`].
 pub fn join(token: &JoinToken, directory: &Path, clock: &Clock) -> Result<Membership, JoinError> {
     files::make_directory(directory)?;
-    let path = directory.join(MEMBERSHIP_FILE);
     if let Some(there) = Membership::load(directory)? {
+        let is_the_tokens = there.site == token.site && there.fingerprint() == token.authority;
+        let is_by_token = there.texts.token == JoinToken::hash(&token.secret);
         let Membership { site, grid, .. } = there;
-        return Err(JoinError::Already { site, grid, path });
+        if !is_the_tokens {
+            return Err(JoinError::Other {
+                site,
+                grid,
+                wanted: token.site.clone(),
+                path: directory.join(MEMBERSHIP_FILE),
+            });
+        }
+        if is_by_token {
+            return Err(JoinError::Already { site, grid });
+        }
     }
     let pending = Pending::of(token, directory)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -222,6 +251,7 @@ fn accept(
         authority: answer.authority,
         certificate: answer.certificate,
         key,
+        token: JoinToken::hash(&token.secret),
     };
     Membership::from_texts(texts, &trust).map_err(|error| wrong(error.into()))
 }
