@@ -67,6 +67,9 @@ pub struct ListArgs {
 pub struct RevokeArgs {
     /// The site.
     site: String,
+    /// Also where the broker has never heard of it, as after the loss of its store.
+    #[arg(long)]
+    unknown: bool,
     #[command(flatten)]
     place: Place,
 }
@@ -154,6 +157,7 @@ fn token(args: &TokenArgs) -> Result<ExitCode, TextError> {
 fn revoke(args: &RevokeArgs) -> Result<ExitCode, TextError> {
     let request = AdminRequest::Revoke {
         site: args.site.clone(),
+        unknown: args.unknown,
     };
     match ask(&args.place, &request)? {
         (AdminReply::Revoked(counter), via) => Ok(say::result(format_args!(
@@ -236,6 +240,9 @@ fn line(site: &ListedSite, now: u64) -> String {
     if let Some(before) = site.revoked {
         return format!("  {:<24} revoked at {}", site.site, date(before));
     }
+    if site.last_seen == 0 {
+        return format!("  {:<24} has joined; its gateway has never been heard", site.site);
+    }
     let from = site
         .observed
         .map_or_else(|| "nowhere".to_owned(), |from| from.ip().to_string());
@@ -259,6 +266,7 @@ fn line(site: &ListedSite, now: u64) -> String {
 fn lifetime(text: &str) -> Result<u64, TextError> {
     match seconds(text) {
         Some(seconds) if (1..=MAX_TTL_SECONDS).contains(&seconds) => Ok(seconds),
+        Some(0) => Err("a token of no time would be good for nobody; 1h is usual".into()),
         Some(_) => Err(format!("at most {}", span(MAX_TTL_SECONDS)).into()),
         None => Err("a time such as 30min, 1h or 2d".into()),
     }
