@@ -3,6 +3,7 @@
 use super::host::{SYSCTL_ROOT, setting_path};
 use super::item::{Change, Item, Who};
 use super::journal::{Journal, JournalError, Target, Undone};
+use super::mca_file::{self, MARK, McaFile};
 use crate::places::{self, NoHome};
 use crate::say;
 use causeway_wire::TextError;
@@ -24,7 +25,7 @@ pub fn who(item: &Item) -> Who {
                 Err(_) => Who::Administrator,
             }
         }
-        Change::OpenMpi { .. } | Change::Environment { .. } => Who::You,
+        Change::OpenMpi { .. } | Change::Environment { .. } | Change::Own { .. } => Who::You,
         Change::Told { .. } => Who::Administrator,
         Change::ByRun => Who::CausewayRun,
     }
@@ -46,7 +47,10 @@ fn failed(error: &JournalError) -> ExitCode {
 fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError> {
     let is_of = |item: &Item, name: &String| match name.as_str() {
         ALL => true,
-        "mpi" => matches!(item.change, Change::OpenMpi { .. } | Change::Environment { .. }),
+        "mpi" => matches!(
+            item.change,
+            Change::OpenMpi { .. } | Change::Environment { .. } | Change::Own { .. }
+        ),
         name => item.name == name || item.group == name,
     };
     if let Some(name) = names.iter().find(|name| {
@@ -75,7 +79,7 @@ fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError>
                 of_host.change(Target::Setting(name.clone()), value)?
             }
             (Change::OpenMpi { parameters }, _) => open_mpi(&mut of_home, parameters)?,
-            (Change::Environment { .. }, _) => {
+            (Change::Environment { .. } | Change::Own { .. }, _) => {
                 lines.push(format!("{}: for you to do: {command}", item.name));
                 continue;
             }
@@ -105,8 +109,8 @@ fn open_mpi(
     journal: &mut Journal,
     parameters: &[(String, String)],
 ) -> Result<Result<(), TextError>, JournalError> {
-    let path = match places::home() {
-        Ok(home) => home.join(".openmpi/mca-params.conf"),
+    let path = match mca_file::path() {
+        Ok(path) => path,
         Err(error) => return Ok(Err(TextError::of(error))),
     };
     let target = Target::File(path);
@@ -114,16 +118,13 @@ fn open_mpi(
         Ok(before) => before.unwrap_or_default(),
         Err(error) => return Ok(Err(error)),
     };
-    let is_set = |name: &str| {
-        let names = before.lines().filter_map(|line| line.split('=').next());
-        names.map(str::trim).any(|other| other == name)
-    };
+    let own = McaFile(before.clone());
     let mut text = before.clone();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    text += "# causeway tune --direct --apply; 'causeway tune --undo' takes it away\n";
-    for (name, value) in parameters.iter().filter(|(name, _)| !is_set(name)) {
+    let _ = writeln!(text, "{MARK}");
+    for (name, value) in parameters.iter().filter(|(name, _)| own.of_user(name).is_none()) {
         let _ = writeln!(text, "{name} = {value}");
     }
     journal.change(target, &text)
