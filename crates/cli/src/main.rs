@@ -3,6 +3,7 @@
 
 mod ask;
 mod audit;
+mod background;
 mod bench;
 mod broker;
 mod check;
