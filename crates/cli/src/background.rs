@@ -18,7 +18,7 @@ const SERVES_WITHIN: Duration = Duration::from_secs(60);
 /// How often it is asked meanwhile: nothing tells when another process listens.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// What is shown of the log of a gateway that has ended.
+/// Lines that are shown of the log of a gateway that has ended.
 const LAST_LINES: usize = 5;
 
 /// Starts it, and says where it is.

@@ -6,6 +6,7 @@ mod gateways;
 mod supervise;
 
 use crate::failure::Failure;
+use crate::run::leftovers;
 use crate::say;
 use causeway_lab::wan::LinkChange;
 use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all, units};
@@ -218,6 +219,7 @@ fn down(args: &DownArgs) -> Result<ExitCode, Failure> {
         LabState::open(args.name.as_deref())?.down()?;
         return Ok(ExitCode::SUCCESS);
     }
+    leftovers::sweep();
     for name in down_all()? {
         if let Err(status) = say::output(format_args!("{name} is down")) {
             return Ok(status);
