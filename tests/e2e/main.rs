@@ -18,6 +18,7 @@ mod mpi;
 mod namespaces;
 mod newcomers;
 mod odd;
+mod ordinary;
 mod overlap;
 mod own_mpi;
 mod programs;

@@ -1,5 +1,6 @@
 //! Runs a program with a deadline, keeps what it prints, and tells everything about it when it fails.
 
+use nix::sys::statvfs::statvfs;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -87,16 +88,36 @@ impl ProgramError {
         match self {
             ProgramError::Io { what, source } => format!("{what}: {source}"),
             ProgramError::Stopped { .. } => "it was stopped".to_owned(),
-            ProgramError::Deadline { seconds, stderr, .. } => match last_line(stderr) {
-                said if said.is_empty() => format!("it did not end within {seconds} s"),
-                said => format!("it did not end within {seconds} s; it said last: {said}"),
-            },
-            ProgramError::Failed { status, stderr, .. } => match last_line(stderr) {
-                said if said.is_empty() => format!("it ended with {status}"),
-                said => format!("it ended with {status}; it said last: {said}"),
-            },
+            ProgramError::Deadline {
+                seconds,
+                stderr,
+                directory,
+                ..
+            } => format!(
+                "it did not end within {seconds} s{}",
+                said_last(stderr, directory)
+            ),
+            ProgramError::Failed {
+                status,
+                stderr,
+                directory,
+                ..
+            } => format!("it ended with {status}{}", said_last(stderr, directory)),
         }
     }
+}
+
+/// What a program said last, and why that may not be all.
+fn said_last(stderr: &str, directory: &str) -> String {
+    let mut text = match last_line(stderr) {
+        said if said.is_empty() => String::new(),
+        said => format!("; it said last: {said}"),
+    };
+    // Its outputs are files there.
+    if statvfs(directory).is_ok_and(|disk| disk.blocks_available() == 0) {
+        text += &format!("; the disk of {directory} is full, so what it said may be lost");
+    }
+    text
 }
 
 /// The last line that says something.
@@ -320,6 +341,22 @@ mod tests {
             assert!(text.contains(part), "{part:?} is missing in {text}");
         }
         std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_program_whose_outputs_had_no_room_is_not_said_to_have_ended_without_a_reason() {
+        use std::os::unix::process::ExitStatusExt;
+        let failed = |directory: &str| ProgramError::Failed {
+            command: String::new(),
+            directory: directory.to_owned(),
+            status: ExitStatus::from_raw(1 << 8),
+            stdout: String::new(),
+            stderr: String::new(),
+        };
+        // This one never has room.
+        let reason = failed("/proc").reason();
+        assert!(reason.contains("the disk of /proc is full"), "{reason}");
+        assert_eq!(failed("/nowhere").reason(), "it ended with exit status: 1");
     }
 
     #[test]

@@ -105,18 +105,20 @@ impl Authority {
         })
     }
 
-    /// Writes key and certificate into a directory in which there are none.
+    /// Writes key and certificate into a directory in which there are none: both or neither.
     ///
     /// # Errors
     /// Files that are there already, and what the system refuses.
     pub fn save(&self, directory: &Path) -> Result<(), AuthorityError> {
         let key = self.issuer.key().serialize_pem();
-        files::create(&directory.join(KEY_FILE), key.as_bytes(), 0o600)?;
-        Ok(files::create(
-            &directory.join(CERTIFICATE_FILE),
-            self.pem.as_bytes(),
-            0o644,
-        )?)
+        let key_file = directory.join(KEY_FILE);
+        files::create(&key_file, key.as_bytes(), 0o600)?;
+        let certificate = files::create(&directory.join(CERTIFICATE_FILE), self.pem.as_bytes(), 0o644);
+        if certificate.is_err() {
+            // A key without its certificate would stand in the way of the next try.
+            let _ = std::fs::remove_file(key_file);
+        }
+        Ok(certificate?)
     }
 
     /// Reads what [`Authority::save`] wrote.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Error, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Permission bits with which anybody but the owner may do anything.
@@ -40,13 +40,17 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
     made.map_err(FileError::at("make directory", path))
 }
 
-/// Writes a file that must not be there yet.
+/// Writes a file that must not be there yet. It gets its name once it is whole: where the disk is full, or
+/// this process is killed, there is none.
 pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     let write = || {
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
-        file.write_all(bytes)?;
-        file.sync_all()
+        let mut part = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(mode))
+            .tempfile_in(directory_of(path))?;
+        part.as_file_mut().write_all(bytes)?;
+        part.as_file().sync_all()?;
+        part.persist_noclobber(path).map_err(|error| error.error)?;
+        File::open(directory_of(path))?.sync_all()
     };
     write().map_err(FileError::at("write", path))
 }
@@ -68,7 +72,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileEr
         fs::rename(&new, path)?;
         File::open(directory_of(path))?.sync_all()
     };
-    write().map_err(FileError::at("write", path))
+    write().map_err(|error| {
+        let _ = fs::remove_file(&new);
+        FileError::at("write", path)(error)
+    })
 }
 
 /// Reads a file; `None` where there is no such file.
@@ -129,7 +136,6 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn what_is_there_is_not_overwritten_unless_it_is_to_be_replaced() {

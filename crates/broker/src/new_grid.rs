@@ -1,6 +1,6 @@
 //! A new grid: its directory with authority, broker's certificate and configuration.
 
-use crate::authority::{Authority, AuthorityError};
+use crate::authority::{self, Authority, AuthorityError};
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::files::{self, FileError};
@@ -32,7 +32,8 @@ pub enum GridError {
     Own(String),
 }
 
-/// Makes a grid in a directory of its own, and returns its broker's configuration. It overwrites nothing.
+/// Makes a grid in a directory of its own, and returns its broker's configuration. It overwrites nothing, and
+/// leaves nothing where it fails.
 ///
 /// # Errors
 /// See [`GridError`].
@@ -40,12 +41,12 @@ pub fn create(name: &str, broker: &str, directory: &Path, clock: &Clock) -> Resu
     if !is_host_and_port(broker) {
         return Err(GridError::Broker(broker.to_owned()));
     }
-    let authority = Authority::create(name, clock)?;
+    let made = Authority::create(name, clock)?;
     files::make_directory(directory)?;
     let config = directory.join(CONFIG_FILE);
     for file in [
-        crate::authority::KEY_FILE,
-        crate::authority::CERTIFICATE_FILE,
+        authority::KEY_FILE,
+        authority::CERTIFICATE_FILE,
         CONFIG_FILE,
         "store.redb",
     ] {
@@ -54,9 +55,27 @@ pub fn create(name: &str, broker: &str, directory: &Path, clock: &Clock) -> Resu
             return Err(GridError::Exists(path));
         }
     }
-    authority.save(directory)?;
-    own::make(directory, &authority, clock.now()).map_err(|error| GridError::Own(error.to_string()))?;
-    files::create(&config, BrokerConfig::text(name, broker).as_bytes(), 0o644)?;
+    made.save(directory)?;
+    let rest = || -> Result<(), GridError> {
+        own::make(directory, &made, clock.now()).map_err(|error| GridError::Own(error.to_string()))?;
+        Ok(files::create(
+            &config,
+            BrokerConfig::text(name, broker).as_bytes(),
+            0o644,
+        )?)
+    };
+    if let Err(error) = rest() {
+        // Nobody trusts this authority yet, and what there is of it would stand in the way of the next try.
+        for file in [
+            authority::KEY_FILE,
+            authority::CERTIFICATE_FILE,
+            own::CERTIFICATE_FILE,
+            own::KEY_FILE,
+        ] {
+            let _ = std::fs::remove_file(directory.join(file));
+        }
+        return Err(error);
+    }
     Ok(config)
 }
 

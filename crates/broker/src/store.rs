@@ -5,6 +5,7 @@
 //! is full for a minute costs that minute. Where it cannot be opened again because it is no longer this
 //! process's, the store is lost, and the broker ends.
 
+use crate::files;
 use redb::{
     Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
 };
@@ -110,31 +111,33 @@ impl Change {
 impl Store {
     /// Opens the store, or makes it. One that a killed process left is repaired.
     pub(crate) fn open(path: &Path) -> Result<Store, StoreError> {
-        make_private(path)?;
-        let database = builder().create(path).map_err(|error| match error {
+        if !path.exists() {
+            make(path)?;
+        }
+        let database = builder().open(path).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(path.to_owned()),
             other => failed(path, &other),
         })?;
-        let mut store = Store {
+        let store = Store {
             path: path.to_owned(),
             file: identity(path).map_err(|error| failed(path, &error))?,
             database: Some(database),
             trouble: None,
             lost: None,
         };
-        match store
-            .all::<u32>(META)?
-            .into_iter()
-            .find(|(key, _)| key == "version")
+        let versions = store.all::<u32>(META)?.into_iter();
+        match versions
+            .filter(|(key, _)| key == "version")
+            .map(|(_, found)| found)
+            .next()
         {
-            None => store.change(Change::default().put(META, "version", &VERSION))?,
-            Some((_, VERSION)) => {}
-            Some((_, found)) => {
-                let path = store.path;
-                return Err(StoreError::Version { path, found });
-            }
+            Some(VERSION) => Ok(store),
+            Some(found) => Err(StoreError::Version {
+                path: store.path,
+                found,
+            }),
+            None => Err(failed(path, &"it has no version, so it is no store of a broker")),
         }
-        Ok(store)
     }
 
     /// Makes changes; they are on the disk once this returns. Changes that failed may be there or not, as
@@ -255,17 +258,22 @@ fn table_is_mixed(table: Table) -> bool {
     table.name() == META.name()
 }
 
-/// The file is made for this user alone, before anything is in it.
-fn make_private(path: &Path) -> Result<(), StoreError> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::OpenOptions::new();
-    let made = options
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path);
-    made.map(|_| ()).map_err(|error| failed(path, &error))
+/// Makes an empty store for this user alone. It gets its name once it is whole: what a full disk left of one
+/// could never be opened.
+fn make(path: &Path) -> Result<(), StoreError> {
+    let part =
+        tempfile::NamedTempFile::new_in(files::directory_of(path)).map_err(|error| failed(path, &error))?;
+    let database = builder()
+        .create(part.path())
+        .map_err(|error| failed(path, &error))?;
+    write(&database, &Change::default().put(META, "version", &VERSION))
+        .map_err(|error| failed(path, &error))?;
+    drop(database);
+    match part.persist_noclobber(path) {
+        // Another process of this user has made it meanwhile.
+        Err(there) if there.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        named => named.map(|_| ()).map_err(|error| failed(path, &error.error)),
+    }
 }
 
 fn failed(path: &Path, reason: &impl std::fmt::Display) -> StoreError {

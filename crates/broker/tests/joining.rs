@@ -38,8 +38,6 @@ fn a_site_joins_once_and_its_key_is_in_a_file_of_its_own() {
     assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
     let read = Membership::load(&grid.home("rennes")).unwrap().unwrap();
     assert_eq!(read.certified, membership.certified);
-    let again = try_join(&grid, &grid.token("rennes"), "rennes").unwrap_err();
-    assert!(matches!(again, JoinError::Already { .. }), "{again}");
     assert_eq!(grid.said("site rennes has joined from 127.0.0.1").len(), 1);
     let answer = grid.sync(&membership, &question(&record(1))).unwrap();
     assert_eq!(answer.members[0].site, "rennes");
@@ -58,6 +56,42 @@ fn a_token_that_was_used_is_refused_with_when_and_from_where() {
         "{message}"
     );
     assert_eq!(grid.said("the token was used").len(), 1);
+}
+
+#[test]
+fn a_host_joins_anew_with_a_new_token_and_not_twice_with_one() {
+    let grid = Grid::new("g5k");
+    let token = grid.token("rennes");
+    let first = try_join(&grid, &token, "rennes").unwrap();
+    let again = try_join(&grid, &token, "rennes").unwrap_err();
+    assert!(matches!(again, JoinError::Already { .. }), "{again}");
+    grid.revoke("rennes");
+    let second = try_join(&grid, &grid.token("rennes"), "rennes").unwrap();
+    assert_ne!(second.certified.serial, first.certified.serial);
+    assert!(grid.sync(&first, &question(&record(1))).is_err());
+    grid.sync(&second, &question(&record(1))).unwrap();
+    // Another place is not given up unasked.
+    for token in [grid.token("nancy"), Grid::new("das").token("rennes")] {
+        let other = try_join(&grid, &token, "rennes").unwrap_err();
+        assert!(matches!(other, JoinError::Other { .. }), "{other}");
+    }
+}
+
+#[test]
+fn a_host_that_had_no_room_for_its_certificate_joins_with_the_same_token_later() {
+    let grid = Grid::new("g5k");
+    let token = grid.token("rennes");
+    // The membership cannot be written where a directory is in its way.
+    let obstacle = grid.home("rennes").join("membership.json.new");
+    std::fs::create_dir_all(&obstacle).unwrap();
+    let refused = try_join(&grid, &token, "rennes").unwrap_err();
+    assert!(matches!(refused, JoinError::File(_)), "{refused}");
+    std::fs::remove_dir(obstacle).unwrap();
+    let membership = try_join(&grid, &token, "rennes").unwrap();
+    assert_eq!(membership.site, "rennes");
+    let mut left = std::fs::read_dir(grid.home("rennes")).unwrap();
+    assert_eq!(left.next().unwrap().unwrap().file_name(), "membership.json");
+    assert!(left.next().is_none());
 }
 
 #[test]

@@ -47,7 +47,8 @@ enum Failure {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    let file = args.config.clone().unwrap_or_else(join::default_config);
+    let file = args.config.clone().map_or_else(join::default_config, Ok);
+    let file = file.map_err(|error| Failure::Said(error.to_string()))?;
     let config = Config::load(&file).map_err(|mistakes| Failure::Said(mistakes.to_string()))?;
     let mut wanted = Vec::new();
     let damaged = audit::read(&config.audit, |entry| {

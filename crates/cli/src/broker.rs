@@ -1,6 +1,7 @@
 //! `causeway broker`.
 
 use crate::grid::default_directory;
+use crate::places::NoHome;
 use crate::say;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{Broker, BrokerConfig, Options};
@@ -22,10 +23,12 @@ pub struct BrokerArgs {
 
 /// Runs a broker until it is told to stop.
 pub fn main(args: BrokerArgs) -> ExitCode {
-    let file = args
-        .config
-        .unwrap_or_else(|| default_directory().join(CONFIG_FILE));
-    let config = match BrokerConfig::load(&file) {
+    let usual = || Ok(default_directory()?.join(CONFIG_FILE));
+    let file = args.config.map_or_else(usual, Ok);
+    let config = file
+        .map_err(|error: NoHome| format!("causeway broker: {error}"))
+        .and_then(|file| BrokerConfig::load(&file).map_err(|mistakes| mistakes.to_string()));
+    let config = match config {
         Ok(config) => config,
         Err(mistakes) => {
             say::error(mistakes);

@@ -1,7 +1,7 @@
 //! `causeway gateway`.
 
 use crate::join::{self, JoinArgs};
-use crate::say;
+use crate::{background, say};
 use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::nft::Rules;
 use causeway_gateway::{Config, Gateway, STATE_VERSION, ports};
@@ -22,6 +22,13 @@ pub struct GatewayArgs {
     /// Hand the running gateway over to this program, with all its streams and jobs, and return.
     #[arg(long)]
     drain: bool,
+    /// Serve in the background: the end of the terminal does not end it. Returns once it serves, and says
+    /// where its log is.
+    #[arg(long, conflicts_with_all = ["drain", "print_nft", "inherit"])]
+    background: bool,
+    /// Leave the terminal's session; --background says so to the gateway that it starts.
+    #[arg(long, hide = true)]
+    own_session: bool,
     /// Print the nft rules by which this host, as the site's router, hands connections to its gateway, and
     /// the commands that go with them. The gateway must run. Applies nothing (docs/transparent.md).
     #[arg(long, conflicts_with_all = ["drain", "join"])]
@@ -33,16 +40,18 @@ pub struct GatewayArgs {
 
 /// Runs a gateway until it is told to stop, or gives the one that runs to this program.
 pub fn gateway(args: GatewayArgs) -> ExitCode {
-    let file = args.config.unwrap_or_else(join::default_config);
-    match args.join.join(&file) {
-        Ok(done) => done
-            .iter()
-            .for_each(|line| say::error(format_args!("causeway gateway: {line}"))),
-        Err(error) => {
-            say::error(format_args!("causeway gateway: {error}"));
-            return ExitCode::from(2);
+    let file = match args.config.map_or_else(join::default_config, Ok) {
+        Ok(file) => file,
+        Err(error) => return refused(&error),
+    };
+    let has_joined = match args.join.join(&file) {
+        Ok(done) => {
+            done.iter()
+                .for_each(|line| say::error(format_args!("causeway gateway: {line}")));
+            !done.is_empty()
         }
-    }
+        Err(error) => return refused(&error),
+    };
     let config = match Config::load(&file) {
         Ok(config) => config,
         Err(mistakes) => {
@@ -53,14 +62,26 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     if args.print_nft {
         return print_nft(&config);
     }
-    if args.drain {
+    // A gateway that runs goes on with what this host has become.
+    let runs = || std::os::unix::net::UnixStream::connect(&config.control).is_ok();
+    if args.drain || has_joined && runs() {
         return drain(&file, &config);
+    }
+    if args.background {
+        return background::start(&file, &config);
+    }
+    if args.own_session
+        && let Err(error) = nix::unistd::setsid()
+    {
+        say::error(format_args!(
+            "causeway gateway: leave the terminal's session: {error}"
+        ));
+        return ExitCode::FAILURE;
     }
     if args.inherit.is_none()
         && let Err(error) = ports::check(&config.delivery_ports)
     {
-        say::error(format_args!("causeway gateway: {error}"));
-        return ExitCode::from(2);
+        return refused(&error);
     }
     let gateway = match args.inherit {
         Some(state) => Gateway::inherit(config, state),
@@ -73,6 +94,12 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Something has to be changed before a gateway can start.
+fn refused(error: &dyn std::fmt::Display) -> ExitCode {
+    say::error(format_args!("causeway gateway: {error}"));
+    ExitCode::from(2)
 }
 
 /// Prints the rules. It asks the running gateway, because only that knows the other sites' subnets.

@@ -1,5 +1,6 @@
 //! `causeway grid`: a grid's authority, its members, and the way in. Where the broker runs, or will run.
 
+use crate::places::{self, NoHome};
 use crate::say;
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
 use causeway_broker::api::{Job, Subnet};
@@ -66,6 +67,9 @@ pub struct ListArgs {
 pub struct RevokeArgs {
     /// The site.
     site: String,
+    /// Also where the broker has never heard of it, as after the loss of its store.
+    #[arg(long)]
+    unknown: bool,
     #[command(flatten)]
     place: Place,
 }
@@ -79,20 +83,14 @@ pub struct Place {
 }
 
 impl Place {
-    fn directory(&self) -> PathBuf {
-        self.dir.clone().unwrap_or_else(default_directory)
+    fn directory(&self) -> Result<PathBuf, NoHome> {
+        self.dir.clone().map_or_else(default_directory, Ok)
     }
 }
 
 /// One grid for each user, unless another place is named.
-pub fn default_directory() -> PathBuf {
-    let set = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
-    data.unwrap_or_default().join("causeway/grid")
+pub fn default_directory() -> Result<PathBuf, NoHome> {
+    Ok(places::data()?.join("grid"))
 }
 
 /// Runs one of them.
@@ -117,7 +115,7 @@ fn create(args: &CreateArgs) -> Result<ExitCode, TextError> {
             format!("{}:{}", host.to_string_lossy(), causeway_broker::config::PORT)
         }
     };
-    let directory = args.place.directory();
+    let directory = args.place.directory().map_err(TextError::of)?;
     let config = causeway_broker::new_grid::create(&args.name, &broker, &directory, &Clock::system())
         .map_err(|error| error.to_string())?;
     let option = args
@@ -159,6 +157,7 @@ fn token(args: &TokenArgs) -> Result<ExitCode, TextError> {
 fn revoke(args: &RevokeArgs) -> Result<ExitCode, TextError> {
     let request = AdminRequest::Revoke {
         site: args.site.clone(),
+        unknown: args.unknown,
     };
     match ask(&args.place, &request)? {
         (AdminReply::Revoked(counter), via) => Ok(say::result(format_args!(
@@ -182,7 +181,7 @@ fn list(args: &ListArgs) -> Result<ExitCode, TextError> {
 }
 
 fn ask(place: &Place, request: &AdminRequest) -> Result<(AdminReply, Via), TextError> {
-    let file = place.directory().join(CONFIG_FILE);
+    let file = place.directory().map_err(TextError::of)?.join(CONFIG_FILE);
     let config = BrokerConfig::load(&file).map_err(|mistakes| {
         format!("{mistakes}\nmake a grid with 'causeway grid create NAME', or name its directory with --dir")
     })?;
@@ -241,6 +240,9 @@ fn line(site: &ListedSite, now: u64) -> String {
     if let Some(before) = site.revoked {
         return format!("  {:<24} revoked at {}", site.site, date(before));
     }
+    if site.last_seen == 0 {
+        return format!("  {:<24} has joined; its gateway has never been heard", site.site);
+    }
     let from = site
         .observed
         .map_or_else(|| "nowhere".to_owned(), |from| from.ip().to_string());
@@ -264,6 +266,7 @@ fn line(site: &ListedSite, now: u64) -> String {
 fn lifetime(text: &str) -> Result<u64, TextError> {
     match seconds(text) {
         Some(seconds) if (1..=MAX_TTL_SECONDS).contains(&seconds) => Ok(seconds),
+        Some(0) => Err("a token of no time would be good for nobody; 1h is usual".into()),
         Some(_) => Err(format!("at most {}", span(MAX_TTL_SECONDS)).into()),
         None => Err("a time such as 30min, 1h or 2d".into()),
     }

@@ -1,19 +1,25 @@
 //! `causeway gateway --join`: makes this host a site of a grid, and writes the gateway's configuration where
 //! there is none.
 
+use crate::places::{self, NoHome};
 use causeway_broker::client::{JoinError, join};
 use causeway_broker::clock::Clock;
 use causeway_broker::join_token::{JoinToken, TOKEN_PREFIX};
 use causeway_control::private;
 use causeway_gateway::config::accept::{ConnectFrom, site_or_all};
+use causeway_gateway::config::{Config, Mistakes};
+use causeway_gateway::ports::{self, SharedPorts};
+use causeway_gateway::{GatewayError, try_bind};
 use causeway_wire::Cidr;
 use clap::Args;
 use nix::ifaddrs::getifaddrs;
 use std::fmt::Write as _;
+use std::fs::DirBuilder;
 use std::io::{self, Read, Write as _};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Port at which the site's nodes find the gateway where nothing else is said.
 const LAN_PORT: u16 = 7000;
@@ -84,13 +90,33 @@ pub enum JoiningError {
     Node(String, String),
     #[error("write {}: {}", .0.display(), .1)]
     Write(PathBuf, io::Error),
+    #[error("{0}")]
+    Configuration(Mistakes),
+    #[error(
+        "{file} is the configuration of site {site}, and the token is for site {token}; name another file with --config, \
+         or ask for a token for site {site}", file = .file.display()
+    )]
+    OtherSite {
+        file: PathBuf,
+        site: String,
+        token: String,
+    },
+    #[error(
+        "{} says of its grid only a key file; add 'membership = \"{MEMBERSHIP}\"' under [grid] in its place, and join again",
+        .0.display()
+    )]
+    NoMembership(PathBuf),
+    #[error(transparent)]
+    Listen(#[from] GatewayError),
+    #[error(transparent)]
+    Ports(#[from] SharedPorts),
     #[error(transparent)]
     Join(#[from] JoinError),
 }
 
 impl JoinArgs {
     /// Joins where that is asked for; what was done, for people.
-    pub fn join(&self, config: &Path) -> Result<Vec<String>, JoiningError> {
+    pub fn join(&self, file: &Path) -> Result<Vec<String>, JoiningError> {
         let Some(token) = &self.join else {
             return Ok(Vec::new());
         };
@@ -99,33 +125,51 @@ impl JoinArgs {
             .trim()
             .parse()
             .map_err(|error| JoiningError::Token(format!("{error}")))?;
-        let mut done = Vec::new();
-        let written = match config.exists() {
-            true => {
-                self.refuse_idle_options(config)?;
-                None
+        // Whatever can be wrong here is found before the token is spent.
+        let (config, new) = match file.exists() {
+            true => (self.present(file, &token)?, None),
+            false => {
+                let text = self.configuration(&token.site)?;
+                let config = Config::parse(&text, file).map_err(JoiningError::Configuration)?;
+                ports::check(&config.delivery_ports)?;
+                try_bind(&config)?;
+                (config, Some(staged(file, &text)?))
             }
-            // Before the token is spent.
-            false => Some(self.configuration(&token.site)?),
         };
-        let directory = config.with_file_name(MEMBERSHIP);
-        match join(&token, &directory, &Clock::system()) {
+        let Some(directory) = &config.membership else {
+            return Err(JoiningError::NoMembership(file.to_owned()));
+        };
+        let mut done = Vec::new();
+        match join(&token, directory, &Clock::system()) {
             Ok(membership) => done.push(format!(
                 "this host is now site {} of grid {}; its key is in {}",
                 membership.site,
                 membership.grid,
                 directory.display()
             )),
-            Err(JoinError::Already { site, grid, .. }) if site == token.site => {
-                done.push(format!("this host is site {site} of grid {grid} already"));
-            }
+            Err(already @ JoinError::Already { .. }) => done.push(already.to_string()),
             Err(error) => return Err(error.into()),
         }
-        if let Some(text) = written {
-            write_private(config, &text).map_err(|error| JoiningError::Write(config.to_owned(), error))?;
-            done.push(format!("wrote {}", config.display()));
+        if let Some(new) = new {
+            let named = new.persist_noclobber(file);
+            named.map_err(|error| JoiningError::Write(file.to_owned(), error.error))?;
+            done.push(format!("wrote {}", file.display()));
         }
         Ok(done)
+    }
+
+    /// The configuration that is there already, which these options must not contradict.
+    fn present(&self, file: &Path, token: &JoinToken) -> Result<Config, JoiningError> {
+        self.refuse_idle_options(file)?;
+        let config = Config::load(file).map_err(JoiningError::Configuration)?;
+        match config.site == token.site {
+            true => Ok(config),
+            false => Err(JoiningError::OtherSite {
+                file: file.to_owned(),
+                site: config.site,
+                token: token.site.clone(),
+            }),
+        }
     }
 
     fn refuse_idle_options(&self, config: &Path) -> Result<(), JoiningError> {
@@ -192,11 +236,19 @@ impl JoinArgs {
     }
 }
 
-/// Writes a file that nobody else may change, whatever the umask: the gateway takes no other.
-fn write_private(file: &Path, text: &str) -> io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o600).open(file)?;
-    file.write_all(text.as_bytes())
+/// A new file that is whole, and has not its name yet. Nobody else may change it, whatever the umask: the
+/// gateway takes no other.
+fn staged(file: &Path, text: &str) -> Result<NamedTempFile, JoiningError> {
+    let write = || {
+        let directory = file.parent().filter(|parent| *parent != Path::new(""));
+        let directory = directory.unwrap_or(Path::new("."));
+        DirBuilder::new().mode(0o700).recursive(true).create(directory)?;
+        let mut new = NamedTempFile::new_in(directory)?;
+        new.as_file_mut().write_all(text.as_bytes())?;
+        new.as_file().sync_all()?;
+        Ok(new)
+    };
+    write().map_err(|error| JoiningError::Write(file.to_owned(), error))
 }
 
 /// Longest file that is read for a token, which is one line.
@@ -286,13 +338,8 @@ fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
 }
 
 /// The configuration where none is named.
-pub fn default_config() -> PathBuf {
-    let base = match (std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME")) {
-        (Some(dir), _) if !dir.is_empty() => PathBuf::from(dir),
-        (_, Some(home)) => PathBuf::from(home).join(".config"),
-        _ => PathBuf::from("."),
-    };
-    base.join("causeway/gateway.toml")
+pub fn default_config() -> Result<PathBuf, NoHome> {
+    Ok(places::config()?.join("gateway.toml"))
 }
 
 #[cfg(test)]

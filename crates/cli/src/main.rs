@@ -3,6 +3,7 @@
 
 mod ask;
 mod audit;
+mod background;
 mod bench;
 mod broker;
 mod check;
@@ -14,7 +15,9 @@ mod grid;
 mod join;
 mod lab;
 mod output;
+mod own_file;
 mod ping;
+mod places;
 mod preload;
 mod probe;
 mod programs;

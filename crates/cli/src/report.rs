@@ -1,11 +1,10 @@
 //! `causeway report`: one page of what `causeway bench` measured.
 
-use crate::say;
+use crate::{own_file, say};
 use causeway_bench::store;
-use causeway_report::{Measurement, csv, html};
+use causeway_report::{CSV_HEAD, GENERATOR, Measurement, csv, html};
 use causeway_wire::TextError;
-use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Make one HTML page of measurements, and a CSV file beside it.
@@ -15,7 +14,7 @@ pub struct Args {
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
     /// The page [default: report.html, in the directory where there is one, else here]. The CSV file has the
-    /// same name with .csv.
+    /// same name with .csv. '-' prints the page alone.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Its title.
@@ -26,7 +25,8 @@ pub struct Args {
 /// The status is 1 where a directory cannot be read or the page not be written.
 pub fn main(args: &Args) -> ExitCode {
     match make(args) {
-        Ok(page) => say::result(page.display()),
+        Ok(Made::File(page)) => say::result(page.display()),
+        Ok(Made::Page(text)) => say::result(text),
         Err(error) => {
             say::error(format_args!("causeway report: {error}"));
             ExitCode::FAILURE
@@ -34,7 +34,14 @@ pub fn main(args: &Args) -> ExitCode {
     }
 }
 
-fn make(args: &Args) -> Result<PathBuf, TextError> {
+/// What there is to be told.
+enum Made {
+    File(PathBuf),
+    /// The page itself.
+    Page(String),
+}
+
+fn make(args: &Args) -> Result<Made, TextError> {
     let read = |directory: &PathBuf| {
         let (head, rows) = store::read(directory).map_err(|error| {
             format!("{error}; a directory of 'causeway bench' holds plan.json and rows.jsonl")
@@ -48,23 +55,28 @@ fn make(args: &Args) -> Result<PathBuf, TextError> {
         .iter()
         .map(read)
         .collect::<Result<_, TextError>>()?;
+    let text = html(&args.title, &all);
     let page = match (&args.out, args.directories.as_slice()) {
+        (Some(out), _) if out.as_os_str() == "-" => return Ok(Made::Page(text)),
         (Some(out), _) => out.clone(),
         (None, [only]) => only.join("report.html"),
         (None, _) => "report.html".into(),
     };
-    write(&page.with_extension("csv"), csv(&all))?;
-    write(&page, html(&args.title, &all))?;
-    Ok(page)
-}
-
-/// Written beside and renamed: nobody reads half of it, also where the disk is full.
-fn write(path: &Path, text: String) -> Result<(), TextError> {
-    let part = path.with_extension("part");
-    let failed = |error: &dyn Display| {
-        let _ = std::fs::remove_file(&part);
-        TextError::from(format!("write {}: {error}", path.display()))
-    };
-    std::fs::write(&part, text).map_err(|error| failed(&error))?;
-    std::fs::rename(&part, path).map_err(|error| failed(&error))
+    let beside = page.with_extension("csv");
+    if beside == page {
+        let page = page.display();
+        return Err(format!(
+            "--out names the page, and the CSV file beside it would have the same name, {page}"
+        )
+        .into());
+    }
+    // Nothing lies beside a device or a pipe.
+    if page
+        .metadata()
+        .map_or(true, |found| found.is_file() || found.is_dir())
+    {
+        own_file::write(&beside, csv(&all).as_bytes(), CSV_HEAD)?;
+    }
+    own_file::write(&page, text.as_bytes(), GENERATOR)?;
+    Ok(Made::File(page))
 }

@@ -127,7 +127,7 @@ fn members_tokens_and_revocations_survive_a_kill() {
     let membership = join(&used, &home, &Clock::system()).unwrap();
     register(&membership, &home, &broker);
     let mut unused = token(&grid, "nancy", &broker);
-    assert!(said(&grid, &["revoke", "lyon"]).contains("list 1"));
+    assert!(said(&grid, &["revoke", "lyon", "--unknown"]).contains("list 1"));
     broker.kill();
 
     let listing = said(&grid, &["list", "--json"]);
@@ -189,4 +189,42 @@ fn whatever_was_answered_before_a_kill_in_the_middle_of_writing_is_there() {
             given.len()
         );
     }
+}
+
+#[test]
+fn a_second_broker_says_that_the_first_one_runs_and_a_site_nobody_knows_is_not_revoked() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = create(dir.path());
+    let broker = Running::start(&grid);
+    let mut second = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    let second = second.args(["broker", "--config"]).arg(grid.join("broker.toml"));
+    let output = second.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("already runs here"), "{errors}");
+
+    let unknown = causeway(&grid, &["revoke", "lyon"]);
+    let errors = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(
+        !unknown.status.success() && errors.contains("no site lyon"),
+        "{errors}"
+    );
+    said(&grid, &["revoke", "lyon", "--unknown"]);
+    // One that has a token may be put out before it has joined.
+    let token = token(&grid, "rennes", &broker);
+    join(&token, &dir.path().join("rennes"), &Clock::system()).unwrap();
+    let listed = said(&grid, &["list"]);
+    assert!(
+        listed.contains("has joined; its gateway has never been heard"),
+        "{listed}"
+    );
+    said(&grid, &["revoke", "rennes"]);
+    let listed = said(&grid, &["list"]);
+    assert!(listed.contains("rennes                   revoked at"), "{listed}");
+    let none = causeway(&grid, &["token", "--site", "nancy", "--ttl", "0s"]);
+    let errors = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert!(
+        errors.contains("good for nobody") && !errors.contains("at most"),
+        "{errors}"
+    );
 }

@@ -40,7 +40,7 @@ impl Grid {
         let grid = Grid {
             dir: tempfile::tempdir().unwrap(),
             // Other tests of this host use lower ones.
-            net: 215 + number * 8 + (std::process::id() % 8) as u8,
+            net: 215 + number * 5 + (std::process::id() % 5) as u8,
         };
         let broker = grid.broker_address();
         grid.said(&["create", "g5k", "--broker", &broker]);
@@ -304,6 +304,87 @@ fn a_token_is_good_once_and_for_its_own_grid() {
     let third = grid.join(2, &forged, false);
     grid.wait_for("the other refusal", |_| says(2, "cw1"));
     drop((first, second, third));
+}
+
+#[test]
+fn a_revoked_site_comes_back_with_one_command_whether_its_gateway_runs_or_not() {
+    let grid = Grid::create(6);
+    let _broker = grid.broker();
+    let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
+    let _first = grid.join(1, &tokens[0], true);
+    // Lets others in: then the first one dials it, and has to do so again.
+    let mut second = grid.join(2, &tokens[1], true);
+    grid.wait_for("the tunnel", Grid::is_joined);
+    for gateway_runs in [false, true] {
+        grid.said(&["revoke", "site2"]);
+        grid.wait_for("the end of what is revoked", |grid| {
+            grid.status(1).is_some_and(|status| status.tunnels.is_empty())
+        });
+        let token = grid.said(&["token", "--site", "site2"]);
+        if gateway_runs {
+            let ended = grid
+                .gateway(2, &["--join", &token], &grid.log(2))
+                .0
+                .wait()
+                .unwrap();
+            assert_eq!(ended.code(), Some(0));
+        } else {
+            second.stop();
+            second = grid.gateway(2, &["--join", &token], &grid.log(2));
+        }
+        grid.wait_for("the tunnel, once more", Grid::is_joined);
+    }
+    let pid = grid.status(2).unwrap().pid;
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(pid as i32),
+        nix::sys::signal::Signal::SIGTERM,
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_mistake_is_found_before_the_token_is_spent_and_the_corrected_command_joins() {
+    let grid = Grid::create(5);
+    let _broker = grid.broker();
+    let token = grid.said(&["token", "--site", "site1"]);
+    let net = grid.net;
+    let (subnet, lan) = (format!("127.{net}.1.0/24"), format!("127.{net}.1.253:7000"));
+    let held = TcpListener::bind(format!("127.{net}.0.1:7001")).unwrap();
+    let in_use = held.local_addr().unwrap().to_string();
+    for (mistake, reason) in [
+        (["--node".to_owned(), "n1=10.9.9.9:4".to_owned()], "10.9.9.9"),
+        (["--wan".to_owned(), in_use.clone()], in_use.as_str()),
+        // An address of documentation, which no host has.
+        (
+            ["--wan".to_owned(), "192.0.2.1:7001".to_owned()],
+            "192.0.2.1:7001",
+        ),
+    ] {
+        let mut words = vec!["--join", &token, "--subnet", &subnet, "--lan", &lan];
+        words.extend(mistake.iter().map(String::as_str));
+        let ended = grid.gateway(1, &words, &grid.log(1)).0.wait().unwrap();
+        assert_eq!(ended.code(), Some(2), "{mistake:?}");
+        assert!(grid.says(1, reason), "{mistake:?}");
+        assert!(!grid.site(1).join("causeway/gateway.toml").exists());
+    }
+    assert!(grid.said(&["list"]).contains("no site has joined yet"));
+    drop(held);
+    let _first = grid.join(1, &token, true);
+    grid.wait_for("the gateway", |grid| grid.status(1).is_some());
+    // The file of one site does not serve another one's token.
+    let other = grid.said(&["token", "--site", "site2"]);
+    let ended = grid
+        .gateway(1, &["--join", &other], &grid.log(1))
+        .0
+        .wait()
+        .unwrap();
+    assert_eq!(ended.code(), Some(2));
+    assert!(grid.says(
+        1,
+        "is the configuration of site site1, and the token is for site site2"
+    ));
+    let _second = grid.join(2, &other, false);
+    grid.wait_for("the tunnel", Grid::is_joined);
 }
 
 #[test]

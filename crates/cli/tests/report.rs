@@ -80,3 +80,52 @@ fn a_directory_without_a_measurement_is_named_and_nothing_is_written() {
     );
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn what_is_not_a_report_is_written_to_or_refused_and_never_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let bench = directory.path().join("bench-pingpong");
+    measure(&bench);
+    let summary = bench.join("summary.csv");
+    std::fs::write(&summary, "the measurement's own\n").unwrap();
+    let thesis = directory.path().join("thesis.html");
+    std::fs::write(&thesis, "<!doctype html>a thesis").unwrap();
+    for (out, reason) in [
+        ("/dev/full".into(), "No space left on device"),
+        (bench.join("summary.html"), "summary.csv is there already"),
+        (thesis.clone(), "thesis.html is there already"),
+        (directory.path().join("x.csv"), "--out names the page"),
+        (directory.path().to_owned(), "is a directory"),
+    ] {
+        let output = report(&[&bench, Path::new("--out"), &out]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.code() == Some(1) && said.contains(reason),
+            "{out:?}: {said}"
+        );
+    }
+    assert_eq!(std::fs::read(&summary).unwrap(), b"the measurement's own\n");
+    assert_eq!(std::fs::read(&thesis).unwrap(), b"<!doctype html>a thesis");
+    assert!(!directory.path().join("x.csv").exists());
+    use std::os::unix::fs::FileTypeExt;
+    assert!(
+        Path::new("/dev/full")
+            .metadata()
+            .unwrap()
+            .file_type()
+            .is_char_device()
+    );
+    // Without a name there is the page alone.
+    let printed = report(&[&bench, Path::new("--out"), Path::new("-")]);
+    let page = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(
+        page.contains("pingpong: bench-pingpong") && !Path::new("-.csv").exists(),
+        "{page}"
+    );
+    // A page of an earlier run is replaced.
+    let out = directory.path().join("page.html");
+    for _ in 0..2 {
+        assert!(report(&[&bench, Path::new("--out"), &out]).status.success());
+    }
+    assert!(directory.path().join("page.csv").exists());
+}

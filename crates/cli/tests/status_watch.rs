@@ -66,6 +66,7 @@ fn status(sent_bytes: u64) -> Status {
             lanes_lost: 0,
             down_seconds: None,
             why_no_better_way: String::new(),
+            refuses_jobs: None,
         }],
         ..Status::default()
     }

@@ -13,7 +13,8 @@ use std::time::Duration;
 /// How long an answer may take. Nothing a gateway answers waits for the WAN.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Names the gateway's control socket for commands; without it [`default_socket`] is used.
+/// Names the gateway's control socket, for commands and for a gateway whose configuration names none; without
+/// it [`default_socket`] is used.
 pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
 
 /// Returns the path at which a gateway listens for commands by default:
@@ -46,6 +47,12 @@ pub enum ControlError {
         /// What connecting said.
         source: io::Error,
     },
+    /// Another user's gateway listens there.
+    #[error(
+        "the gateway at {} is another user's, who alone may ask it; start your own with 'causeway gateway', or name its \
+         socket in CAUSEWAY_CONTROL", .0.display()
+    )]
+    NotYours(PathBuf),
     /// The socket lies where another user could have put it, the connection broke, or the deadline passed.
     #[error("ask the gateway at {}: {source}", path.display())]
     Io {
@@ -72,9 +79,12 @@ pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contro
         source,
     };
     private::check_directory_of(path).map_err(io)?;
-    let mut stream = UnixStream::connect(path).map_err(|source| ControlError::NoGateway {
-        path: path.to_owned(),
-        source,
+    let mut stream = UnixStream::connect(path).map_err(|source| match source.kind() {
+        io::ErrorKind::PermissionDenied => ControlError::NotYours(path.to_owned()),
+        _ => ControlError::NoGateway {
+            path: path.to_owned(),
+            source,
+        },
     })?;
     stream.set_read_timeout(Some(ANSWER_DEADLINE)).map_err(io)?;
     let envelope = Envelope {

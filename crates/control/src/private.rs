@@ -45,8 +45,7 @@ pub fn check_directory_of(socket: &Path) -> io::Result<()> {
     if !found.is_dir() {
         return refuse("is a file or a link; name the directory itself".to_owned());
     }
-    let own = nix::unistd::geteuid().as_raw();
-    if found.uid() != own && found.uid() != 0 {
+    if !is_trusted(found.uid()) {
         return refuse(format!(
             "belongs to user {}, who would be asked in the gateway's place; have it removed, or set [listen] control and \
              CAUSEWAY_CONTROL to a socket in a directory of your own",
@@ -82,8 +81,7 @@ pub fn check_program(path: &Path) -> io::Result<()> {
     if !found.is_file() {
         return refuse("is no file".to_owned());
     }
-    let own = nix::unistd::geteuid().as_raw();
-    if found.uid() != own && found.uid() != 0 {
+    if !is_trusted(found.uid()) {
         return refuse(format!(
             "belongs to user {}, neither to you nor to root",
             found.uid()
@@ -117,8 +115,7 @@ fn check_place(place: &Path) -> io::Result<()> {
         let text = format!("{} {why}", place.display());
         Err(Error::new(ErrorKind::PermissionDenied, text))
     };
-    let own = nix::unistd::geteuid().as_raw();
-    if found.uid() != own && found.uid() != 0 {
+    if !is_trusted(found.uid()) {
         return refuse(format!(
             "belongs to user {}, neither to you nor to root",
             found.uid()
@@ -133,6 +130,34 @@ fn check_place(place: &Path) -> io::Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Whether what this user owns can be changed by nobody but this process's user and root.
+fn is_trusted(owner: u32) -> bool {
+    owner == nix::unistd::geteuid().as_raw() || owner == 0 || stands_for_root(owner)
+}
+
+/// In a user namespace that an ordinary user made, such as a lab's or that of a rootless container, files of
+/// all users outside belong to one number, root's among them. It cannot be told which of them owns a file, so
+/// all are trusted there, as far as the bits that are looked at beside the owner allow.
+fn stands_for_root(owner: u32) -> bool {
+    // A number that the namespace has itself is a user's own.
+    let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| maps(&map, owner));
+    let of_root = || fs::metadata("/").map(|root| root.uid());
+    let is_overflow =
+        fs::read_to_string("/proc/sys/kernel/overflowuid").is_ok_and(|text| text.trim().parse() == Ok(owner));
+    is_overflow && !is_mapped() && of_root().is_ok_and(|of_root| of_root == owner)
+}
+
+/// Whether a namespace with this map has such a user: each line is the first number inside, the first
+/// outside, and how many.
+fn maps(map: &str, user: u32) -> bool {
+    map.lines().any(|line| {
+        let mut words = line.split_whitespace().map(str::parse::<u64>);
+        let first = words.next().and_then(Result::ok).unwrap_or(0);
+        let many = words.nth(1).and_then(Result::ok).unwrap_or(u64::MAX);
+        (first..first.saturating_add(many)).contains(&u64::from(user))
+    })
 }
 
 /// A socket to which only this user can connect.
@@ -217,6 +242,22 @@ mod tests {
             std::os::unix::fs::chown(dir.path().join("causeway"), Some(12345), None).unwrap();
             assert!(refusal(check_directory_of(&socket)).contains("belongs to user 12345"));
         }
+    }
+
+    #[test]
+    fn a_user_namespace_has_the_users_of_its_map_alone() {
+        assert!(
+            maps("         0          0 4294967295\n", 65534),
+            "that of the host"
+        );
+        assert!(
+            maps("0 100000 65536", 65534),
+            "that of a container with users of its own"
+        );
+        assert!(!maps("1000 0 1", 65534), "that of a node of a lab");
+        assert!(maps("0 1000 1\n65534 165534 1\n", 65534));
+        assert!(!maps("", 0));
+        assert!(maps("damaged", 65534), "what cannot be read trusts nobody");
     }
 
     #[test]

@@ -112,6 +112,9 @@ pub struct TunnelStatus {
     #[serde(default)]
     #[serde(rename = "hindrance")]
     pub why_no_better_way: String,
+    /// Why the far site takes no part in jobs of this one, where it has said so.
+    #[serde(default)]
+    pub refuses_jobs: Option<String>,
 }
 
 impl TunnelStatus {

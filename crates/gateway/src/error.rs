@@ -29,7 +29,11 @@ pub enum GatewayError {
         source: io::Error,
     },
     /// Another gateway serves the control socket.
-    #[error("a gateway already serves {}; stop it first or give this one another [listen] control", .0.display())]
+    #[error(
+        "a gateway of yours already runs here and serves {}: 'causeway status' shows it, and 'causeway gateway --drain' \
+         puts this program in its place; a second gateway needs another [listen] control",
+        .0.display()
+    )]
     AlreadyRunning(PathBuf),
     /// What a predecessor handed over cannot be gone on with.
     #[error("go on from what was handed over: {0}")]

@@ -33,6 +33,7 @@ pub use config::Config;
 pub use error::GatewayError;
 pub use gateway::Gateway;
 pub use inherited::{InheritError, STATE_VERSION, StateError};
+pub use listeners::try_bind;
 pub use site::{nft, ports};
 pub use sys::socket::may_begin_anew;
 pub use tunnels::capacity as lanes;

@@ -25,13 +25,15 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     pub(crate) fn bind(config: &Config) -> Result<Listeners, GatewayError> {
+        // First, because it tells a second gateway of this user from a port that another program has.
+        let control = bind_control(&config.control)?;
         let lan = config.lan.iter().map(|address| bind(*address));
         Ok(Listeners {
             lan: lan.collect::<Result<_, _>>()?,
             wan: config.wan.map(bind).transpose()?,
             metrics: config.metrics.map(bind).transpose()?,
             transparent: config.transparent.map(transparent::listen).transpose()?,
-            control: bind_control(&config.control)?,
+            control,
             pending: false,
         })
     }
@@ -63,6 +65,19 @@ impl Listeners {
         registry.register(&mut self.control, Class::Control.token(0), Interest::READABLE)?;
         Ok(())
     }
+}
+
+/// Whether a gateway could listen here as its configuration says. It leaves nothing behind.
+///
+/// # Errors
+/// The first address or socket that it could not have.
+pub fn try_bind(config: &Config) -> Result<(), GatewayError> {
+    let bound = Listeners::bind(config);
+    if !matches!(bound, Err(GatewayError::AlreadyRunning(_))) {
+        // Without a listener it is of use to nobody; if it cannot be removed, the next gateway says so.
+        let _ = private::remove_socket(&config.control);
+    }
+    bound.map(drop)
 }
 
 fn bind(address: SocketAddr) -> Result<TcpListener, GatewayError> {

@@ -258,7 +258,10 @@ fn only_who_shows_a_certificate_of_the_grid_for_the_site_it_says_it_is_gets_a_la
 
     // None of them was noticed by who has a lane; being put out is.
     assert!(rennes.has_lane("nancy") && !rennes.has_lane("lyon"));
-    grid.ask(&AdminRequest::Revoke { site: "nancy".into() });
+    grid.ask(&AdminRequest::Revoke {
+        site: "nancy".into(),
+        unknown: false,
+    });
     wait_for("the end of the lane", || !rennes.has_lane("nancy"));
     let mut again = member(&nancy, rennes.wan);
     let shaken = shake_hands(&mut again, "nancy", authority);
@@ -302,7 +305,10 @@ fn a_revocation_ends_the_lanes_of_its_site_and_not_those_whose_certificate_has_r
     wait_for("the end of the certificate", || {
         Clock::system().now() > lyon.certified.not_after
     });
-    grid.ask(&AdminRequest::Revoke { site: "nancy".into() });
+    grid.ask(&AdminRequest::Revoke {
+        site: "nancy".into(),
+        unknown: false,
+    });
     wait_for("the end of the lane", || !rennes.has_lane("nancy"));
     assert!(rennes.has_lane("lyon"));
 }

@@ -93,6 +93,9 @@ pub enum LabError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// This process was told to end before the lab stood.
+    #[error("signal {0} came while it started; nothing of it is left")]
+    Signal(i32),
     /// Something did not happen in time.
     #[error("{what} did not happen within {seconds} s")]
     Deadline {

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -24,7 +24,7 @@ use crate::keeper::{Device, Keeper, Report};
 use crate::plan::{Node, Plan, SiteView};
 use crate::preflight::{self, Owner, Tools};
 use crate::scenario::Scenario;
-use crate::signals::Signals;
+use crate::signals::{Signals, wait};
 use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
 use crate::wan::{LinkChange, LinkSpec, LinkStats};
@@ -75,11 +75,12 @@ impl Lab {
         let plan = Plan::of(scenario);
         let name = options.name.clone().unwrap_or_else(|| scenario.name.clone());
         let root = options.state_dir.clone().unwrap_or_else(state_dir::default_root);
+        // Before there is anything that a signal could leave behind.
+        let signals = Signals::block()?;
         let dir = StateDir::claim(&root, &name)?;
         write_files(&plan, dir.path(), &tools)?;
-        let signals = Signals::block()?;
         let (keeper, report) = start_keeper(&plan, dir.path(), &tools, owner)?;
-        let ready = hear(&report)?;
+        let ready = hear(&report, &signals)?;
         let emulators = Emulators::start(scenario, &plan, ready.devices)?;
         let nodes = plan
             .nodes()
@@ -268,15 +269,23 @@ struct Ready {
     routers: Vec<i32>,
 }
 
-fn hear(report: &OwnedFd) -> Result<Ready, LabError> {
-    let mut events = [PollFd::new(report.as_fd(), PollFlags::POLLIN)];
-    let timeout = PollTimeout::try_from(START_DEADLINE).unwrap_or(PollTimeout::MAX);
-    if poll(&mut events, timeout).map_err(LabError::kernel("wait for the keeper"))? == 0 {
-        let what = "start of all nodes".to_owned();
-        return Err(LabError::Deadline {
-            what,
-            seconds: START_DEADLINE.as_secs(),
-        });
+fn hear(report: &OwnedFd, signals: &Signals) -> Result<Ready, LabError> {
+    let deadline = Instant::now() + START_DEADLINE;
+    loop {
+        let mut events = [PollFd::new(report.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut events, PollTimeout::ZERO).map_err(LabError::kernel("wait for the keeper"))? > 0 {
+            break;
+        }
+        if let Some(signal) = signals.next() {
+            return Err(LabError::Signal(signal.number));
+        }
+        if Instant::now() > deadline {
+            return Err(LabError::Deadline {
+                what: "start of all nodes".to_owned(),
+                seconds: START_DEADLINE.as_secs(),
+            });
+        }
+        wait(&[report.as_fd(), signals.reader.as_fd()], Some(deadline))?;
     }
     let (bytes, fds) = sys::receive(report.as_fd()).map_err(LabError::kernel("hear from the keeper"))?;
     match serde_json::from_slice(&bytes) {

@@ -37,4 +37,5 @@ pub use lab::{Lab, LabOptions};
 pub use plan::{Node, Role, SiteView};
 pub use scenario::{Firewall, Mistake, Mistakes, Overrides, Scenario};
 pub use serve::Ended;
+pub use signals::Arrived;
 pub use state::{LabState, Router, down_all, down_all_in};

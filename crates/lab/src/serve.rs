@@ -8,7 +8,7 @@ use crate::control::{self, Answer, Request};
 use crate::enter::NodeChild;
 use crate::error::LabError;
 use crate::lab::Lab;
-use crate::signals::wait;
+use crate::signals::{Arrived, wait};
 
 /// Why [`Lab::serve`] returned.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub enum Ended {
     Child(ExitStatus),
     /// Somebody asked for the end of the lab.
     Down,
-    /// This process received a signal that would have ended it; `libc::SIGINT`, SIGTERM, SIGHUP or SIGQUIT.
-    Signal(i32),
+    /// This process received a signal that would have ended it.
+    Signal(Arrived),
     /// The time is up.
     Timeout,
 }
@@ -62,6 +62,11 @@ impl Lab {
             fds.extend(child.as_deref().map(NodeChild::handle));
             wait(&fds, deadline)?;
         }
+    }
+
+    /// Returns a signal that would have ended this process, if one has arrived.
+    pub fn poll_signal(&self) -> Option<Arrived> {
+        self.signals().next()
     }
 
     fn answer(&self, request: Request) -> Answer {

@@ -11,6 +11,18 @@ use std::time::Instant;
 
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
+/// What `si_code` says of a signal that the kernel made, such as for Ctrl-C at a terminal (signal.h).
+const SI_KERNEL: i32 = 0x80;
+
+/// A signal that would have ended this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrived {
+    /// `libc::SIGINT`, SIGTERM, SIGHUP or SIGQUIT.
+    pub number: i32,
+    /// A terminal sent it, to every process of the foreground: a command that runs has it already.
+    pub by_terminal: bool,
+}
+
 /// Signals that end a process, blocked and to be read. Dropping it restores what was before.
 pub(crate) struct Signals {
     pub(crate) reader: SignalFd,
@@ -31,12 +43,12 @@ impl Signals {
         })
     }
 
-    pub(crate) fn next(&self) -> Option<i32> {
-        self.reader
-            .read_signal()
-            .ok()
-            .flatten()
-            .map(|signal| signal.ssi_signo as i32)
+    pub(crate) fn next(&self) -> Option<Arrived> {
+        let signal = self.reader.read_signal().ok().flatten()?;
+        Some(Arrived {
+            number: signal.ssi_signo as i32,
+            by_terminal: signal.ssi_code == SI_KERNEL,
+        })
     }
 }
 
@@ -60,10 +72,9 @@ pub(crate) fn wait_passing_signals(
             return Ok(status);
         }
         while let Some(signal) = signals.next() {
-            let from_terminal = matches!(signal, libc::SIGINT | libc::SIGQUIT);
-            if session == Session::Own || !from_terminal {
+            if session == Session::Own || !signal.by_terminal {
                 // It may have ended meanwhile; the next turn sees that.
-                let _ = child.signal(signal);
+                let _ = child.signal(signal.number);
             }
         }
         wait(&[signals.reader.as_fd(), child.handle()], None)?;

@@ -18,4 +18,5 @@ mod programs;
 mod report;
 
 pub use measurement::Measurement;
-pub use report::{csv, html};
+pub use page::GENERATOR;
+pub use report::{CSV_HEAD, csv, html};

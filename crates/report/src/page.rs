@@ -17,6 +17,9 @@ pub struct Page {
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
+/// Stands in the head of each page, by which a page of an earlier run is told from a file of the user's.
+pub const GENERATOR: &str = "<meta name=\"generator\" content=\"causeway\">";
+
 impl Page {
     /// An empty page.
     pub fn new(title: &str) -> Page {
@@ -96,7 +99,7 @@ impl Page {
         };
         let contents: String = self.contents.iter().map(link).collect();
         format!(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{GENERATOR}\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n\
              <style>{STYLE}</style></head><body>\n<a class=\"skip\" href=\"#main\">Skip to the figures</a>\n\

@@ -70,6 +70,9 @@ pub fn html(title: &str, all: &[Measurement]) -> String {
     page.html()
 }
 
+/// What the text of [`csv`] begins with.
+pub const CSV_HEAD: &str = "measurement,";
+
 /// The summaries of all, each line with the name of its measurement.
 pub fn csv(all: &[Measurement]) -> String {
     let mut text = String::new();
@@ -78,7 +81,7 @@ pub fn csv(all: &[Measurement]) -> String {
         let mut lines = lines.lines();
         let head = lines.next().unwrap_or_default();
         if text.is_empty() {
-            let _ = writeln!(text, "measurement,{head}");
+            let _ = writeln!(text, "{CSV_HEAD}{head}");
         }
         for line in lines {
             let _ = writeln!(text, "{},{line}", measured.name.replace([',', '"', '\n'], " "));

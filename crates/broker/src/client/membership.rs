@@ -2,8 +2,9 @@
 //! file of mode 0600.
 
 use super::http::{ANSWER, CallError, Connection};
+use super::pending::Pending;
 use crate::api::{self, CertificateAnswer, EnrolRequest, TimeAnswer};
-use crate::authority::{AuthorityError, Credentials, new_key};
+use crate::authority::{AuthorityError, Credentials};
 use crate::clock::{Clock, span};
 use crate::files::{self, FileError};
 use crate::identity::{Certified, hexadecimal};
@@ -45,18 +46,36 @@ struct Texts {
     authority: String,
     certificate: String,
     key: String,
+    /// Hash of the secret of the token that it was joined with.
+    #[serde(default)]
+    token: String,
 }
 
 /// Why a host has not become a site.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// It is one.
-    #[error("this host is site {site} of grid {grid} already ({}); remove that file to join anew", path.display())]
+    /// It is one by this very token.
+    #[error("this host is site {site} of grid {grid} already, by this token")]
     Already {
         /// The site.
         site: String,
         /// The grid.
         grid: String,
+    },
+    /// It is another one than the token's.
+    #[error(
+        "this host is site {site} of grid {grid} already ({}), and the token is for {}; remove that file to give up that \
+         place",
+        path.display(),
+        if wanted == site { format!("site {site} of another grid") } else { format!("site {wanted}") }
+    )]
+    Other {
+        /// The site.
+        site: String,
+        /// The grid.
+        grid: String,
+        /// The token's site.
+        wanted: String,
         /// Where that is written.
         path: PathBuf,
     },
@@ -96,27 +115,40 @@ pub enum JoinError {
 }
 
 /// Joins a grid: makes a key in `directory`, which stays there, and has it certified. Blocks until that is
-/// done or refused.
+/// done or refused. A host whose certificate was revoked or has run out joins anew with a new token.
 ///
 /// # Errors
 /// See [`JoinError`].
 pub fn join(token: &JoinToken, directory: &Path, clock: &Clock) -> Result<Membership, JoinError> {
     files::make_directory(directory)?;
-    let path = directory.join(MEMBERSHIP_FILE);
     if let Some(there) = Membership::load(directory)? {
+        let is_the_tokens = there.site == token.site && there.fingerprint() == token.authority;
+        let is_by_token = there.texts.token == JoinToken::hash(&token.secret);
         let Membership { site, grid, .. } = there;
-        return Err(JoinError::Already { site, grid, path });
+        if !is_the_tokens {
+            return Err(JoinError::Other {
+                site,
+                grid,
+                wanted: token.site.clone(),
+                path: directory.join(MEMBERSHIP_FILE),
+            });
+        }
+        if is_by_token {
+            return Err(JoinError::Already { site, grid });
+        }
     }
+    let pending = Pending::of(token, directory)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let membership = runtime
         .map_err(JoinError::Thread)?
-        .block_on(enrol(token, clock))?;
+        .block_on(enrol(token, pending, clock))?;
     membership.save(directory)?;
+    Pending::forget(directory)?;
     Ok(membership)
 }
 
-async fn enrol(token: &JoinToken, clock: &Clock) -> Result<Membership, JoinError> {
-    let (key, request) = new_key()?;
+async fn enrol(token: &JoinToken, pending: Pending, clock: &Clock) -> Result<Membership, JoinError> {
+    let Pending { key, request, .. } = pending;
     let asked = EnrolRequest {
         authority: hexadecimal(&token.authority),
         site: token.site.clone(),
@@ -219,6 +251,7 @@ fn accept(
         authority: answer.authority,
         certificate: answer.certificate,
         key,
+        token: JoinToken::hash(&token.secret),
     };
     Membership::from_texts(texts, &trust).map_err(|error| wrong(error.into()))
 }

@@ -11,6 +11,7 @@
 mod cache;
 mod http;
 mod membership;
+mod pending;
 mod session;
 
 pub use cache::known_member;

@@ -51,6 +51,9 @@ pub enum AdminRequest {
     Revoke {
         /// The site's name.
         site: String,
+        /// Also where the broker has never heard of it, as after the loss of its store.
+        #[serde(default)]
+        unknown: bool,
     },
     /// What there is.
     List {},
@@ -182,7 +185,10 @@ fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
         } => state
             .create_token(site, *ttl_seconds, subnets)
             .map(|token| AdminReply::Token(token.to_string())),
-        AdminRequest::Revoke { site } => state.revoke(site).map(AdminReply::Revoked),
+        AdminRequest::Revoke { site, unknown } => {
+            let known = if *unknown { Ok(()) } else { state.must_know(site) };
+            known.and_then(|()| state.revoke(site)).map(AdminReply::Revoked)
+        }
         AdminRequest::List {} => Ok(AdminReply::Listing(state.listing())),
     };
     done.unwrap_or_else(|Refusal { message, .. }| AdminReply::Error(message))
@@ -241,7 +247,7 @@ async fn answer(shared: Arc<Shared>, stream: tokio::net::UnixStream) -> io::Resu
             body: request,
         }) => {
             let said = match &request {
-                AdminRequest::Revoke { site } => Some(format!("site {site} is revoked")),
+                AdminRequest::Revoke { site, .. } => Some(format!("site {site} is revoked")),
                 AdminRequest::Token { site, .. } => Some(format!("gave a token for site {site}")),
                 AdminRequest::List {} => None,
             };

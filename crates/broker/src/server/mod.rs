@@ -108,6 +108,12 @@ pub enum BrokerError {
     /// What it knows cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
+    /// Another broker serves this grid here.
+    #[error(
+        "your broker of this grid already runs here and takes commands at {}; 'causeway grid list' shows what it knows",
+        .0.display()
+    )]
+    AlreadyRunning(std::path::PathBuf),
     /// An address, or the commands' socket.
     #[error("listen at {address}: {source}")]
     Listen {
@@ -226,6 +232,10 @@ impl Broker {
     /// # Errors
     /// See [`BrokerError`].
     pub fn start(config: &BrokerConfig, options: Options) -> Result<Broker, BrokerError> {
+        // Its store would only say that it is in use.
+        if std::os::unix::net::UnixStream::connect(config.socket()).is_ok() {
+            return Err(BrokerError::AlreadyRunning(config.socket()));
+        }
         let state = open_state(config, &options.clock)?;
         let own = OwnCertificate::open(&config.directory, &state)
             .map_err(|error| BrokerError::Certificate(error.to_string()))?;

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-const CERTIFICATE_FILE: &str = "broker.pem";
-const KEY_FILE: &str = "broker.key";
+pub(crate) const CERTIFICATE_FILE: &str = "broker.pem";
+pub(crate) const KEY_FILE: &str = "broker.key";
 
 /// How often the broker looks whether its certificate is old: a third of the shortest life that the
 /// configuration allows is a minute.

@@ -1,9 +1,10 @@
 //! Lists the grid for its administrator: sites, tokens, jobs.
 
-use super::State;
-use crate::api::{Job, JobsAnswer, Subnet};
+use super::{Refusal, State};
+use crate::api::{ErrorKind, Job, JobsAnswer, Subnet};
 use crate::authority::BACKDATED_SECONDS;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 /// What an administrator sees of the grid.
@@ -62,6 +63,47 @@ pub struct ListedToken {
 }
 
 impl State {
+    /// Refuses the name of a site of which nothing is known, which is a slip of the pen.
+    pub(crate) fn must_know(&self, site: &str) -> Result<(), Refusal> {
+        let is_known = self.members.site(site).is_some()
+            || self.trust.revocations().now().before(site).is_some()
+            || self.tokens.values().any(|token| token.site == site);
+        if is_known || !causeway_wire::grid::is_site_name(site) {
+            return Ok(());
+        }
+        let sites: Vec<&str> = self.members.iter().map(|member| member.site.as_str()).collect();
+        let sites = match sites.as_slice() {
+            [] => "none has joined".to_owned(),
+            sites => format!("there are {}", sites.join(", ")),
+        };
+        Err(Refusal::new(
+            ErrorKind::NoSuchSite,
+            format!(
+                "no site {site} has ever joined or had a token ({sites}); where it did before this broker's store was lost, add \
+                 --unknown"
+            ),
+        ))
+    }
+
+    /// Sites that have joined, and whose gateways have never been heard.
+    fn unheard(&self) -> Vec<ListedSite> {
+        let revocations = self.trust.revocations().now();
+        let joined = self
+            .tokens
+            .values()
+            .filter(|token| token.used.is_some() && !token.void);
+        let joined: BTreeSet<&str> = joined.map(|token| token.site.as_str()).collect();
+        let unheard = joined
+            .into_iter()
+            .filter(|site| self.members.site(site).is_none() && revocations.before(site).is_none());
+        unheard
+            .map(|site| ListedSite {
+                site: site.to_owned(),
+                ..ListedSite::default()
+            })
+            .collect()
+    }
+
     /// Lists the grid.
     pub(crate) fn listing(&self) -> Listing {
         let revocations = self.trust.revocations().now();
@@ -92,6 +134,7 @@ impl State {
             revoked: Some(before.saturating_add(BACKDATED_SECONDS)),
             ..ListedSite::default()
         }));
+        sites.extend(self.unheard());
         sites.sort_by(|a, b| a.site.cmp(&b.site));
         let now = self.now();
         let good = self

@@ -142,7 +142,10 @@ impl Grid {
     }
 
     pub fn revoke(&self, site: &str) -> AdminReply {
-        self.ask(&AdminRequest::Revoke { site: site.into() })
+        self.ask(&AdminRequest::Revoke {
+            site: site.into(),
+            unknown: true,
+        })
     }
 
     /// Returns the directory of a site.

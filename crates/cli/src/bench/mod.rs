@@ -343,11 +343,17 @@ fn head(common: &Common, work: &Work, mpis: &[NamedMpi], grid: &Grid) -> Result<
     host.extend(launchers);
     Ok(Head {
         plan,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: said_command(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host,
         link: grid.link.clone(),
     })
+}
+
+/// This command, for people.
+fn said_command() -> String {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Prints what the rows come to.

@@ -3,6 +3,7 @@
 use super::options::{Common, Worth};
 use super::work::Work;
 use super::{Failure, INTERRUPTED, filled, mpis, stop_flag};
+use crate::own_file;
 use crate::{ask, say};
 use causeway_bench::cell::{Settings, Traffic, Way};
 use causeway_bench::limit::Link;
@@ -27,6 +28,9 @@ const KNOWN: [(&str, u64, f64); 5] = [
     ("one continent", 30, 1.0),
     ("over an ocean", 90, 1.0),
 ];
+
+/// What an earlier file begins with.
+const MARK: &str = "{\n  \"program\": ";
 
 /// What all runs come to, in seconds.
 #[derive(Debug, Serialize)]
@@ -69,7 +73,7 @@ pub fn main(task: &Worth) -> Result<ExitCode, Failure> {
     let found = found(task, link, &times).ok_or_else(|| Failure::new("no run has ended"))?;
     let json = serde_json::to_string_pretty(&found).map_err(Failure::new)?;
     let file = out.join("worth.json");
-    std::fs::write(&file, &json).map_err(|error| cannot_write(&file, &error))?;
+    own_file::write(&file, json.as_bytes(), MARK).map_err(Failure::new)?;
     Ok(say::result(match task.json {
         true => json,
         false => text(&found),

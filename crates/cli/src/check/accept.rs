@@ -5,8 +5,11 @@ use super::nodes::{Remote, ask, on_each};
 use super::steps::Step;
 use crate::grid;
 use crate::remote::start_node::{is_this_host, quoted};
+use causeway_control::Status;
 use causeway_gateway::Config;
-use causeway_gateway::config::{REMOTE_SHELL, accept::Accept};
+use causeway_gateway::config::REMOTE_SHELL;
+use causeway_gateway::config::accept::Accept;
+use causeway_wire::grid::ALL_SITES;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +23,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     };
     let accept = &config.accept;
     let mut steps = vec![jobs(accept, config), connections(accept)];
+    steps.extend(unknown(accept, subject.status()));
     if !accept.addresses.is_empty() {
         let ranges: Vec<String> = accept.addresses.iter().map(ToString::to_string).collect();
         let detail = format!("{} are reached beside the listed nodes", ranges.join(", "));
@@ -44,6 +48,31 @@ fn jobs(accept: &Accept, config: &Config) -> Step {
         config.remote_shell[0]
     );
     Step::ok(name, detail)
+}
+
+/// Names in `[accept]` that no site has: a slip of the pen, or a site that has not joined yet.
+fn unknown(accept: &Accept, status: Option<&Status>) -> Option<Step> {
+    let sites: Vec<&str> = status?.sites.iter().map(|site| site.name.as_str()).collect();
+    let from = accept.connect_from.iter().map(|from| from.site.as_str());
+    let named = accept.jobs.iter().map(String::as_str).chain(from);
+    let mut unknown: Vec<&str> = named
+        .filter(|name| *name != ALL_SITES && !sites.contains(name))
+        .collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    if unknown.is_empty() {
+        return None;
+    }
+    let detail = format!(
+        "there is no site {} in the grid, whose sites are {}",
+        unknown.join(", "),
+        sites.join(", ")
+    );
+    Some(Step::warn(
+        "names",
+        detail,
+        "correct [accept], unless that site is still to join",
+    ))
 }
 
 fn connections(accept: &Accept) -> Step {
@@ -100,7 +129,7 @@ fn reach(config: &Config) -> Reach {
         ));
     }
     let mut secrets = config.secrets.clone();
-    secrets.push(grid::default_directory().join(AUTHORITY_KEY));
+    secrets.extend(grid::default_directory().map(|grid| grid.join(AUTHORITY_KEY)));
     let here: Vec<(PathBuf, String)> = secrets
         .into_iter()
         .filter_map(|path| std::path::absolute(path).ok())
@@ -152,6 +181,8 @@ fn look_for(path: &Path) -> String {
 mod tests {
     use super::super::steps::Verdict;
     use super::*;
+    use crate::status::text::tests::status;
+    use causeway_control::SiteStatus;
 
     fn config(directory: &Path, accept: &str) -> Config {
         let key = directory.join("grid.key");
@@ -172,6 +203,26 @@ mod tests {
             "#
         );
         Config::parse(&text, &directory.join("gateway.toml")).unwrap()
+    }
+
+    #[test]
+    fn a_name_that_no_site_of_the_grid_has_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut status = status();
+        status.sites.push(SiteStatus {
+            name: "nancy".to_owned(),
+            info: None,
+            unreachable: None,
+        });
+        let known = |accept| unknown(&config(dir.path(), accept).accept, Some(&status));
+        assert_eq!(
+            known("[accept]\njobs = [\"nancy\"]\nconnect_from = [\"all:22\"]"),
+            None
+        );
+        assert_eq!(known("[accept]\njobs = [\"all\"]"), None);
+        let step = known("[accept]\njobs = [\"renes\"]\nconnect_from = [\"nanzy:22\"]").unwrap();
+        assert_eq!(step.result, Verdict::Warn);
+        assert!(step.detail.contains("no site nanzy, renes in the grid"), "{step}");
     }
 
     #[test]

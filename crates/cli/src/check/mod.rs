@@ -82,7 +82,7 @@ impl Subject {
 
 /// Looks and tells; the status is 1 where a step failed.
 pub fn main(args: Args) -> ExitCode {
-    let usual = Some(join::default_config()).filter(|file| file.exists());
+    let usual = join::default_config().ok().filter(|file| file.exists());
     let file = args.config.clone().or(usual);
     let subject = Subject::new(file.as_ref());
     let mut groups = vec![

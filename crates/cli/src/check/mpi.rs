@@ -2,6 +2,7 @@
 
 use super::steps::Step;
 use crate::preload::UCX;
+use crate::run::collectives;
 use crate::run::launcher::{Launcher, Mpi};
 use crate::run::versions;
 use std::ffi::OsStr;
@@ -43,7 +44,25 @@ fn found(launcher: &Launcher, amiss: fn(String, String, String) -> Step) -> Step
         let remedy = format!("put {UCX} beside causeway ('make build' makes it)");
         return amiss(name, format!("{detail}, which needs {UCX}"), remedy);
     }
+    judge(launcher, without_library(launcher))
+}
+
+/// Says that the MPI has none of the libraries for its collective operations.
+fn without_library(launcher: &Launcher) -> Option<String> {
+    let own = std::env::current_exe().ok()?;
+    let is_missing = collectives::built(&own, launcher.mpi).is_empty();
+    is_missing.then(|| collectives::without(&own, launcher.mpi))
+}
+
+fn judge(launcher: &Launcher, without: Option<String>) -> Step {
+    let name = launcher.path.display().to_string();
+    let detail = format!("{} {}", launcher.mpi.name(), launcher.version);
     match versions::known(launcher.mpi, &launcher.version) {
+        Some(_) if let Some(without) = without => Step::warn(
+            name,
+            format!("{detail}: {without}"),
+            "put the library beside causeway, at the same path on every node",
+        ),
         Some(_) => Step::ok(name, detail),
         None => Step::warn(
             name.clone(),
@@ -75,17 +94,28 @@ mod tests {
     #[test]
     fn versions_that_are_tested_are_told_from_others() {
         assert_eq!(
-            found(&launcher(Mpi::OpenMpi4, "4.1.4"), Step::fail),
+            judge(&launcher(Mpi::OpenMpi4, "4.1.4"), None),
             Step::ok("/usr/bin/mpirun", "Open MPI 4.1.4")
         );
         assert_eq!(
-            found(&launcher(Mpi::OpenMpi4, "1.10.7"), Step::fail).result,
+            judge(&launcher(Mpi::OpenMpi4, "1.10.7"), None).result,
             Verdict::Warn
         );
         assert_eq!(
-            found(&launcher(Mpi::Intel, "2021.18.1"), Step::fail).result,
+            judge(&launcher(Mpi::Intel, "2021.18.1"), None).result,
             Verdict::Ok
         );
+    }
+
+    #[test]
+    fn an_mpi_without_the_library_for_its_collectives_is_told() {
+        let step = judge(&launcher(Mpi::OpenMpi4, "4.1.4"), Some("as often as".to_owned()));
+        assert!(
+            step.result == Verdict::Warn && step.detail.contains("Open MPI 4.1.4: as often as"),
+            "{step}"
+        );
+        // Beside a program of the tests there is none.
+        assert!(without_library(&launcher(Mpi::OpenMpi4, "4.1.4")).is_some());
     }
 
     #[test]

@@ -41,6 +41,7 @@ fn steps(site: &SiteStatus, tunnel: Option<&TunnelStatus>, socket: &Path) -> Vec
     steps.extend(technique(tunnel));
     steps.extend(tunnel.lanes.iter().map(lane));
     steps.push(loss(tunnel));
+    steps.extend(jobs(tunnel));
     steps.extend(mtu(tunnel));
     match ask::ping(socket, &site.name) {
         Ok(pong) => steps.extend(answered(&pong)),
@@ -75,6 +76,16 @@ fn reached(site: &SiteStatus, tunnel: Option<&TunnelStatus>) -> Step {
         (Some(why), _) => Step::fail(name, why.clone(), remedy(why)),
         (None, None) => Step::fail(name, "there is none", "look at both gateways' logs"),
     }
+}
+
+/// Says where the far site takes no part in jobs of this one. Some grids want that.
+fn jobs(tunnel: &TunnelStatus) -> Option<Step> {
+    let why = tunnel.refuses_jobs.as_ref()?;
+    Some(Step::warn(
+        "jobs",
+        format!("this site's jobs run nothing there: {why}"),
+        "ask who runs that site, where jobs of this one are to run there",
+    ))
 }
 
 /// Says how the two gateways meet, and what keeps them from a better way.
@@ -285,6 +296,18 @@ mod tests {
         assert_eq!(mtu(&tunnel).unwrap().result, Verdict::Warn);
         tunnel.lanes[0].mtu_bytes = 0;
         assert_eq!(mtu(&tunnel), None);
+    }
+
+    #[test]
+    fn a_site_that_takes_no_part_in_this_ones_jobs_is_told_with_what_it_says() {
+        let mut tunnel = status().tunnels.remove(0);
+        assert_eq!(jobs(&tunnel), None);
+        tunnel.refuses_jobs = Some("it accepts no jobs of rennes".into());
+        let step = jobs(&tunnel).unwrap();
+        assert!(
+            step.result == Verdict::Warn && step.detail.contains("no jobs of rennes"),
+            "{step}"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Failure;
 use crate::say;
 use causeway_control::{self as control, Reply, Request};
-use causeway_lab::{Firewall, Lab, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio};
+use causeway_lab::{Firewall, Lab, LabError, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio};
 use causeway_wire::Cidr;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -126,6 +126,9 @@ impl Gateways {
             let waited = started.elapsed();
             if missing.is_empty() && (!trains || waited > TRAINED) {
                 return Ok(());
+            }
+            if let Some(signal) = lab.poll_signal() {
+                return Err(LabError::Signal(signal.number).into());
             }
             if waited > TUNNELS_DEADLINE {
                 let text = format!(

@@ -6,6 +6,7 @@ mod gateways;
 mod supervise;
 
 use crate::failure::Failure;
+use crate::run::leftovers;
 use crate::say;
 use causeway_lab::wan::LinkChange;
 use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all, units};
@@ -172,8 +173,19 @@ impl From<LabError> for Failure {
             text += &format!(": {cause}");
             source = cause.source();
         }
-        Failure::new(text)
+        match error {
+            LabError::Signal(number) => Failure {
+                text,
+                code: code_of(number),
+            },
+            _ => Failure::new(text),
+        }
     }
+}
+
+/// The status that shells report for a program which a signal has ended.
+fn code_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(1)
 }
 
 impl Shape {
@@ -207,6 +219,7 @@ fn down(args: &DownArgs) -> Result<ExitCode, Failure> {
         LabState::open(args.name.as_deref())?.down()?;
         return Ok(ExitCode::SUCCESS);
     }
+    leftovers::sweep();
     for name in down_all()? {
         if let Err(status) = say::output(format_args!("{name} is down")) {
             return Ok(status);

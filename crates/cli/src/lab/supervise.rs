@@ -1,14 +1,20 @@
 //! The process a lab lives in: starts it, waits for what ends it, stops it.
 
 use super::gateways::{self, Gateways};
-use super::{Failure, Shape, exit_code};
+use super::{Failure, Shape, code_of, exit_code};
 use crate::say;
-use causeway_lab::{Ended, Lab, LabOptions, NodeChild, NodeCommand};
+use causeway_lab::{Ended, Lab, LabError, LabOptions, NodeCommand};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek};
+use std::io::{Read, Seek};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// How often the gateways are looked after.
@@ -23,6 +29,10 @@ pub fn run(shape: &Shape, command: &[OsString]) -> Result<ExitCode, Failure> {
     let Some(site) = lab.sites().first() else {
         return Err(Failure::usage("the scenario has no site"));
     };
+    // A terminal sends Ctrl-C to the command as well, once there is one.
+    if let Some(signal) = lab.poll_signal() {
+        return Err(LabError::Signal(signal.number).into());
+    }
     let mut child = lab.spawn(NodeCommand {
         node: site.head.clone(),
         argv: command.to_vec(),
@@ -41,25 +51,17 @@ pub fn run(shape: &Shape, command: &[OsString]) -> Result<ExitCode, Failure> {
             Ended::Down => return Err(Failure::new("the grid was taken down while the command ran")),
             Ended::Signal(signal) => {
                 // A second one, or one the command does not end by, ends the lab and all in it.
+                let code = ExitCode::from(code_of(signal.number));
                 if ended.is_some() {
-                    return Ok(code_of(signal));
+                    return Ok(code);
                 }
-                pass_on(&child, signal);
-                ended = Some(code_of(signal));
+                if !signal.by_terminal {
+                    let _ = child.signal(signal.number);
+                }
+                ended = Some(code);
             }
         }
     }
-}
-
-/// The terminal sends Ctrl-C to the command as well; other signals came to this process alone.
-fn pass_on(child: &NodeChild, signal: i32) {
-    if signal != nix::libc::SIGINT && signal != nix::libc::SIGQUIT {
-        let _ = child.signal(signal);
-    }
-}
-
-fn code_of(signal: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
 }
 
 /// Keeps a lab until it is taken down or this process gets a signal.
@@ -96,10 +98,17 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
         .process_group(0)
         .spawn()
         .map_err(fail)?;
-    let mut line = String::new();
-    if let Some(output) = supervisor.stdout.take() {
-        BufReader::new(output).read_line(&mut line).map_err(fail)?;
-    }
+    let line = match first_line(&mut supervisor).map_err(fail)? {
+        Said::Line(line) => line,
+        Said::Signal(number) => {
+            // It is in a process group of its own, which Ctrl-C does not reach.
+            if let Ok(pid) = i32::try_from(supervisor.id()) {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+            }
+            let _ = supervisor.wait();
+            return Err(LabError::Signal(number).into());
+        }
+    };
     if line.trim() == READY {
         return Ok(say::result(format_args!(
             "{name} is up; stop it with: causeway lab down {name}"
@@ -111,6 +120,40 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
         .rewind()
         .and_then(|()| messages.read_to_string(&mut said));
     Err(Failure::new(said.trim().trim_start_matches("causeway lab: ")))
+}
+
+enum Said {
+    Line(String),
+    /// This process was told to end meanwhile.
+    Signal(i32),
+}
+
+/// Waits for the first line of a supervisor, or for a signal.
+fn first_line(supervisor: &mut Child) -> std::io::Result<Said> {
+    let mut line = String::new();
+    let Some(mut output) = supervisor.stdout.take() else {
+        return Ok(Said::Line(line));
+    };
+    let ending: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
+        .into_iter()
+        .collect();
+    ending.thread_block()?;
+    let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    loop {
+        let mut events = [output.as_fd(), signals.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        match poll(&mut events, PollTimeout::NONE) {
+            Err(Errno::EINTR) => continue,
+            polled => polled?,
+        };
+        if let Some(signal) = signals.read_signal()? {
+            return Ok(Said::Signal(signal.ssi_signo as i32));
+        }
+        // It writes one line in one piece, or nothing.
+        let mut bytes = [0; 64];
+        let length = output.read(&mut bytes)?;
+        line += &String::from_utf8_lossy(&bytes[..length]);
+        return Ok(Said::Line(line));
+    }
 }
 
 fn start(shape: &Shape) -> Result<(Lab, Option<Gateways>), Failure> {

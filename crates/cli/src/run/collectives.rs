@@ -3,6 +3,7 @@
 
 use super::launcher::Mpi;
 use crate::preload::{MPICH, OPEN_MPI, OPEN_MPI_5};
+use crate::say;
 use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -37,10 +38,30 @@ fn names_for(mpi: Mpi) -> &'static [&'static str] {
     }
 }
 
-/// The libraries for an MPI that were built. Each needs the headers of its interface to be built.
+/// The libraries for an MPI that were built. Each needs the headers of its interface to be built. Without any
+/// a job is slower, and its user is told why.
 pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
+    let found = built(own, mpi);
+    if found.is_empty() {
+        say::error(format_args!("causeway: {}", without(own, mpi)));
+    }
+    found
+}
+
+/// The same, in silence.
+pub fn built(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     let paths = names_for(mpi).iter().map(|name| own.with_file_name(name));
     paths.filter(|path| path.is_file()).collect()
+}
+
+/// What it means that none was built.
+pub fn without(own: &Path, mpi: Mpi) -> String {
+    format!(
+        "collective operations cross between sites as often as {} makes them, since {} is not there ('make build' makes it \
+         where that MPI's headers are)",
+        mpi.name(),
+        wanted(own, mpi).display()
+    )
 }
 
 /// The links between the named sites, or between all where none is named: the longest and the slowest, and

@@ -1,11 +1,13 @@
 //! The private directory of one run: the host list, and the name under which launchers call the agent.
 //!
-//! It is all that a kill -9 of every process of the run could leave behind.
+//! It is all that a kill -9 of every process of the run could leave behind; the next run removes it then.
 
 use super::distribution::Share;
 use super::launcher::Mpi;
+use super::leftovers::{self, PREFIX};
 use super::programs::Programs;
 use causeway_control::NodeInfo;
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
+    /// Its lock, by which others know that the run lives.
+    _held: File,
 }
 
 impl RunDirectory {
@@ -22,11 +26,14 @@ impl RunDirectory {
     /// # Errors
     /// Those of the file system.
     pub fn create(own: &Path) -> io::Result<RunDirectory> {
-        let named = ["XDG_RUNTIME_DIR", "TMPDIR"];
-        let named = named.iter().filter_map(std::env::var_os).map(PathBuf::from);
-        let directory = RunDirectory {
-            path: make_in(named.chain(["/tmp".into()]))?,
+        leftovers::sweep();
+        let (path, _held) = loop {
+            let path = make_in(leftovers::places())?;
+            if let Some(held) = leftovers::hold(&path)? {
+                break (path, held);
+            }
         };
+        let directory = RunDirectory { path, _held };
         // hydra takes a path without arguments, and a link works where programs must not be written.
         std::os::unix::fs::symlink(own, directory.agent())?;
         Ok(directory)
@@ -72,7 +79,7 @@ fn make_in(places: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
             refusals.push(format!("{}: blanks in the path", place.display()));
             continue;
         }
-        match nix::unistd::mkdtemp(&place.join("causeway-run-XXXXXX")) {
+        match nix::unistd::mkdtemp(&place.join(format!("{PREFIX}XXXXXX"))) {
             Ok(path) => return Ok(path),
             Err(error) => refusals.push(format!("{}: {}", place.display(), error.desc())),
         }

@@ -16,6 +16,7 @@ mod error;
 mod groups;
 mod job;
 pub mod launcher;
+pub mod leftovers;
 mod options;
 pub mod own;
 mod patience;

@@ -254,6 +254,7 @@ pub mod tests {
                 lanes_lost: 0,
                 down_seconds: None,
                 why_no_better_way: String::new(),
+                refuses_jobs: None,
             }],
             ..Status::default()
         }

@@ -3,6 +3,8 @@
 use super::host::{SYSCTL_ROOT, setting_path};
 use super::item::{Change, Item, Who};
 use super::journal::{Journal, JournalError, Target, Undone};
+use super::mca_file::{self, MARK, McaFile};
+use crate::places::{self, NoHome};
 use crate::say;
 use causeway_wire::TextError;
 use nix::unistd::{AccessFlags, access};
@@ -23,7 +25,7 @@ pub fn who(item: &Item) -> Who {
                 Err(_) => Who::Administrator,
             }
         }
-        Change::OpenMpi { .. } | Change::Environment { .. } => Who::You,
+        Change::OpenMpi { .. } | Change::Environment { .. } | Change::Own { .. } => Who::You,
         Change::Told { .. } => Who::Administrator,
         Change::ByRun => Who::CausewayRun,
     }
@@ -45,7 +47,10 @@ fn failed(error: &JournalError) -> ExitCode {
 fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError> {
     let is_of = |item: &Item, name: &String| match name.as_str() {
         ALL => true,
-        "mpi" => matches!(item.change, Change::OpenMpi { .. } | Change::Environment { .. }),
+        "mpi" => matches!(
+            item.change,
+            Change::OpenMpi { .. } | Change::Environment { .. } | Change::Own { .. }
+        ),
         name => item.name == name || item.group == name,
     };
     if let Some(name) = names.iter().find(|name| {
@@ -65,7 +70,7 @@ fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError>
     let by_name = !names.iter().any(|name| name == ALL);
     let mut is_done = true;
     let mut lines = Vec::new();
-    let (mut of_host, mut of_home) = (Journal::open(&host_journal())?, Journal::open(&home_journal())?);
+    let (mut of_host, mut of_home) = (Journal::open(&host_journal()?)?, Journal::open(&home_journal()?)?);
     for item in wanted {
         let command = item.change.command();
         let changed = match (&item.change, who(item)) {
@@ -74,7 +79,7 @@ fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError>
                 of_host.change(Target::Setting(name.clone()), value)?
             }
             (Change::OpenMpi { parameters }, _) => open_mpi(&mut of_home, parameters)?,
-            (Change::Environment { .. }, _) => {
+            (Change::Environment { .. } | Change::Own { .. }, _) => {
                 lines.push(format!("{}: for you to do: {command}", item.name));
                 continue;
             }
@@ -104,25 +109,22 @@ fn open_mpi(
     journal: &mut Journal,
     parameters: &[(String, String)],
 ) -> Result<Result<(), TextError>, JournalError> {
-    let Some(home) = std::env::var_os("HOME") else {
-        return Ok(Err("HOME is not set".into()));
+    let path = match mca_file::path() {
+        Ok(path) => path,
+        Err(error) => return Ok(Err(TextError::of(error))),
     };
-    let path = PathBuf::from(home).join(".openmpi/mca-params.conf");
     let target = Target::File(path);
     let before = match journal.original(&target) {
         Ok(before) => before.unwrap_or_default(),
         Err(error) => return Ok(Err(error)),
     };
-    let is_set = |name: &str| {
-        let names = before.lines().filter_map(|line| line.split('=').next());
-        names.map(str::trim).any(|other| other == name)
-    };
+    let own = McaFile(before.clone());
     let mut text = before.clone();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    text += "# causeway tune --direct --apply; 'causeway tune --undo' takes it away\n";
-    for (name, value) in parameters.iter().filter(|(name, _)| !is_set(name)) {
+    let _ = writeln!(text, "{MARK}");
+    for (name, value) in parameters.iter().filter(|(name, _)| own.of_user(name).is_none()) {
         let _ = writeln!(text, "{name} = {value}");
     }
     journal.change(target, &text)
@@ -133,8 +135,10 @@ pub fn undo() -> ExitCode {
     let mut lines = Vec::new();
     let mut is_done = true;
     for path in [host_journal(), home_journal()] {
-        let undone = Journal::open(&path).and_then(|mut journal| journal.undo());
-        let undone = match undone {
+        let undone = path
+            .map_err(JournalError::Home)
+            .and_then(|path| Ok((Journal::open(&path)?.undo()?, path)));
+        let (undone, path) = match undone {
             Ok(undone) => undone,
             Err(error) => return failed(&error),
         };
@@ -163,19 +167,11 @@ pub fn undo() -> ExitCode {
 }
 
 /// A home directory may be shared by hosts: each has its own journal for its kernel.
-fn host_journal() -> PathBuf {
+fn host_journal() -> Result<PathBuf, NoHome> {
     let host = nix::unistd::gethostname().unwrap_or_default();
-    state().join(format!("tune-{}.json", host.to_string_lossy()))
+    Ok(places::state()?.join(format!("tune-{}.json", host.to_string_lossy())))
 }
 
-fn home_journal() -> PathBuf {
-    state().join("tune-home.json")
-}
-
-/// The XDG directory for what must outlive a program.
-fn state() -> PathBuf {
-    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let given = given.filter(|path| path.is_absolute());
-    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".local/state");
-    given.unwrap_or_else(home).join("causeway")
+fn home_journal() -> Result<PathBuf, NoHome> {
+    Ok(places::state()?.join("tune-home.json"))
 }

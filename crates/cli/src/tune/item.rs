@@ -45,6 +45,11 @@ pub enum Change {
         /// Names and values.
         variables: Vec<(String, String)>,
     },
+    /// What the user has set otherwise, and alone may change.
+    Own {
+        /// What to do, in one sentence.
+        what: String,
+    },
     /// What to do stands in one sentence.
     Told {
         /// A command or a sentence.
@@ -94,7 +99,7 @@ impl Change {
                 let all = variables.iter().map(|(name, value)| format!("{name}={value}"));
                 format!("export {}", all.collect::<Vec<_>>().join(" "))
             }
-            Change::Told { what } => what.clone(),
+            Change::Told { what } | Change::Own { what } => what.clone(),
             Change::ByRun => "nothing: causeway run sets it for each job".to_owned(),
         }
     }

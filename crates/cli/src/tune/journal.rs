@@ -2,6 +2,7 @@
 //! moment: a value stands in the journal, on disk, before it is changed.
 
 use super::host::{SYSCTL_ROOT, setting_path, words};
+use crate::places::NoHome;
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
@@ -57,6 +58,9 @@ pub enum JournalError {
     /// Another causeway tune is at work.
     #[error("another causeway tune is at work with {}", .0.display())]
     Busy(PathBuf),
+    /// There is no place for one.
+    #[error(transparent)]
+    Home(#[from] NoHome),
 }
 
 /// An open journal.

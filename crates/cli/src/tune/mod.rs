@@ -11,6 +11,7 @@ pub mod host;
 pub mod item;
 mod journal;
 pub mod kernel;
+mod mca_file;
 mod mpi;
 pub mod need;
 mod verify;
@@ -101,10 +102,11 @@ fn table(args: &Args) -> Result<Vec<Item>, TextError> {
     }
     let host = Host::read(status.as_ref().map(|status| status.pid));
     let mut items = kernel::items(&host, &need);
+    let set = mca_file::McaFile::read();
     match mpis::find(&args.mpi) {
         Ok(all) => items.extend(
             all.iter()
-                .flat_map(|found| mpi::items(found, &need, Allowed::here())),
+                .flat_map(|found| mpi::items(found, &need, Allowed::here(), &set)),
         ),
         Err(error) if args.mpi.is_empty() => say::error(format_args!("causeway tune: {error}")),
         Err(error) => return Err(TextError::of(error)),

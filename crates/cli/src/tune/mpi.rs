@@ -3,6 +3,7 @@
 //! Hablot et al. (2007), section IV: beyond that size a message waits a round trip for the receiver's leave.
 
 use super::item::{Change, Item};
+use super::mca_file::McaFile;
 use super::need::{Carrier, Need};
 use crate::bench::by_hand::{self, Allowed};
 use crate::bench::mpis::NamedMpi;
@@ -15,47 +16,22 @@ const EXAMPLE_BYTES: u64 = 64 << 10;
 /// Ranks of a usual job: more have smaller limits.
 const RANKS: u32 = 16;
 
-/// Rows for one MPI.
-pub fn items(mpi: &NamedMpi, need: &Need, allowed: Allowed) -> Vec<Item> {
+/// How Open MPI's parameters are called as variables.
+const MCA: &str = "OMPI_MCA_";
+
+/// Rows for one MPI. `set` is what Open MPI's file has.
+pub fn items(mpi: &NamedMpi, need: &Need, allowed: Allowed, set: &McaFile) -> Vec<Item> {
     let Some(link) = need.link.as_ref() else {
         return Vec::new();
     };
     let all = by_hand::environment(&mpi.launcher, Some(link), RANKS, allowed);
     let (buffers, limits): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| is_buffer(name));
-    let change = |variables: Vec<(&str, String)>| match (need.carrier, mpi.launcher.mpi) {
-        (Carrier::Gateway, _) => Change::ByRun,
-        (Carrier::Ranks, Mpi::OpenMpi4 | Mpi::OpenMpi5) => Change::OpenMpi {
-            parameters: variables
-                .into_iter()
-                .map(|(name, value)| (name.trim_start_matches("OMPI_MCA_").to_owned(), value))
-                .collect(),
-        },
-        (Carrier::Ranks, Mpi::Mpich | Mpi::Intel) => Change::Environment {
-            variables: variables
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
-        },
-    };
-    let is_set = |variables: &[(&str, String)]| {
-        need.carrier == Carrier::Gateway || variables.iter().all(|(name, _)| std::env::var_os(name).is_some())
-    };
-    let words = |variables: &[(&str, String)]| {
-        let all = variables.iter().map(|(name, value)| format!("{name}={value}"));
-        all.collect::<Vec<_>>().join(" ")
-    };
     let limit = Item {
         name: format!("eager limit of {}", mpi.name),
         group: mpi.name.clone(),
-        current: match need.carrier {
-            Carrier::Gateway => format!("causeway run sets {} for a job of {RANKS} ranks", words(&limits)),
-            Carrier::Ranks => usual_limit(mpi.launcher.mpi).into(),
-        },
-        wanted: words(&limits),
-        is_enough: is_set(&limits),
         why: "a longer message waits a round trip for the receiver's leave".into(),
         gain: expected(link),
-        change: change(limits),
+        ..limits_of(mpi.launcher.mpi, need.carrier, &limits, set)
     };
     let mut items = vec![limit];
     if !buffers.is_empty() && need.carrier == Carrier::Ranks {
@@ -67,10 +43,105 @@ pub fn items(mpi: &NamedMpi, need: &Need, allowed: Allowed) -> Vec<Item> {
             is_enough: true,
             why: "set, they are there from the first message on; the kernel's grow to the same".into(),
             gain: String::new(),
-            change: change(buffers),
+            change: change(mpi.launcher.mpi, &buffers),
         });
     }
     items
+}
+
+/// What the limits are now, what they should be, and how they become that.
+fn limits_of(mpi: Mpi, carrier: Carrier, limits: &[Variable], set: &McaFile) -> Item {
+    let row = |current: String, is_enough: bool, change: Change| Item {
+        name: String::new(),
+        group: String::new(),
+        current,
+        wanted: words(limits),
+        is_enough,
+        why: String::new(),
+        gain: String::new(),
+        change,
+    };
+    if carrier == Carrier::Gateway {
+        let sets = format!("causeway run sets {} for a job of {RANKS} ranks", words(limits));
+        return row(sets, true, Change::ByRun);
+    }
+    // What the user has set stays as it is, be it too little: tune only says so.
+    let own = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .or_else(|| Some(set.of_user(parameter(name))?.to_owned()))
+    };
+    let in_force = |name: &str| own(name).or_else(|| Some(set.of_tune(parameter(name))?.to_owned()));
+    let now: Vec<String> = limits
+        .iter()
+        .filter_map(|(name, _)| Some(format!("{name}={}", in_force(name)?)))
+        .collect();
+    let current = match now.as_slice() {
+        [] => usual_limit(mpi).to_owned(),
+        now => now.join(" "),
+    };
+    let suffices = |(name, wanted): &&Variable| in_force(name).is_some_and(|value| is_enough(&value, wanted));
+    let open: Vec<Variable> = limits
+        .iter()
+        .filter(|limit| own(limit.0).is_none())
+        .cloned()
+        .collect();
+    let by_user: Vec<&Variable> = limits
+        .iter()
+        .filter(|limit| own(limit.0).is_some() && !suffices(limit))
+        .collect();
+    let done = limits.iter().all(|limit| suffices(&limit));
+    // Rows of tune's own must all be in the change: it writes them anew.
+    let change = match by_user.as_slice() {
+        [_, ..] if open.iter().all(|limit| suffices(&limit)) => Change::Own {
+            what: format!(
+                "you have set it yourself, in your environment or in ~/.openmpi/mca-params.conf; set there {}",
+                by_user
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            ),
+        },
+        _ => change(mpi, &open),
+    };
+    row(current, done, change)
+}
+
+type Variable = (&'static str, String);
+
+fn change(mpi: Mpi, variables: &[Variable]) -> Change {
+    let all = variables.iter();
+    match mpi {
+        Mpi::OpenMpi4 | Mpi::OpenMpi5 => Change::OpenMpi {
+            parameters: all
+                .map(|(name, value)| (parameter(name).to_owned(), value.clone()))
+                .collect(),
+        },
+        Mpi::Mpich | Mpi::Intel => Change::Environment {
+            variables: all
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
+        },
+    }
+}
+
+/// The name of a variable as Open MPI's file has it.
+fn parameter(name: &str) -> &str {
+    name.trim_start_matches(MCA)
+}
+
+fn words(variables: &[Variable]) -> String {
+    let all = variables.iter().map(|(name, value)| format!("{name}={value}"));
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a value does what the wanted one does: a higher limit does, too.
+fn is_enough(value: &str, wanted: &str) -> bool {
+    match (value.parse::<u64>(), wanted.parse::<u64>()) {
+        (Ok(value), Ok(wanted)) => value >= wanted,
+        _ => value == wanted,
+    }
 }
 
 /// Whether a variable sets a socket's buffer.
@@ -100,6 +171,10 @@ mod tests {
     use crate::run::launcher::Launcher;
 
     fn items_of(carrier: Carrier, mpi: Mpi) -> Vec<Item> {
+        items_with(carrier, mpi, "")
+    }
+
+    fn items_with(carrier: Carrier, mpi: Mpi, file: &str) -> Vec<Item> {
         let mpi = NamedMpi {
             name: "an MPI".into(),
             launcher: Launcher {
@@ -125,7 +200,7 @@ mod tests {
             send: 1 << 30,
             receive: 1 << 30,
         };
-        items(&mpi, &need, allowed)
+        items(&mpi, &need, allowed, &McaFile(file.to_owned()))
     }
 
     #[test]
@@ -143,6 +218,44 @@ mod tests {
         assert_eq!(open[0].gain, "expected: 64 kB in 1/2.8 of the time");
         let intel = items_of(Carrier::Ranks, Mpi::Intel);
         assert!(matches!(intel[0].change, Change::Environment { .. }));
+    }
+
+    #[test]
+    fn what_tune_has_applied_is_enough_and_what_the_user_has_set_is_left_and_told() {
+        let row = |file: &str| items_with(Carrier::Ranks, Mpi::OpenMpi4, file).remove(0);
+        let Change::OpenMpi { parameters } = row("").change else {
+            panic!("a file is to be changed");
+        };
+        let applied: String = parameters
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}\n"))
+            .collect();
+        let mark = super::super::mca_file::MARK;
+        let done = row(&format!("{mark}\n{applied}"));
+        assert!(done.is_enough && done.current == done.wanted, "{done:?}");
+        // A wider link than before: tune's own lines are written anew.
+        let narrow = row(&format!("{mark}\n{}", applied.replace("16778240", "70000")));
+        assert!(!narrow.is_enough, "{narrow:?}");
+        assert_eq!(
+            narrow.change,
+            Change::OpenMpi {
+                parameters: parameters.clone()
+            }
+        );
+        // One value of the user's, and the others of tune's.
+        let mixed = row(&format!("btl_tcp_eager_limit = 70000\n{mark}\n{applied}"));
+        let Change::Own { what } = &mixed.change else {
+            panic!("{mixed:?}");
+        };
+        assert!(
+            !mixed.is_enough && what.ends_with("btl_tcp_eager_limit=16778240"),
+            "{mixed:?}"
+        );
+        let first = row("btl_tcp_eager_limit = 70000\n");
+        let Change::OpenMpi { parameters: rest } = first.change else {
+            panic!("{first:?}");
+        };
+        assert_eq!(rest, parameters[1..]);
     }
 
     #[test]

@@ -284,7 +284,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         wan,
         public,
         membership,
-        control: control.unwrap_or_else(causeway_control::default_socket),
+        control: control.unwrap_or_else(causeway_control::socket),
         metrics,
         transparent,
         delivery_ports: delivery_ports.unwrap_or(DELIVERY_PORTS),

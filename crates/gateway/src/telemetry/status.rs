@@ -97,7 +97,7 @@ impl View<'_> {
             refused: driver.log.refused().clone(),
             jobs: self.job_statuses(),
             sites: self.sites(),
-            tunnels: self.tunnels.ways().statuses(),
+            tunnels: self.tunnels.ways().statuses(&driver.config.site),
         }
     }
 }

@@ -57,6 +57,9 @@ impl Roster<'_> {
     fn learn_addresses(&mut self, driver: &mut Driver, index: PeerIndex, addresses: Vec<SocketAddr>) -> bool {
         let peer = &mut self.tunnels.peers[index];
         let was_gone = std::mem::take(&mut peer.is_gone);
+        if was_gone {
+            "it has joined the grid again, and there is no lane yet".clone_into(&mut peer.why_not_reached);
+        }
         if peer.addresses != addresses {
             peer.address = addresses.first().copied();
             peer.addresses = addresses;

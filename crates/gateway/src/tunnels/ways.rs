@@ -143,6 +143,7 @@ impl Ways<'_> {
             lanes_lost: pair.lanes_lost,
             down_seconds: pair.down_since.map(|since| since.elapsed().as_secs_f64()),
             why_no_better_way: self.why_no_better_way(pair),
+            refuses_jobs: None,
         }
     }
 
@@ -171,10 +172,16 @@ impl Ways<'_> {
         })
     }
 
-    /// Tells the states of all tunnels.
-    pub(crate) fn statuses(&self) -> Vec<TunnelStatus> {
-        let pairs = self.pairs.iter();
-        pairs.map(|(_, pair)| self.tunnel_status(pair)).collect()
+    /// Tells the states of all tunnels of this site.
+    pub(crate) fn statuses(&self, own: &str) -> Vec<TunnelStatus> {
+        let pairs = self.pairs.iter().map(|(_, pair)| {
+            let refused = pair.accepts().and_then(|accepts| accepts.jobs);
+            TunnelStatus {
+                refuses_jobs: refused.map(|why| why.for_user(own, &pair.site)),
+                ..self.tunnel_status(pair)
+            }
+        });
+        pairs.collect()
     }
 
     /// Says whether lanes may go over UDP.

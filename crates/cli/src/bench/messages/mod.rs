@@ -10,7 +10,7 @@ mod text;
 use super::options::Counting;
 use super::{Failure, INTERRUPTED, stop_flag};
 use crate::run::launcher::Mpi;
-use crate::say;
+use crate::{own_file, say};
 use causeway_bench::messages::{CountError, Counted};
 use found::found;
 use starter::{Starter, run};
@@ -22,6 +22,11 @@ use text::text;
 
 const CSV: &str = "messages.csv";
 const JSON: &str = "messages.json";
+
+/// What earlier files of these kinds begin with.
+const CSV_MARK: &str = "from,call,to,ranks,";
+const JSON_MARK: &str = "{\n  \"program\": ";
+const RANK_MARK: &str = "causeway-messages,";
 
 /// The status is 1 where the program failed or ranks are missing, and 130 after Ctrl-C.
 pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
@@ -42,8 +47,9 @@ pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
         true => json.clone(),
         false => text(&found),
     });
-    write(&out.join(JSON), json.as_bytes())?;
-    write(&out.join(CSV), &counted.csv().map_err(Failure::new)?)?;
+    own_file::write(&out.join(JSON), json.as_bytes(), JSON_MARK).map_err(Failure::new)?;
+    let csv = counted.csv().map_err(Failure::new)?;
+    own_file::write(&out.join(CSV), &csv, CSV_MARK).map_err(Failure::new)?;
     say::error(format_args!("causeway bench: counts are in {}", out.display()));
     if !status.success() {
         say::error(format_args!(
@@ -57,10 +63,6 @@ pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
     }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes).map_err(|error| cannot("write", path, &error))
-}
-
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::new(format_args!("{what} {}: {error}", path.display()))
 }
@@ -72,8 +74,20 @@ fn prepare(out: &Path) -> Result<(), Failure> {
         let path = entry.map_err(|error| cannot("read", out, &error))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_of_a_rank = name.starts_with("rank-") && (name.ends_with(".csv") || name.ends_with(".part"));
-        if is_of_a_rank || name == CSV || name == JSON {
-            std::fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?;
+        let mark = match is_of_a_rank {
+            true => RANK_MARK,
+            false if name == CSV => CSV_MARK,
+            false if name == JSON => JSON_MARK,
+            false => continue,
+        };
+        match own_file::is_ours(&path, mark).map_err(|error| cannot("read", &path, &error))? {
+            true => std::fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?,
+            false => {
+                return Err(Failure::usage(format_args!(
+                    "{} is in the way and is none of causeway's counts; name another directory with --out",
+                    path.display()
+                )));
+            }
         }
     }
     Ok(())

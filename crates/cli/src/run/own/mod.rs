@@ -155,8 +155,11 @@ fn of_collectives(job: &JobReply, sites: &[String]) -> Vec<(String, String)> {
     let links = collectives::settings(&job.links, sites).into_iter();
     let open = links.filter(|(name, _)| !collectives::is_set(name));
     let open = open.map(|(name, value)| (name.to_owned(), value));
-    let own = std::env::vars().filter(|(name, _)| name.starts_with(collectives::FAMILY));
-    open.chain(own).collect()
+    // Of all variables there are, some may be no UTF-8; none of these is for the library.
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    open.chain(own.filter(|(name, _)| name.starts_with(collectives::FAMILY)))
+        .collect()
 }
 
 /// The node at which each command starts; `None` for the own site's, which starts here.

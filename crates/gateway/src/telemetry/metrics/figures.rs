@@ -313,6 +313,7 @@ mod tests {
                 lanes_lost: 1,
                 down_seconds: None,
                 why_no_better_way: String::new(),
+                refuses_jobs: None,
             }],
             ..Status::default()
         }

@@ -29,6 +29,8 @@ pub(crate) struct Handshake {
     /// A stranger's, which may show a ticket instead of a hello.
     pub(in crate::tunnels) may_show_ticket: bool,
     pub(in crate::tunnels) generation: u64,
+    /// A broker names the sites, and not [[peer]] in the configuration.
+    pub(in crate::tunnels) is_member: bool,
     pub(in crate::tunnels) own: Hello,
     pub(in crate::tunnels) connected: bool,
     pub(in crate::tunnels) received: Vec<u8>,
@@ -182,6 +184,13 @@ impl Handshake {
 
     pub(in crate::tunnels) fn turned_away(&self) -> Failure {
         let site = &self.own.site;
+        if self.is_member {
+            return format!(
+                "the far side closed during the handshake, as a gateway does which the broker has not told of this site, {site}, \
+                 yet; this one dials again"
+            )
+            .into();
+        }
         let why = format!(
             "the far side closed during the handshake (are its grid key and its insecure the same, and does that gateway have a \
              [[peer]] for this site, {site}?)"

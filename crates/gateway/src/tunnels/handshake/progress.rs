@@ -87,6 +87,7 @@ impl Tunnels {
         let is_stranger = dialled.is_none() && visit.is_none();
         let may_show_ticket = driver.config.relay && is_stranger && carrier.tcp().is_some();
         let handshake = Handshake {
+            is_member: self.trust.is_some(),
             carrier,
             address,
             dialled,
@@ -104,8 +105,7 @@ impl Tunnels {
         }
         driver.set_deadline(DEADLINE, TunnelsDeadline::Handshake(key, generation));
         if !is_stranger {
-            let connect = TunnelsDeadline::Connect(key, generation);
-            driver.set_deadline(CONNECT_DEADLINE, connect);
+            driver.set_deadline(CONNECT_DEADLINE, TunnelsDeadline::Connect(key, generation));
         }
         match connection {
             Some(connection) => self.attend_connections(driver, &[connection]),
@@ -189,7 +189,10 @@ impl Tunnels {
             let index = index.ok_or_else(|| Failure {
                 kind: "unknown-site",
                 why: match is_member {
-                    true => format!("site {}: the broker has not told of it yet", peer.site),
+                    true => format!(
+                        "site {}: the broker has not told of it yet; it dials again",
+                        peer.site
+                    ),
                     false => format!("site {} is not a [[peer]] of this gateway", peer.site),
                 },
             })?;

@@ -68,7 +68,11 @@ impl Tunnels {
     /// Dials a lane unless it is up and well.
     pub(in crate::tunnels) fn dial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         let peer = &self.peers[index];
-        let Some(address) = peer.address else { return };
+        let Some(address) = peer.address else {
+            // Its site has left the grid since this was planned; it may come back.
+            self.peers[index].dials[lane].under_way = false;
+            return;
+        };
         let is_well = |pair: &Pair| {
             let known = pair.lanes[lane].and_then(|key| self.lanes.get(key));
             // One that goes through a relay is to be replaced.

@@ -1,0 +1,56 @@
+//! Open MPI's file of parameters in the home directory: what the user has set there, and what causeway tune.
+
+use crate::places;
+use std::path::PathBuf;
+
+/// Stands above the lines of causeway tune, which are the last ones.
+pub const MARK: &str = "# causeway tune --direct --apply; 'causeway tune --undo' takes it away";
+
+/// Where it is below the home directory.
+const PATH: &str = ".openmpi/mca-params.conf";
+
+/// The path of this user's file.
+pub fn path() -> Result<PathBuf, places::NoHome> {
+    Ok(places::home()?.join(PATH))
+}
+
+/// The text of such a file.
+#[derive(Debug, Default)]
+pub struct McaFile(pub String);
+
+impl McaFile {
+    /// This user's; none counts as empty.
+    pub fn read() -> McaFile {
+        let text = path().ok().and_then(|path| std::fs::read_to_string(path).ok());
+        McaFile(text.unwrap_or_default())
+    }
+
+    /// Returns what the user has set. Open MPI takes the last of several values.
+    pub fn of_user(&self, name: &str) -> Option<&str> {
+        value(self.0.split(MARK).next()?, name)
+    }
+
+    /// Returns what causeway tune has set.
+    pub fn of_tune(&self, name: &str) -> Option<&str> {
+        value(self.0.split_once(MARK)?.1, name)
+    }
+}
+
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let lines = text.lines().filter_map(|line| line.split_once('='));
+    let mut found = lines.filter(|(other, _)| other.trim() == name);
+    found.next_back().map(|(_, value)| value.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_lines_are_told_from_those_of_tune_and_the_last_value_counts() {
+        let file = McaFile(format!("# a = 9\na = 1\n a=2\nabc = 3\n{MARK}\nb = 4\n"));
+        assert_eq!((file.of_user("a"), file.of_tune("a")), (Some("2"), None));
+        assert_eq!((file.of_user("b"), file.of_tune("b")), (None, Some("4")));
+        assert_eq!(McaFile("a = 1".to_owned()).of_tune("a"), None);
+    }
+}
