@@ -28,6 +28,7 @@ for pairing in "${pairings[@]}"; do
     for program in messages communicators operations topologies pending intercomms statuses; do run "$pairing" "$program"; done
     run "$pairing" receives "${1:-4}"
     run "$pairing" forms "$((${CASES:-100} * 3))"
+    run "$pairing" texts
 done
 if [ $# -gt 1 ]; then exit; fi
 # Counts that no int holds: 5 GB of memory, and a quarter of a minute.
@@ -43,5 +44,6 @@ for pairing in "${pairings[@]}"; do
     for program in collectives_mpif collectives_f08; do run "$pairing" "$program"; done
     run "$pairing" compare "${CASES:-100}" "$seed"
     run "$pairing" forms "$((${CASES:-100} * 3))" "$seed"
+    run "$pairing" texts
     seed=$((seed + 1))
 done

@@ -59,7 +59,7 @@ void task_receives(const MPI_Status *status)
     far->operation.is_send = 0;
     far->operation.source = status->MPI_SOURCE;
     far->operation.tag = status->MPI_TAG;
-    far->operation.bytes = (uint64_t)bytes;
+    far->operation.bytes = far->operation.sent = (uint64_t)bytes;
 }
 
 /* Tags come round: then the earlier operation that has them ends first. */

@@ -1,8 +1,11 @@
 #include "world/below/transfer.h"
 
+#include "binding/texts.h"
 #include "world/below/far_wait.h"
 #include "world/below/look.h"
 #include "world/engine/matching.h"
+
+#include <stdio.h>
 
 int transfer_is_native(const struct comm *comm, int from, int tag)
 {
@@ -70,6 +73,25 @@ int transfer_receive(struct transfer *transfer, struct comm *comm, void *buffer,
                                       &transfer->request));
 }
 
+/* In a collective operation both ranks of a message name its length. Those of texts may differ, since unlike
+ * MPIs give them other lengths. */
+static int judge_length(const struct far *far, int error)
+{
+    const struct operation *operation = &far->operation;
+    int64_t room = far->count * far->shape.bytes, sent = (int64_t)operation->sent;
+    if (operation->is_send || operation->is_cancelled || sent == room ||
+        (error != MPI_SUCCESS && error != MPI_ERR_TRUNCATE))
+        return error;
+    if (error == MPI_SUCCESS && texts_are_one(sent, room) &&
+        (sent > room || (far->shape.is_plain && texts_settle(far->buffer, room, sent))))
+        return error;
+    fprintf(stderr,
+            "causeway world: a collective operation: rank %d has sent %lld bytes to rank %u, which expects "
+            "%lld (ranks of MPI_COMM_WORLD): both have to name as many\n",
+            far->comm->peer_numbers[operation->source], (long long)sent, ours.world.me, (long long)room);
+    return MPI_ERR_TRUNCATE;
+}
+
 int transfer_wait(struct transfer *transfer, MPI_Status *status)
 {
     int error = MPI_SUCCESS;
@@ -85,7 +107,9 @@ int transfer_wait(struct transfer *transfer, MPI_Status *status)
         break;
     case FAR_AWAY:
         error = far_wait(&transfer->far);
-        if (transfer->comm->hidden && !task_is_running())
+        if (!transfer->comm->hidden)
+            error = judge_length(&transfer->far, error);
+        else if (!task_is_running())
             far_raise(&transfer->far);
         far_status(&transfer->far, status);
     }
