@@ -17,7 +17,7 @@ int texts_may_differ(int64_t bytes);
 /* The greatest that any MPI has. */
 enum { TEXTS_LONGEST = 8192 };
 
-/* Of a text of `sent` characters, as many have come into a buffer of `room` as it holds. Returns whether the
+/* A text of `sent` characters has come into a buffer of `room`, as far as it holds them. Returns whether the
  * text is whole. One of Fortran, which ends with blanks, is filled up with these. */
 int texts_settle(char *buffer, int64_t room, int64_t sent);
 

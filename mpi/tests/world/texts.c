@@ -5,7 +5,7 @@
 
 enum { MOST = 16, LONGEST = 8192 };
 
-/* Of C, ended by a zero, or of Fortran, one shorter and ended with blanks. */
+/* Texts are those of C, ended by a zero, or those of Fortran, one shorter and ended with blanks. */
 static int is_fortran;
 
 static void write_text(char *at, int length, int of, int to)
