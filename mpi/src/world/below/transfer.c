@@ -4,6 +4,7 @@
 #include "world/below/far_wait.h"
 #include "world/below/look.h"
 #include "world/engine/matching.h"
+#include "world/handles/slots.h"
 
 #include <stdio.h>
 
@@ -40,8 +41,18 @@ static int begun(struct transfer *transfer, int status)
     return status;
 }
 
-/* Hidden communicators have none of their own. */
+/* A task has tags of its own. */
 static int tag_of(const struct comm *comm, int tag) { return comm->hidden ? tag : tag + task_tags(); }
+
+/* Within the site a message of a hidden communicator bears its receiver's slot. */
+static int tag_to(const struct comm *comm, int tag, int to)
+{
+    return comm->slots && to != MPI_PROC_NULL ? comm->slots[to] * SLOT_TAGS + tag : tag;
+}
+static int tag_from(const struct comm *comm, int tag)
+{
+    return comm->slots ? comm->slot * SLOT_TAGS + tag : tag;
+}
 
 int transfer_send(struct transfer *transfer, struct comm *comm, const void *buffer, int count,
                   MPI_Datatype type, int to, int tag)
@@ -54,8 +65,8 @@ int transfer_send(struct transfer *transfer, struct comm *comm, const void *buff
         return begun(transfer, raise(comm, status));
     }
     transfer->kind = NATIVE;
-    return begun(transfer, real.Isend(buffer, count, type, native_rank(comm, to), tag, comm->handle,
-                                      &transfer->request));
+    return begun(transfer, real.Isend(buffer, count, type, native_rank(comm, to), tag_to(comm, tag, to),
+                                      comm->carrier, &transfer->request));
 }
 
 int transfer_receive(struct transfer *transfer, struct comm *comm, void *buffer, int count, MPI_Datatype type,
@@ -69,8 +80,8 @@ int transfer_receive(struct transfer *transfer, struct comm *comm, void *buffer,
                      raise(comm, far_receive(&transfer->far, comm, buffer, count, type, from, tag)));
     }
     transfer->kind = NATIVE_RECEIVE;
-    return begun(transfer, real.Irecv(buffer, count, type, native_rank(comm, from), tag, comm->handle,
-                                      &transfer->request));
+    return begun(transfer, real.Irecv(buffer, count, type, native_rank(comm, from), tag_from(comm, tag),
+                                      comm->carrier, &transfer->request));
 }
 
 /* In a collective operation both ranks of a message name its length. Those of texts may differ, since unlike
@@ -130,7 +141,7 @@ int transfer_wait_all(struct transfer *transfers, int count)
 int transfer_send_now(struct comm *comm, const void *buffer, int count, MPI_Datatype type, int to, int tag)
 {
     if ((to == MPI_PROC_NULL || comm->native[to] != FAR) && look_may_block())
-        return real.Send(buffer, count, type, native_rank(comm, to), tag, comm->handle);
+        return real.Send(buffer, count, type, native_rank(comm, to), tag_to(comm, tag, to), comm->carrier);
     struct transfer transfer;
     int status = transfer_send(&transfer, comm, buffer, count, type, to, tag);
     return status == MPI_SUCCESS ? transfer_wait(&transfer, MPI_STATUS_IGNORE) : status;
@@ -140,7 +151,8 @@ int transfer_receive_now(struct comm *comm, void *buffer, int count, MPI_Datatyp
                          MPI_Status *status)
 {
     if (look_may_block() && transfer_is_native(comm, from, tag)) {
-        int error = real.Recv(buffer, count, type, native_rank(comm, from), tag, comm->handle, status);
+        int error = real.Recv(buffer, count, type, native_rank(comm, from), tag_from(comm, tag),
+                              comm->carrier, status);
         transfer_name_source(comm, status);
         return error;
     }
