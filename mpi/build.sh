@@ -31,7 +31,7 @@ world() { # name, header that shows the interface is there, flags: libcauseway_w
     # shellcheck disable=SC2086 # CFLAGS are several words.
     "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -Wl,-soname,"libcauseway_world_$1.so" -Wl,-Bsymbolic-functions \
         -I "$here/src" -I "$(dirname "$2")" \
-        "$here"/src/binding/{mpi_calls,combiner}.c "$here"/src/coroutine/*.c "$here"/src/world/*/*.c -o "$library.part" -ldl
+        "$here"/src/binding/{mpi_calls,combiner,bottom,texts}.c "$here"/src/coroutine/*.c "$here"/src/world/*/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }
 

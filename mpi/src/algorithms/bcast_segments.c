@@ -2,6 +2,7 @@
  * receives them there hands each on while the next is under way. Where sites are reached faster by way of
  * others, these pass the segments on to them. */
 #include "algorithms/algorithms.h"
+#include "binding/texts.h"
 #include "intra_site/intra_site.h"
 #include "topology/tags.h"
 #include "transfer/requests.h"
@@ -68,11 +69,13 @@ int bcast_segments(struct hierarchy *on, void *buffer, int count, const struct s
     int status = on->rank == root ? bytes_pack(buffer, count, shape, on->across, &bytes)
                                   : bytes_room(buffer, count, shape, &bytes);
     struct segments segments = segments_of(bytes.length, 1, segment);
+    /* Where sites name unlike lengths of a text, all find the same tree. */
+    int64_t length = texts_may_differ(bytes.length) ? TEXTS_LONGEST : bytes.length;
     int *parent = malloc(on->sites * sizeof *parent);
     if (!parent)
         status = MPI_ERR_NO_MEM;
     else
-        links_tree(on->links, on->sites, on->site_of[root], bytes.length, parent);
+        links_tree(on->links, on->sites, on->site_of[root], length, parent);
     if (on->rank == root)
         TRY(status, from_root(on, &bytes, &segments, root, parent));
     else if (on->site == on->site_of[root]) {

@@ -25,6 +25,7 @@ int gather_leaders(struct hierarchy *on, const char *from, int64_t length, char 
     TRY(status, intra_site_gather(on, from, length, here, on->local_rank_of[to]));
     if (on->rank == to && on->rank != root)
         TRY(status, requests_send(&some, on, here, on->local_size * length, handle.byte, root, TAG_GATHER));
+    TRY(status, requests_wait(&some));
     requests_free(&some, status);
     free(memory);
     return status;

@@ -24,10 +24,10 @@ static void find_world(void)
     is_in_world = share && share(run, &progress_users);
 }
 
-static int is_tested(MPI_Request *request, int *status)
+static int is_tested(MPI_Request *request, MPI_Status *received, int *status)
 {
     int done = 0;
-    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
+    *status = real.Test(request, &done, received);
     return done || *status != MPI_SUCCESS;
 }
 
@@ -54,7 +54,10 @@ void progress_find(void)
 
 int progress_is_there(void) { return is_in_world || (hook_register && hook_unregister); }
 
-int progress_completes(MPI_Request *request, int *status) { return is_tested(request, status); }
+int progress_completes(MPI_Request *request, MPI_Status *received, int *status)
+{
+    return is_tested(request, received, status);
+}
 
 /* The hook stays until the end: where nothing is to be done it reads one number. */
 int progress_join(void)
@@ -112,10 +115,10 @@ void progress_find(void)
 int progress_is_there(void) { return is_in_world || (async_start && request_is_complete); }
 
 /* Inside MPICH's own progress MPI_Test must not be used: it would ask for progress again. */
-int progress_completes(MPI_Request *request, int *status)
+int progress_completes(MPI_Request *request, MPI_Status *received, int *status)
 {
     *status = MPI_SUCCESS;
-    return (is_in_world || request_is_complete(*request)) && is_tested(request, status);
+    return (is_in_world || request_is_complete(*request)) && is_tested(request, received, status);
 }
 
 int progress_join(void)

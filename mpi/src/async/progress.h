@@ -21,7 +21,7 @@ extern atomic_int progress_users;
 int progress_join(void);
 void progress_leave(void);
 
-/* Returns whether a request is complete, or failed. May be called inside progress. */
-int progress_completes(MPI_Request *request, int *status);
+/* Returns whether a request is complete, or failed with `status`. May be called inside progress. */
+int progress_completes(MPI_Request *request, MPI_Status *received, int *status);
 
 #endif

@@ -22,8 +22,9 @@ struct task {
     /* The plan's hierarchy, with tags of this task's own. */
     struct hierarchy on;
     int completion;
-    /* The request that the task waits for. */
+    /* The request that the task waits for, and what becomes known of it. */
     MPI_Request *awaits;
+    MPI_Status *received;
     int status, has_begun;
 };
 
@@ -44,13 +45,14 @@ static void body(struct coroutine *coroutine)
 static int is_task(void) { return coroutine_current() != NULL; }
 
 /* Switches back to the scheduler, until the request is complete. */
-static int wait_as_task(MPI_Request *request)
+static int wait_as_task(MPI_Request *request, MPI_Status *received)
 {
     struct task *task = (struct task *)coroutine_current();
     int status;
-    if (progress_completes(request, &status))
+    if (progress_completes(request, received, &status))
         return status;
     task->awaits = request;
+    task->received = received;
     coroutine_leave();
     return task->status;
 }
@@ -92,7 +94,7 @@ static int may_go_on(struct task *task)
 {
     if (!task->has_begun)
         return task->has_begun = begin(task);
-    return progress_completes(task->awaits, &task->status);
+    return progress_completes(task->awaits, task->received, &task->status);
 }
 
 /* Resumes each task that has nothing more to wait for. Returns how many. */

@@ -23,6 +23,15 @@ static void prepare(MPI_Comm comm)
         hierarchy_leave(on, MPI_SUCCESS);
 }
 
+/* Where there are many, MPI's bound on communicators is for the program's own: the rest are not improved. */
+static void prepare_new(MPI_Comm comm, int are_few)
+{
+    if (are_few)
+        prepare(comm);
+    else
+        hierarchy_refuse(comm);
+}
+
 static void begin(void)
 {
     if (mpi_calls_fit())
@@ -33,10 +42,10 @@ static void begin(void)
     agreement_reach();
     tasks_agree();
     prepare(handle.comm_world);
-    void (*on_new)(void (*)(MPI_Comm)) =
-        (void (*)(void (*)(MPI_Comm)))mpi_calls_of_world("causeway_world_on_new");
+    void (*on_new)(void (*)(MPI_Comm, int)) =
+        (void (*)(void (*)(MPI_Comm, int)))mpi_calls_of_world("causeway_world_on_new");
     if (on_new)
-        on_new(prepare);
+        on_new(prepare_new);
 }
 
 EXPORT int MPI_Init(int *argc, char ***argv)

@@ -5,6 +5,7 @@
 #include "async/persistent.h"
 #include "async/plan_lifetime.h"
 #include "async/task.h"
+#include "binding/texts.h"
 #include "topology/hierarchy_cache.h"
 #include "topology/tags.h"
 #include "transfer/copies.h"
@@ -43,6 +44,17 @@ static struct choice choose_on(const struct hierarchy *on, enum operation operat
     return choose(layout, operation, bytes);
 }
 
+/* Where sites may name unlike lengths of a text, each rank's part is a message of its own, and no choice
+ * depends on the length. */
+static void choose_for_texts(struct choice *choice, enum operation operation)
+{
+    choice->segment = MAX_BYTES;
+    if (operation == OF_ALLGATHER)
+        choice->algorithm = MULTI_LEADER;
+    else if (operation != OF_BCAST)
+        choice->algorithm = DIRECT;
+}
+
 /* `op` is the operation of a reduction. Where it does not commute the order of ranks must be kept. */
 static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count,
                       MPI_Datatype type, const MPI_Op *op)
@@ -54,7 +66,10 @@ static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation
     if (count < 0 || count > INT_MAX || !shape_of(type, &plan->shape) ||
         (op && real.Op_commutative(*op, &commutes)))
         return give_up(plan);
-    plan->choice = choose_on(plan->on, operation, shape_bytes(&plan->shape, count), commutes);
+    int64_t bytes = shape_bytes(&plan->shape, count);
+    plan->choice = choose_on(plan->on, operation, bytes, commutes);
+    if (!op && plan->choice.algorithm != NATIVE && texts_may_differ(bytes))
+        choose_for_texts(&plan->choice, operation);
     return plan->choice.algorithm == NATIVE ? give_up(plan) : 1;
 }
 

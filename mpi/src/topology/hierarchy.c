@@ -7,9 +7,32 @@
 
 #include <stdlib.h>
 
+/* MPI_COMM_WORLD's, and the group of its ranks here. Where sites run MPIs of their own, whose threads take
+ * turns, a communicator with the same ranks here shares it: an MPI has few communicators. The operations of
+ * the two that wait are called in one order everywhere, and others use no collectives of it. */
+static MPI_Comm shared_local;
+static MPI_Group shared_group;
+static int is_shared;
+
+static int may_share(MPI_Group local)
+{
+    int result = MPI_UNEQUAL;
+    return is_shared && real.Group_compare(local, shared_group, &result) == MPI_SUCCESS &&
+           result == MPI_IDENT;
+}
+
+static void share(struct hierarchy *on, MPI_Group local)
+{
+    if (on->user != handle.comm_world || !mpi_calls_are_worlds() ||
+        real.Group_union(local, handle.group_empty, &shared_group) != MPI_SUCCESS)
+        return;
+    shared_local = on->local;
+    is_shared = 1;
+}
+
 void hierarchy_free(struct hierarchy *on)
 {
-    if (on->local != handle.comm_null)
+    if (on->local != handle.comm_null && !(is_shared && on->local == shared_local))
         real.Comm_free(&on->local);
     if (on->across != handle.comm_null)
         real.Comm_free(&on->across);
@@ -66,23 +89,38 @@ static void group_by_site(struct hierarchy *on)
     on->local_rank = on->local_rank_of[on->rank];
 }
 
+/* The program is not told where the MPI has no more communicators: its operations are the MPI's then.
+ * MPI_Comm_dup would call its functions for copying attributes. */
+static int make_across(struct hierarchy *on, MPI_Group group)
+{
+    MPI_Errhandler errors;
+    int status = real.Comm_get_errhandler(on->user, &errors);
+    TRY(status, real.Comm_set_errhandler(on->user, handle.errors_return));
+    TRY(status, real.Comm_create(on->user, group, &on->across));
+    real.Comm_set_errhandler(on->user, errors);
+    real.Errhandler_free(&errors);
+    return status;
+}
+
 static int make_communicators(struct hierarchy *on, MPI_Group group)
 {
-    /* MPI_Comm_dup would call the program's own functions for copying attributes. */
-    int status = real.Comm_create(on->user, group, &on->across);
+    int status = make_across(on, group);
     if (status)
         return status;
     MPI_Group local;
     status = real.Group_incl(group, on->local_size, on->members + on->first[on->site], &local);
     if (status)
         return status;
-    status = real.Comm_create_group(on->across, local, 0, &on->local);
+    if (may_share(local)) {
+        on->local = shared_local;
+    } else {
+        status = real.Comm_create_group(on->across, local, 0, &on->local);
+        TRY(status, real.Comm_set_errhandler(on->local, handle.errors_return));
+        if (status == MPI_SUCCESS)
+            share(on, local);
+    }
     real.Group_free(&local);
-    if (status)
-        return status;
-    real.Comm_set_errhandler(on->across, handle.errors_return);
-    real.Comm_set_errhandler(on->local, handle.errors_return);
-    return MPI_SUCCESS;
+    return TRY(status, real.Comm_set_errhandler(on->across, handle.errors_return));
 }
 
 struct hierarchy *hierarchy_make(MPI_Comm comm)

@@ -11,7 +11,7 @@ struct hierarchy {
     MPI_Comm user;
     /* A communicator of the same ranks for our messages, which the program's own receives must not see. */
     MPI_Comm across;
-    /* A communicator of this site's ranks, in the program's order. */
+    /* A communicator of this site's ranks, in the program's order. It may be that of MPI_COMM_WORLD. */
     MPI_Comm local;
     int size, rank;
     /* There are at least two sites, except with choice_by_rank. They are numbered by their lowest ranks. */

@@ -100,6 +100,12 @@ struct hierarchy *hierarchy_enter(MPI_Comm comm)
     return NULL;
 }
 
+void hierarchy_refuse(MPI_Comm comm)
+{
+    if (hierarchy_wanted() && !inside && (keyval_made || make_keyval()))
+        carry(comm, &not_improved);
+}
+
 struct hierarchy *hierarchy_carried(MPI_Comm comm)
 {
     struct hierarchy *on;

@@ -13,6 +13,9 @@ int hierarchy_wanted(void);
  * collectives that the MPI below calls itself are left to it. */
 struct hierarchy *hierarchy_enter(MPI_Comm comm);
 
+/* Has a new communicator's operations never be improved. All its ranks call this. */
+void hierarchy_refuse(MPI_Comm comm);
+
 /* Returns what a communicator carries, or NULL. One that is not improved carries a hierarchy on which nothing
  * goes on. */
 struct hierarchy *hierarchy_carried(MPI_Comm comm);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "transfer/datatype.h"
 
+#include "binding/bottom.h"
 #include "binding/combiner.h"
 
 #include <stdlib.h>
@@ -40,8 +41,11 @@ int pack(const void *buffer, int64_t count, const struct shape *shape, char *to,
         memcpy(to, buffer, length);
         return MPI_SUCCESS;
     }
-    int position = 0;
-    return real.Pack(buffer, (int)count, shape->type, to, (int)length, &position, comm);
+    struct placed placed;
+    int position = 0, status = bottom_place(buffer, shape->type, &placed);
+    TRY(status, real.Pack(placed.buffer, (int)count, placed.type, to, (int)length, &position, comm));
+    bottom_end(&placed);
+    return status;
 }
 
 int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
@@ -53,8 +57,12 @@ int unpack(const char *from, int64_t length, void *buffer, int64_t count, const 
         memcpy(buffer, from, length);
         return MPI_SUCCESS;
     }
-    int position = 0;
-    return real.Unpack(from, (int)length, &position, buffer, (int)count, shape->type, comm);
+    struct placed placed;
+    int position = 0, status = bottom_place(buffer, shape->type, &placed);
+    TRY(status,
+        real.Unpack(from, (int)length, &position, (void *)placed.buffer, (int)count, placed.type, comm));
+    bottom_end(&placed);
+    return status;
 }
 
 int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes)

@@ -2,6 +2,7 @@
 #include "transfer/requests.h"
 
 #include "binding/delivery.h"
+#include "binding/texts.h"
 #include "select/choice.h"
 #include "transfer/copies.h"
 #include "transfer/counters.h"
@@ -9,6 +10,7 @@
 #include "transfer/waiting.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct request *one_more(struct requests *some)
@@ -58,7 +60,7 @@ int requests_send(struct requests *some, const struct hierarchy *on, const void 
     int is_far = on->site_of[to] != on->site;
     if (is_far)
         counters_add(on->site_of[to], bytes);
-    request->receives = 0;
+    *request = (struct request){.receives = 0};
     if (is_far && copies_are_wanted(bytes)) {
         request->handle = handle.request_null;
         int copy = copies_send(on->across, from, count, type, bytes, to, on->tags + tag);
@@ -78,8 +80,13 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
     struct request *request = one_more(some);
     if (!request)
         return MPI_ERR_NO_MEM;
+    *request = (struct request){.receives = 1, .from = from, .into = into, .type = type};
+    MPI_Count size = 1;
+    if (on->site_of[from] != on->site && real.Type_size_x(type, &size) == MPI_SUCCESS) {
+        request->on = on;
+        request->bytes = count * size;
+    }
     int status = irecv(into, count, type, from, on->tags + tag, on->across, &request->handle);
-    request->receives = 1;
     some->count += status == MPI_SUCCESS;
     return status;
 }
@@ -141,10 +148,45 @@ int requests_wait(struct requests *some)
     return status;
 }
 
+/* Not all characters of a text are waited for where another MPI gives it another length. */
+static int is_whole_text(const struct request *request, int64_t sent)
+{
+    struct shape shape;
+    return texts_may_differ(request->bytes) && texts_are_one(sent, request->bytes) &&
+           shape_of(request->type, &shape) && shape.is_contiguous &&
+           texts_settle(request->into, request->bytes, sent);
+}
+
+/* What has come is as long as what was expected, unless ranks have called the operation with other sizes. */
+static int judge_length(const struct request *request, const MPI_Status *received, int status)
+{
+    MPI_Count sent = 0;
+    int class = MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        real.Error_class(status, &class);
+    if (!request->on || (status != MPI_SUCCESS && class != MPI_ERR_TRUNCATE) ||
+        real.Get_elements_x(received, handle.byte, &sent) != MPI_SUCCESS ||
+        (status == MPI_SUCCESS && (sent == request->bytes || is_whole_text(request, sent))))
+        return status;
+    /* Some MPIs tell only what they have kept of a longer message. */
+    int is_more = status != MPI_SUCCESS && sent <= request->bytes;
+    fprintf(
+        stderr,
+        "causeway collectives: rank %d has sent %s%lld bytes to rank %d, which expects %lld (ranks of the "
+        "communicator; one may send what its whole site has): all ranks have to name as many\n",
+        request->from, is_more ? "more than " : "", (long long)(is_more ? request->bytes : sent),
+        request->on->rank, (long long)request->bytes);
+    return status != MPI_SUCCESS ? status : MPI_ERR_TRUNCATE;
+}
+
 int requests_wait_for(struct requests *some, int which)
 {
-    MPI_Request *request = &some->all[which].handle;
-    return *request == handle.request_null ? MPI_SUCCESS : waiting_for(request);
+    struct request *request = &some->all[which];
+    MPI_Status received;
+    if (request->handle == handle.request_null)
+        return MPI_SUCCESS;
+    int status = waiting_for(&request->handle, request->on ? &received : MPI_STATUS_IGNORE);
+    return judge_length(request, &received, status);
 }
 
 void requests_free(struct requests *some, int status)

@@ -10,6 +10,12 @@ struct requests {
     struct request {
         MPI_Request handle;
         int receives;
+        /* From another site: who sends how many bytes, and where these come; NULL for other messages. */
+        const struct hierarchy *on;
+        int from;
+        int64_t bytes;
+        void *into;
+        MPI_Datatype type;
     } *all;
     int count, room;
 };

@@ -9,7 +9,7 @@ void waiting_use(const struct waiting *waiting) { beside = waiting; }
 
 int waiting_is_beside(void) { return beside && beside->is_beside(); }
 
-int waiting_for(MPI_Request *request)
+int waiting_for(MPI_Request *request, MPI_Status *status)
 {
-    return waiting_is_beside() ? beside->wait(request) : real.Wait(request, MPI_STATUS_IGNORE);
+    return waiting_is_beside() ? beside->wait(request, status) : real.Wait(request, status);
 }

@@ -10,7 +10,7 @@ struct waiting {
     /* Whether the caller is a task. */
     int (*is_beside)(void);
     /* Waits for a request as a task does. */
-    int (*wait)(MPI_Request *request);
+    int (*wait)(MPI_Request *request, MPI_Status *status);
 };
 
 /* Called once. Before, there are no tasks. */
@@ -18,6 +18,6 @@ void waiting_use(const struct waiting *waiting);
 
 int waiting_is_beside(void);
 /* Waits for a request, as whoever calls may. */
-int waiting_for(MPI_Request *request);
+int waiting_for(MPI_Request *request, MPI_Status *status);
 
 #endif

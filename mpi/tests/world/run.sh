@@ -2,7 +2,7 @@
 # run.sh [SEEDS [PAIRING...]]: programs over sites of this host that each run their own MPI, in either order
 # and with three sites; SEEDS (4) for each pairing of the random receives. A PAIRING is several words of MPI
 # and ranks: "debian-openmpi:2 mpich:2". CASES (100) random collectives of each pairing, with the library of
-# collectives above, are compared with the world's own.
+# collectives above, are compared with the world's own, and three times as many with what has to come out.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 
@@ -25,21 +25,25 @@ run() { # PAIRING PROGRAM ARGUMENTS...
 }
 
 for pairing in "${pairings[@]}"; do
-    for program in messages communicators operations topologies pending intercomms statuses; do run "$pairing" "$program"; done
+    for program in messages communicators operations topologies pending intercomms statuses bottom; do run "$pairing" "$program"; done
     run "$pairing" receives "${1:-4}"
+    run "$pairing" forms "$((${CASES:-100} * 3))"
+    run "$pairing" texts
 done
 if [ $# -gt 1 ]; then exit; fi
 # Counts that no int holds: 5 GB of memory, and a quarter of a minute.
 run "debian-openmpi:1 debian-mpich:1" large
 # Fortran 77, 90 and 2008.
-for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08; do
+for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08 bottom_mpi; do
     for pairing in "${pairings[@]:0:2}"; do run "$pairing" "$program"; done
 done
 # The library of collectives above the world: every form of every operation, on communicators of all kinds.
 seed=1
 for pairing in "${pairings[@]}"; do
     export COLLECTIVES=1
-    for program in collectives_mpif collectives_f08; do run "$pairing" "$program"; done
+    for program in collectives_mpif collectives_f08 bottom bottom_mpi; do run "$pairing" "$program"; done
     run "$pairing" compare "${CASES:-100}" "$seed"
+    run "$pairing" forms "$((${CASES:-100} * 3))" "$seed"
+    run "$pairing" texts
     seed=$((seed + 1))
 done

@@ -1,5 +1,6 @@
 #include "world/below/data.h"
 
+#include "binding/bottom.h"
 #include "binding/combiner.h"
 #include "world/handles/ours.h"
 
@@ -108,40 +109,6 @@ static char *element(const void *buffer, MPI_Datatype type, int64_t index)
     return (char *)buffer + index * extent;
 }
 
-/* Data whose type has addresses of its own begins at MPI_BOTTOM, which MPICH 4.0's MPI_Pack takes for no
- * buffer at all. The same data, counted from somewhere, is said by a type of ours. */
-struct placed {
-    const void *buffer;
-    MPI_Datatype type;
-    int is_ours;
-};
-
-static int place(const void *buffer, MPI_Datatype type, struct placed *placed)
-{
-    typedef int hindexed(int, const int[], const MPI_Aint[], MPI_Datatype, MPI_Datatype *);
-    typedef int commit(MPI_Datatype *);
-    static const char somewhere;
-    *placed = (struct placed){buffer, type, 0};
-    if (buffer != MPI_BOTTOM)
-        return MPI_SUCCESS;
-    hindexed *make = (hindexed *)mpi_calls_find("Type_create_hindexed");
-    commit *finish = (commit *)mpi_calls_find("Type_commit");
-    MPI_Aint back = -(MPI_Aint)&somewhere;
-    int status = make && finish ? make(1, (const int[]){1}, &back, type, &placed->type) : MPI_ERR_BUFFER;
-    if (status == MPI_SUCCESS) {
-        placed->buffer = &somewhere;
-        placed->is_ours = 1;
-        status = finish(&placed->type);
-    }
-    return status;
-}
-
-static void place_end(struct placed *placed)
-{
-    if (placed->is_ours)
-        real.Type_free(&placed->type);
-}
-
 int data_pack(const void *buffer, int count, MPI_Datatype type, const struct shape *shape, char *packed)
 {
     if (shape->is_plain) {
@@ -149,14 +116,14 @@ int data_pack(const void *buffer, int count, MPI_Datatype type, const struct sha
         return MPI_SUCCESS;
     }
     struct placed from;
-    int status = place(buffer, type, &from);
+    int status = bottom_place(buffer, type, &from);
     int64_t most = elements_at_once(shape);
     for (int64_t at = 0; at < count && status == MPI_SUCCESS; at += most) {
         int many = (int)(count - at < most ? count - at : most), position = 0;
         status = real.Pack(element(from.buffer, from.type, at), many, from.type, packed + at * shape->bytes,
                            (int)(many * shape->bytes), &position, ours.self);
     }
-    place_end(&from);
+    bottom_end(&from);
     return status;
 }
 
@@ -178,7 +145,7 @@ static int unpack_part(const char *packed, int64_t bytes, char *into, MPI_Dataty
 int data_unpack(const char *packed, int64_t bytes, void *buffer, MPI_Datatype type, const struct shape *shape)
 {
     struct placed to;
-    int status = place(buffer, type, &to);
+    int status = bottom_place(buffer, type, &to);
     int64_t count = shape->bytes ? bytes / shape->bytes : 0, most = elements_at_once(shape);
     for (int64_t at = 0; at < count && status == MPI_SUCCESS; at += most) {
         int many = (int)(count - at < most ? count - at : most), position = 0;
@@ -189,6 +156,6 @@ int data_unpack(const char *packed, int64_t bytes, void *buffer, MPI_Datatype ty
     if (left && status == MPI_SUCCESS)
         status = unpack_part(packed + count * shape->bytes, left, element(to.buffer, to.type, count), to.type,
                              shape);
-    place_end(&to);
+    bottom_end(&to);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "world/below/far.h"
 
+#include "binding/texts.h"
 #include "world/engine/matching.h"
 #include "world/engine/sending.h"
 #include "world/handles/requests.h"
@@ -92,6 +93,14 @@ int far_receive_reserved(struct far *far, struct comm *comm, void *buffer, int c
     return status;
 }
 
+/* A longer message is an error, but not where its end is the unused end of a text. */
+static int is_too_long(const struct operation *operation)
+{
+    return operation->is_truncated &&
+           !(texts_are_one((int64_t)operation->sent, (int64_t)operation->room) &&
+             texts_settle(operation->buffer, (int64_t)operation->room, (int64_t)operation->sent));
+}
+
 int far_finish(struct far *far)
 {
     struct operation *operation = &far->operation;
@@ -100,7 +109,7 @@ int far_finish(struct far *far)
     far->is_finished = 1;
     if (operation->has_no_memory)
         far->error = MPI_ERR_NO_MEM;
-    else if (operation->is_truncated)
+    else if (is_too_long(operation))
         far->error = MPI_ERR_TRUNCATE;
     if (operation->is_send)
         return far->error;
@@ -128,7 +137,8 @@ void far_status(const struct far *far, MPI_Status *status)
         return;
     const struct operation *operation = &far->operation;
     int is_receive = !operation->is_send && !operation->is_cancelled;
-    real.Status_set_elements_x(status, handle.byte, is_receive ? (MPI_Count)operation->bytes : 0);
+    uint64_t bytes = far->error == MPI_ERR_TRUNCATE ? operation->sent : operation->bytes;
+    real.Status_set_elements_x(status, handle.byte, is_receive ? (MPI_Count)bytes : 0);
     real.Status_set_cancelled(status, operation->is_cancelled);
     status->MPI_SOURCE = is_receive ? operation->source : MPI_ANY_SOURCE;
     status->MPI_TAG = is_receive ? operation->tag : MPI_ANY_TAG;

@@ -49,7 +49,7 @@ static void finish(struct far *far, int error, const MPI_Status *status)
     far->is_raised = far->error != MPI_SUCCESS;
     far->operation.source = far->comm->rank_of[status->MPI_SOURCE];
     far->operation.tag = status->MPI_TAG;
-    far->operation.bytes = (uint64_t)bytes;
+    far->operation.bytes = far->operation.sent = (uint64_t)bytes;
     engine_here_done(ours.engine, &far->operation);
 }
 

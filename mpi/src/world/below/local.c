@@ -14,3 +14,10 @@ int local_meet(MPI_Comm comm)
     }
     return status;
 }
+
+int local_is_inter(MPI_Comm comm)
+{
+    int is_inter = 0;
+    return ours.is_on && !look_has_hook && comm != handle.comm_null &&
+           real.Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter;
+}

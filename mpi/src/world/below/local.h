@@ -15,6 +15,16 @@
         local_status == MPI_SUCCESS ? look_wait(&local_request, MPI_STATUS_IGNORE) : local_status; \
     }))
 
+/* Meets the others, and then calls the blocking form. */
+#define LOCAL_MET(name, comm, ...)                  \
+    __extension__({                                 \
+        int local_status = local_meet(comm);        \
+        TRY(local_status, PASS(name, __VA_ARGS__)); \
+    })
+
+/* False where the MPI has a hook: then nobody needs to know. */
+int local_is_inter(MPI_Comm comm);
+
 /* Meets the others first, where what follows has no non-blocking form: then it waits for nobody who is
  * elsewhere. */
 int local_meet(MPI_Comm comm);

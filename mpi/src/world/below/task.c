@@ -2,16 +2,18 @@
 #include "world/below/task.h"
 
 #include "coroutine/coroutine.h"
+#include "world/handles/slots.h"
 
 #include <stdlib.h>
 
 enum {
-    /* Above those of blocking operations and of MPI_Comm_create_group, and below 32767, which any MPI takes:
-     * so many operations of a communicator, each with room for the tags of a grid of 40 dimensions. */
-    FIRST_TAG = 20480,
+    /* Above those of blocking operations and of MPI_Comm_create_group, and below SLOT_TAGS: so many
+     * operations of a communicator, each with room for the tags of a grid of 40 dimensions. */
+    FIRST_TAG = 6144,
     TAGS_EACH = 96,
     OPERATIONS = 96,
 };
+_Static_assert(FIRST_TAG + TAGS_EACH * OPERATIONS <= SLOT_TAGS, "tags of tasks lie in the slot");
 
 struct task {
     /* First: its address is the task's. */
@@ -59,7 +61,7 @@ void task_receives(const MPI_Status *status)
     far->operation.is_send = 0;
     far->operation.source = status->MPI_SOURCE;
     far->operation.tag = status->MPI_TAG;
-    far->operation.bytes = (uint64_t)bytes;
+    far->operation.bytes = far->operation.sent = (uint64_t)bytes;
 }
 
 /* Tags come round: then the earlier operation that has them ends first. */

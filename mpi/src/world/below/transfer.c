@@ -1,8 +1,12 @@
 #include "world/below/transfer.h"
 
+#include "binding/texts.h"
 #include "world/below/far_wait.h"
 #include "world/below/look.h"
 #include "world/engine/matching.h"
+#include "world/handles/slots.h"
+
+#include <stdio.h>
 
 int transfer_is_native(const struct comm *comm, int from, int tag)
 {
@@ -37,8 +41,18 @@ static int begun(struct transfer *transfer, int status)
     return status;
 }
 
-/* Hidden communicators have none of their own. */
+/* A task has tags of its own. */
 static int tag_of(const struct comm *comm, int tag) { return comm->hidden ? tag : tag + task_tags(); }
+
+/* Within the site a message of a hidden communicator bears its receiver's slot. */
+static int tag_to(const struct comm *comm, int tag, int to)
+{
+    return comm->slots && to != MPI_PROC_NULL ? comm->slots[to] * SLOT_TAGS + tag : tag;
+}
+static int tag_from(const struct comm *comm, int tag)
+{
+    return comm->slots ? comm->slot * SLOT_TAGS + tag : tag;
+}
 
 int transfer_send(struct transfer *transfer, struct comm *comm, const void *buffer, int count,
                   MPI_Datatype type, int to, int tag)
@@ -51,8 +65,8 @@ int transfer_send(struct transfer *transfer, struct comm *comm, const void *buff
         return begun(transfer, raise(comm, status));
     }
     transfer->kind = NATIVE;
-    return begun(transfer, real.Isend(buffer, count, type, native_rank(comm, to), tag, comm->handle,
-                                      &transfer->request));
+    return begun(transfer, real.Isend(buffer, count, type, native_rank(comm, to), tag_to(comm, tag, to),
+                                      comm->carrier, &transfer->request));
 }
 
 int transfer_receive(struct transfer *transfer, struct comm *comm, void *buffer, int count, MPI_Datatype type,
@@ -66,8 +80,27 @@ int transfer_receive(struct transfer *transfer, struct comm *comm, void *buffer,
                      raise(comm, far_receive(&transfer->far, comm, buffer, count, type, from, tag)));
     }
     transfer->kind = NATIVE_RECEIVE;
-    return begun(transfer, real.Irecv(buffer, count, type, native_rank(comm, from), tag, comm->handle,
-                                      &transfer->request));
+    return begun(transfer, real.Irecv(buffer, count, type, native_rank(comm, from), tag_from(comm, tag),
+                                      comm->carrier, &transfer->request));
+}
+
+/* In a collective operation both ranks of a message name its length. Those of texts may differ, since unlike
+ * MPIs give them other lengths. */
+static int judge_length(const struct far *far, int error)
+{
+    const struct operation *operation = &far->operation;
+    int64_t room = far->count * far->shape.bytes, sent = (int64_t)operation->sent;
+    if (operation->is_send || operation->is_cancelled || sent == room ||
+        (error != MPI_SUCCESS && error != MPI_ERR_TRUNCATE))
+        return error;
+    if (error == MPI_SUCCESS && texts_are_one(sent, room) &&
+        (sent > room || (far->shape.is_plain && texts_settle(far->buffer, room, sent))))
+        return error;
+    fprintf(stderr,
+            "causeway world: a collective operation: rank %d has sent %lld bytes to rank %u, which expects "
+            "%lld (ranks of MPI_COMM_WORLD): both have to name as many\n",
+            far->comm->peer_numbers[operation->source], (long long)sent, ours.world.me, (long long)room);
+    return MPI_ERR_TRUNCATE;
 }
 
 int transfer_wait(struct transfer *transfer, MPI_Status *status)
@@ -85,7 +118,9 @@ int transfer_wait(struct transfer *transfer, MPI_Status *status)
         break;
     case FAR_AWAY:
         error = far_wait(&transfer->far);
-        if (transfer->comm->hidden && !task_is_running())
+        if (!transfer->comm->hidden)
+            error = judge_length(&transfer->far, error);
+        else if (!task_is_running())
             far_raise(&transfer->far);
         far_status(&transfer->far, status);
     }
@@ -106,7 +141,7 @@ int transfer_wait_all(struct transfer *transfers, int count)
 int transfer_send_now(struct comm *comm, const void *buffer, int count, MPI_Datatype type, int to, int tag)
 {
     if ((to == MPI_PROC_NULL || comm->native[to] != FAR) && look_may_block())
-        return real.Send(buffer, count, type, native_rank(comm, to), tag, comm->handle);
+        return real.Send(buffer, count, type, native_rank(comm, to), tag_to(comm, tag, to), comm->carrier);
     struct transfer transfer;
     int status = transfer_send(&transfer, comm, buffer, count, type, to, tag);
     return status == MPI_SUCCESS ? transfer_wait(&transfer, MPI_STATUS_IGNORE) : status;
@@ -116,7 +151,8 @@ int transfer_receive_now(struct comm *comm, void *buffer, int count, MPI_Datatyp
                          MPI_Status *status)
 {
     if (look_may_block() && transfer_is_native(comm, from, tag)) {
-        int error = real.Recv(buffer, count, type, native_rank(comm, from), tag, comm->handle, status);
+        int error = real.Recv(buffer, count, type, native_rank(comm, from), tag_from(comm, tag),
+                              comm->carrier, status);
         transfer_name_source(comm, status);
         return error;
     }

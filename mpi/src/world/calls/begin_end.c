@@ -7,6 +7,7 @@
 #include "world/calls/imports.h"
 #include "world/engine/sending.h"
 #include "world/handles/comms.h"
+#include "world/handles/slots.h"
 #include "world/join/join.h"
 #include "world/plain/plain.h"
 #include "world/streams/streams.h"
@@ -70,17 +71,22 @@ static uint8_t thread_level(void)
     return 0;
 }
 
+static uint32_t native_tag_ub(void)
+{
+    void *value;
+    int flag = 0;
+    real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &flag);
+    return flag ? (uint32_t)*(int *)value : 32767;
+}
+
 /* Native rank 0 speaks for its site. Returns WORLD's bytes. */
 static unsigned char *join(int processes, const struct sockaddr_storage *addresses, size_t *n)
 {
     char mpi[128], why[512];
-    void *value;
-    int flag = 0;
     name_mpi(mpi, sizeof mpi);
-    real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &flag);
     struct join_request request = {.mpi = mpi,
                                    .layout = data_layout(),
-                                   .tag_ub = flag ? (uint32_t)*(int *)value : 32767,
+                                   .tag_ub = native_tag_ub(),
                                    .thread_level = thread_level(),
                                    .processes = (uint32_t)processes,
                                    .addresses = addresses};
@@ -120,20 +126,23 @@ static void make_world(int rank)
 {
     ours.engine = engine_new(ours.world.size);
     int32_t *numbers = malloc(ours.world.size * sizeof *numbers);
-    MPI_Comm hidden;
-    if (!ours.engine || !numbers)
+    int32_t *slots = calloc(ours.world.size, sizeof *slots);
+    if (!ours.engine || !numbers || !slots)
         ending_now("out of memory for a world of %u processes", ours.world.size);
     if (streams_start(&ours.world, listener, ours.engine))
         ending_now("the sockets to other sites cannot be watched (epoll)");
     if (rank == 0)
         streams_watch(join_descriptor(), ending_heard);
-    real.Comm_dup(handle.comm_world, &hidden);
-    real.Comm_set_errhandler(hidden, handle.errors_return);
+    real.Comm_dup(handle.comm_world, &ours.hidden);
+    real.Comm_set_errhandler(ours.hidden, handle.errors_return);
+    slots_begin(native_tag_ub());
     for (uint32_t i = 0; i < ours.world.size; i++)
         numbers[i] = (int32_t)i;
-    if (!comm_make(handle.comm_world, hidden, 0, (int)ours.world.size, numbers))
+    /* All have the slot SLOT_OF_WORLD. */
+    if (!comm_make(handle.comm_world, 0, (int)ours.world.size, numbers, slots))
         ending_now("out of memory for a world of %u processes", ours.world.size);
     free(numbers);
+    free(slots);
     ours.is_on = 1;
     look_begin();
 }

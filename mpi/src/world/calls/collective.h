@@ -44,6 +44,17 @@ int collective_has_part(const struct comm *on, int root);
 
 #define COLLECTIVE_ONLY(...) __VA_ARGS__
 
+/* Open MPI 4 calls a persistent form by another name alone. Version 5, which this library serves too, has the
+ * usual one. */
+#if defined(OPEN_MPI)
+#define COLLECTIVE_INIT(name)                                                                             \
+    BOTH(name##_init);                                                                                    \
+    EXPORT __typeof__(MPI_##name##_init) MPIX_##name##_init __attribute__((alias("MPI_" #name "_init"))); \
+    EXPORT __typeof__(MPI_##name##_init) PMPIX_##name##_init __attribute__((alias("MPI_" #name "_init")))
+#else
+#define COLLECTIVE_INIT(name) BOTH(name##_init)
+#endif
+
 /* Defines MPI_NAME, MPI_INAME and MPI_NAME_init. `within` and `iwithin` are statements that call the MPI
  * below with ARGUMENTS; prepare_NAME checks them and fills the call in. */
 #define COLLECTIVE_FORMS(name, iname, PARAMETERS, ARGUMENTS, within, iwithin)                        \
@@ -74,12 +85,19 @@ int collective_has_part(const struct comm *on, int root);
         int status = prepare_##name(&all, COLLECTIVE_ONLY ARGUMENTS);                                \
         return status == MPI_SUCCESS ? collective_keep(&all, request) : status;                      \
     }                                                                                                \
-    BOTH(name##_init)
+    COLLECTIVE_INIT(name)
 
-/* The same of one that every MPI has in both forms. */
-#define COLLECTIVE(name, iname, PARAMETERS, ARGUMENTS)                     \
-    COLLECTIVE_FORMS(name, iname, PARAMETERS, ARGUMENTS,                   \
-                     return LOCAL(name, iname, COLLECTIVE_ONLY ARGUMENTS), \
+/* The same of one that every MPI has in both forms. Within a site the blocking form is done by the other one
+ * where the MPI has no hook, but not where `is_wrong` says that this is wrong with some version. */
+#define COLLECTIVE_BUT(name, iname, PARAMETERS, ARGUMENTS, is_wrong)                      \
+    COLLECTIVE_FORMS(name, iname, PARAMETERS, ARGUMENTS,                                  \
+                     return (is_wrong) ? LOCAL_MET(name, comm, COLLECTIVE_ONLY ARGUMENTS) \
+                                       : LOCAL(name, iname, COLLECTIVE_ONLY ARGUMENTS),   \
                      return PASS(iname, COLLECTIVE_ONLY ARGUMENTS, request))
+
+/* MPICH's Ibcast of an intercommunicator hands out what the wrong rank has. No program is fast by these, so
+ * that all operations of intercommunicators are left as they are. */
+#define COLLECTIVE(name, iname, PARAMETERS, ARGUMENTS) \
+    COLLECTIVE_BUT(name, iname, PARAMETERS, ARGUMENTS, local_is_inter(comm))
 
 #endif

@@ -258,9 +258,11 @@ static int prepare_Alltoallw(struct collective *all, const void *send, const int
     return exchanges(all, typed(all->on, send, send_counts, send_starts, send_types),
                      typed(all->on, receive, receive_counts, receive_starts, receive_types));
 }
-COLLECTIVE(Alltoallw, Ialltoallw,
-           (const void *send, const int send_counts[], const int send_starts[],
-            const MPI_Datatype send_types[], void *receive, const int receive_counts[],
-            const int receive_starts[], const MPI_Datatype receive_types[], MPI_Comm comm),
-           (send, send_counts, send_starts, send_types, receive, receive_counts, receive_starts,
-            receive_types, comm));
+/* In place MPICH's Ialltoallw sends each peer the wrong part before version 4.2. */
+COLLECTIVE_BUT(Alltoallw, Ialltoallw,
+               (const void *send, const int send_counts[], const int send_starts[],
+                const MPI_Datatype send_types[], void *receive, const int receive_counts[],
+                const int receive_starts[], const MPI_Datatype receive_types[], MPI_Comm comm),
+               (send, send_counts, send_starts, send_types, receive, receive_counts, receive_starts,
+                receive_types, comm),
+               send == MPI_IN_PLACE || local_is_inter(comm));

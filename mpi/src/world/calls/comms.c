@@ -87,28 +87,45 @@ EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 }
 BOTH(Comm_disconnect);
 
-/* The numbers of the duplicates are what rank 0 said. */
-static int record_duplicate(struct comm *on, MPI_Comm *made)
+/* The numbers of the duplicates are what rank 0 said. `native` is what the site's MPI has said of its part.
+ */
+static int record_duplicate(struct comm *on, int native, MPI_Comm *made)
 {
-    if (on->local)
-        return comm_error(on, inter_duplicate(on, *made));
+    if (on->local) {
+        TRY(native, inter_duplicate(on, *made));
+        return comm_error(on, native);
+    }
     struct says *all = malloc((size_t)on->size * sizeof *all);
-    int status = all ? making_exchange(on, 0, 0, all) : MPI_ERR_NO_MEM;
-    TRY(status, making_record(*made, all[0].number, on->size, on->numbers));
+    if (!all)
+        return comm_error(on, MPI_ERR_NO_MEM);
+    if (native != MPI_SUCCESS)
+        *made = handle.comm_null;
+    int status = making_exchange(on, 0, 0, native, all);
+    TRY(status, making_record(*made, all, NULL, on->size, on->numbers));
+    making_end(status, all[on->rank].slot, made);
     free(all);
     if (status == MPI_SUCCESS) {
         comm_find(*made)->topology = on->topology;
         topology_hold(on->topology);
     }
-    return comm_error(on, status);
+    /* The site's MPI has called the error handler for what it has said. */
+    return native != MPI_SUCCESS ? native : comm_error(on, status);
+}
+
+/* Meets those of a communicator that are here, before a native call that waits. */
+static int meet(struct comm *on, MPI_Comm comm)
+{
+    if (on)
+        return making_meet(on);
+    return ours.is_on ? local_meet(comm) : MPI_SUCCESS;
 }
 
 EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 {
     struct comm *on = comm_find(comm);
-    int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+    int status = meet(on, comm);
     TRY(status, PASS(Comm_dup, comm, made));
-    return on && status == MPI_SUCCESS ? record_duplicate(on, made) : status;
+    return on ? record_duplicate(on, status, made) : status;
 }
 BOTH(Comm_dup);
 
@@ -118,9 +135,9 @@ EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
     static int (*own)(MPI_Comm, MPI_Info, MPI_Comm *);
     if (!own)
         own = (int (*)(MPI_Comm, MPI_Info, MPI_Comm *))mpi_calls_find("Comm_dup_with_info");
-    int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+    int status = meet(on, comm);
     TRY(status, own ? own(comm, info, made) : NO_MPI);
-    return on && status == MPI_SUCCESS ? record_duplicate(on, made) : status;
+    return on ? record_duplicate(on, status, made) : status;
 }
 BOTH(Comm_dup_with_info);
 
@@ -141,32 +158,34 @@ BOTH(Comm_split);
  * intercommunicator that has processes of both groups. */
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
 {
-    const struct comm *on = comm_find(comm);
+    struct comm *on = comm_find(comm);
     if (on && on->local && !on->here) {
         *made = handle.comm_null;
         return MPI_SUCCESS;
     }
-    int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+    int status = meet(on, comm);
     return TRY(status, PASS(Comm_split_type, comm, type, key, info, made));
 }
 BOTH(Comm_split_type);
 
-/* Each makes its part of what its own group names: of the parent's processes here, those in it. */
-static int create(struct comm *on, const struct says *all, int size, const int32_t *numbers, MPI_Comm *made)
+/* Each makes its part of what its own group names: of the parent's processes here, those in it. `ranks` has
+ * room for all. */
+static int create(struct comm *on, struct says *all, int *ranks, int size, const int32_t *numbers,
+                  MPI_Comm *made)
 {
-    MPI_Group here;
-    int status = group_make_here(size, numbers, &here), is_mine = 0, first = 0;
+    MPI_Group here = handle.group_null;
+    int status = making_places(on, size, numbers, ranks), is_mine = 0;
     for (int i = 0; i < size; i++)
         is_mine = is_mine || numbers[i] == (int32_t)ours.world.me;
-    while (size && first < on->size && on->numbers[first] != numbers[0])
-        first++;
-    if (status == MPI_SUCCESS && first == on->size)
-        status = MPI_ERR_GROUP;
-    TRY(status, local_meet(on->handle));
+    TRY(status, making_group(on, size, ranks, &here));
+    TRY(status, making_meet(on));
     TRY(status, real.Comm_create(on->handle, here, made));
+    if (here != handle.group_null && here != handle.group_empty)
+        real.Group_free(&here);
+    status = making_exchange(on, 0, 0, status, all);
     if (is_mine)
-        TRY(status, making_record(*made, all[first].number, size, numbers));
-    return status;
+        TRY(status, making_record(*made, all, ranks, size, numbers));
+    return making_end(status, all[on->rank].slot, made);
 }
 
 /* Both groups split by who is in the group that its own side names, in its order. Frees the list. */
@@ -192,9 +211,11 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
     if (on->local)
         return comm_error(on, create_inter(on, size, numbers, made));
     struct says *all = malloc((size_t)on->size * sizeof *all);
-    int status = all && numbers ? making_exchange(on, 0, 0, all) : MPI_ERR_NO_MEM;
-    TRY(status, create(on, all, size, numbers, made));
+    int *ranks = malloc((size_t)size * sizeof *ranks + 1);
+    *made = handle.comm_null;
+    int status = all && ranks && numbers ? create(on, all, ranks, size, numbers, made) : MPI_ERR_NO_MEM;
     free(all);
+    free(ranks);
     free(numbers);
     return comm_error(on, status);
 }

@@ -9,59 +9,84 @@
 #include <stdlib.h>
 
 /* Tags of these messages: apart from those of collective operations, and within what any MPI takes. */
-enum { FIRST_TAG = 1 << 10, TAGS = 1 << 14 };
+enum { FIRST_TAG = 1 << 10, TAGS = 1 << 12 };
 
-/* The ranks of a group in a communicator, this one's place among them; -1 where one is not in it. */
-static int places(const struct comm *on, int size, const int32_t *numbers, int *ranks)
+/* The members here wait for each other, in looks, before a native call that waits: the first of them hears
+ * the others, and tells them. */
+static int meet_here(struct comm *on, int size, const int *ranks, int mine, int tag)
 {
-    int mine = -1;
-    for (int i = 0; i < size; i++) {
-        int rank = 0;
-        while (rank < on->size && on->numbers[rank] != numbers[i])
-            rank++;
-        if (rank == on->size)
-            return -1;
-        ranks[i] = rank;
-        if (rank == on->rank)
-            mine = i;
-    }
-    return mine;
-}
-
-/* The first collects a word of each, so that all are there, and tells its number to all. */
-static int agree(struct comm *on, int size, const int *ranks, int mine, int tag, uint64_t *number)
-{
-    int status = MPI_SUCCESS, bytes = (int)sizeof *number;
-    *number = comm_next_number();
-    if (mine != 0) {
-        status = transfer_send_now(on, number, bytes, handle.byte, ranks[0], tag);
+    int status = MPI_SUCCESS, first = 0;
+    char word = 0;
+    while (on->native[ranks[first]] == FAR)
+        first++;
+    if (first != mine) {
+        status = transfer_send_now(on, &word, 1, handle.byte, ranks[first], tag);
         return TRY(status,
-                   transfer_receive_now(on, number, bytes, handle.byte, ranks[0], tag, MPI_STATUS_IGNORE));
+                   transfer_receive_now(on, &word, 1, handle.byte, ranks[first], tag, MPI_STATUS_IGNORE));
     }
-    uint64_t word;
-    for (int i = 1; i < size; i++)
-        TRY(status, transfer_receive_now(on, &word, bytes, handle.byte, ranks[i], tag, MPI_STATUS_IGNORE));
-    for (int i = 1; i < size; i++)
-        TRY(status, transfer_send_now(on, number, bytes, handle.byte, ranks[i], tag));
+    for (int round = 0; round < 2; round++)
+        for (int i = first + 1; i < size; i++)
+            if (on->native[ranks[i]] != FAR)
+                TRY(status, round ? transfer_send_now(on, &word, 1, handle.byte, ranks[i], tag)
+                                  : transfer_receive_now(on, &word, 1, handle.byte, ranks[i], tag,
+                                                         MPI_STATUS_IGNORE));
     return status;
 }
 
+/* The first collects what each says, and tells it to all. */
+static int agree(struct comm *on, int size, const int *ranks, int mine, int tag, struct says *all)
+{
+    int status = MPI_SUCCESS, each = (int)sizeof *all;
+    if (mine != 0) {
+        status = transfer_send_now(on, &all[mine], each, handle.byte, ranks[0], tag);
+        return TRY(status,
+                   transfer_receive_now(on, all, size * each, handle.byte, ranks[0], tag, MPI_STATUS_IGNORE));
+    }
+    for (int i = 1; i < size; i++)
+        TRY(status, transfer_receive_now(on, &all[i], each, handle.byte, ranks[i], tag, MPI_STATUS_IGNORE));
+    for (int i = 1; i < size; i++)
+        TRY(status, transfer_send_now(on, all, size * each, handle.byte, ranks[i], tag));
+    return status;
+}
+
+static int is_within(int size, const int32_t *numbers)
+{
+    int is = 1;
+    for (int i = 0; i < size; i++)
+        is = is && world_is_here(&ours.world, (uint32_t)numbers[i]);
+    return is;
+}
+
+/* The native part comes first, so that all learn in one exchange whether each has it. */
 static int create(struct comm *on, int size, const int32_t *numbers, int tag, MPI_Comm *made)
 {
     int *ranks = malloc((size_t)size * sizeof *ranks + 1), own = FIRST_TAG + tag % TAGS;
-    int mine = ranks ? places(on, size, numbers, ranks) : -1;
-    uint64_t number;
+    struct says *all = malloc((size_t)size * sizeof *all + 1);
     MPI_Group here = handle.group_null;
-    int status = ranks ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-    if (status == MPI_SUCCESS && mine < 0)
-        status = MPI_ERR_GROUP;
-    TRY(status, agree(on->hidden, size, ranks, mine, own, &number));
-    TRY(status, group_make_here(size, numbers, &here));
-    TRY(status, real.Comm_create_group(on->handle, here, tag, made));
-    TRY(status, making_record(*made, number, size, numbers));
+    int status = ranks && all ? making_places(on, size, numbers, ranks) : MPI_ERR_NO_MEM, mine = 0;
+    while (mine < size && numbers[mine] != (int32_t)ours.world.me)
+        mine++;
+    if (mine == size)
+        TRY(status, MPI_ERR_GROUP);
+    if (status == MPI_SUCCESS) {
+        status = making_group(on, size, ranks, &here);
+        TRY(status, meet_here(on->hidden, size, ranks, mine, own));
+        TRY(status, real.Comm_create_group(on->handle, here, tag, made));
+        if (!is_within(size, numbers)) {
+            all[mine] = making_say(0, 0, status);
+            int32_t slot = all[mine].slot;
+            int told = agree(on->hidden, size, ranks, mine, own, all);
+            TRY(status, told);
+            if (told == MPI_SUCCESS && !making_judge(all, size, numbers))
+                TRY(status, MPI_ERR_OTHER);
+            TRY(status, making_record(*made, all, NULL, size, numbers));
+            making_end(status, slot, made);
+        }
+    }
     if (here != handle.group_null && here != handle.group_empty)
         real.Group_free(&here);
     free(ranks);
+    free(all);
     return status;
 }
 

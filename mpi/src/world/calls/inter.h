@@ -10,23 +10,16 @@
 uint64_t inter_take_numbers(void);
 
 /* Makes the record. `number` of either group is what its `namer` has taken; both groups say the same of each.
- */
-int inter_record(MPI_Comm handle, MPI_Comm hidden, MPI_Comm inside, const struct side *local,
+ * `inside` is lent where there is a lender. */
+int inter_record(MPI_Comm handle, MPI_Comm inside, struct comm *lender, const struct side *local,
                  const struct side *remote);
-
-/* What the first of each group says, known to all: its numbers, and a value. */
-struct word {
-    uint64_t number;
-    int64_t value;
-};
-int inter_agree(struct comm *on, struct word *ours, struct word *theirs);
-/* A group and what its first said. */
-struct side inter_side(int size, int32_t *numbers, const struct word *said);
 
 /* Makes the record of a native duplicate. */
 int inter_duplicate(struct comm *on, MPI_Comm made);
 /* The two groups' processes of one color make a new one; a negative color makes none here. */
 int inter_split(struct comm *on, int color, int key, MPI_Comm *made);
+/* Both groups become one: the one that says `high` comes second. */
+int inter_merge(struct comm *on, int high, MPI_Comm *made);
 
 /* Makes the native communicator of a new one: `part` has the local group's processes here, in order. Where
  * the remote group has some here too, these make theirs at the same time. */

@@ -6,10 +6,9 @@
 #include "world/plain/plain.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    /* Above those of blocking operations. */
-    TAG = 8,
     /* Between processes of this site, on a communicator of this library. */
     MEET_TAG = 1,
 };
@@ -22,13 +21,13 @@ uint64_t inter_take_numbers(void)
 }
 
 /* Both groups say which one names what they share: that with the first process of the world. */
-int inter_record(MPI_Comm handle, MPI_Comm hidden, MPI_Comm inside, const struct side *local,
+int inter_record(MPI_Comm handle, MPI_Comm inside, struct comm *lender, const struct side *local,
                  const struct side *remote)
 {
     const struct side *first = local->namer < remote->namer ? local : remote;
     struct inter of = {.handle = handle,
-                       .hidden = hidden,
                        .inside = inside,
+                       .lender = lender,
                        .local = *local,
                        .remote = *remote,
                        .namer = first->namer,
@@ -36,24 +35,6 @@ int inter_record(MPI_Comm handle, MPI_Comm hidden, MPI_Comm inside, const struct
     of.local.number++;
     of.remote.number++;
     return comm_make_inter(&of) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-}
-
-int inter_agree(struct comm *on, struct word *ours, struct word *theirs)
-{
-    struct word both[2] = {*ours, {0, 0}};
-    int status = MPI_SUCCESS, bytes = (int)sizeof *ours;
-    if (on->rank == 0) {
-        struct transfer sending = {0};
-        status = transfer_send(&sending, on->hidden, ours, bytes, handle.byte, 0, TAG);
-        TRY(status,
-            transfer_receive_now(on->hidden, &both[1], bytes, handle.byte, 0, TAG, MPI_STATUS_IGNORE));
-        int ended = transfer_wait(&sending, MPI_STATUS_IGNORE);
-        TRY(status, ended);
-    }
-    TRY(status, plain_bcast(on->local, both, 2 * bytes, handle.byte, 0));
-    *ours = both[0];
-    *theirs = both[1];
-    return status;
 }
 
 int inter_copy_native(MPI_Comm native, MPI_Comm *copy)
@@ -107,24 +88,6 @@ int inter_make_native(MPI_Comm part, const struct side *remote, MPI_Comm *made)
     return TRY(status, inter_copy_native(part, made));
 }
 
-struct side inter_side(int size, int32_t *numbers, const struct word *said)
-{
-    return (struct side){.size = size, .numbers = numbers, .namer = numbers[0], .number = said->number};
-}
-
-int inter_duplicate(struct comm *on, MPI_Comm made)
-{
-    MPI_Comm hidden, inside;
-    struct word ours = {inter_take_numbers(), 0}, theirs;
-    int status = inter_agree(on, &ours, &theirs);
-    TRY(status, local_meet(on->handle));
-    TRY(status, inter_copy_native(on->hidden->handle, &hidden));
-    TRY(status, inter_copy_native(on->local->handle, &inside));
-    struct side local = inter_side(on->size, on->numbers, &ours);
-    struct side remote = inter_side(on->peers, on->peer_numbers, &theirs);
-    return TRY(status, inter_record(made, hidden, inside, &local, &remote));
-}
-
 /* One group of a split: what all its ranks said, who of them has a color, and the new group. */
 struct half {
     struct says *all;
@@ -135,10 +98,12 @@ struct half {
 
 static int half_new(struct half *half, int size)
 {
-    half->all = malloc((size_t)size * sizeof *half->all);
-    half->ranks = malloc((size_t)size * sizeof *half->ranks);
-    half->side.numbers = malloc((size_t)size * sizeof *half->side.numbers);
-    return half->all && half->ranks && half->side.numbers ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    size_t each = (size_t)size;
+    half->all = malloc(each * sizeof *half->all);
+    half->ranks = malloc(each * sizeof *half->ranks);
+    half->side.numbers = malloc(each * sizeof *half->side.numbers);
+    half->side.slots = malloc(each * sizeof *half->side.slots);
+    return half->all && half->ranks && half->side.numbers && half->side.slots ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 static void half_free(struct half *half)
@@ -146,6 +111,7 @@ static void half_free(struct half *half)
     free(half->all);
     free(half->ranks);
     free(half->side.numbers);
+    free(half->side.slots);
 }
 
 static void choose(struct half *half, int size, const int32_t *numbers, int color)
@@ -154,6 +120,7 @@ static void choose(struct half *half, int size, const int32_t *numbers, int colo
     side->size = color < 0 ? 0 : making_members(half->all, size, color, half->ranks);
     for (int i = 0; i < side->size; i++) {
         side->numbers[i] = numbers[half->ranks[i]];
+        side->slots[i] = half->all[half->ranks[i]].slot;
         half->are_here += world_is_here(&ours.world, (uint32_t)side->numbers[i]);
     }
     if (side->size) {
@@ -162,16 +129,49 @@ static void choose(struct half *half, int size, const int32_t *numbers, int colo
     }
 }
 
-/* Each rank's color, key and numbers go to both groups. */
+/* Each rank's color, key, numbers and slot go to both groups. */
 static int exchange(struct comm *on, int color, int key, struct half *local, struct half *remote)
 {
-    struct says mine = {color, key, inter_take_numbers()};
+    struct says mine = making_say(color, key, MPI_SUCCESS);
     struct blocks ours_in, theirs_in;
     int bytes = (int)sizeof mine;
+    mine.number = inter_take_numbers();
     int status = blocks_even(&ours_in, local->all, bytes, handle.byte);
     TRY(status, blocks_even(&theirs_in, remote->all, bytes, handle.byte));
     TRY(status, plain_allgather(on->local, &mine, bytes, handle.byte, &ours_in));
     TRY(status, plain_allgather(on->hidden, &mine, bytes, handle.byte, &theirs_in));
+    local->all[on->rank] = mine;
+    if (status == MPI_SUCCESS && (!making_judge(local->all, on->size, on->numbers) ||
+                                  !making_judge(remote->all, on->peers, on->peer_numbers)))
+        status = MPI_ERR_OTHER;
+    return status;
+}
+
+/* What both groups say to each other, of one color. */
+static int split_halves(struct comm *on, int color, int key, struct half *local, struct half *remote)
+{
+    int status = half_new(local, on->size);
+    TRY(status, half_new(remote, on->peers));
+    if (status != MPI_SUCCESS)
+        return status;
+    status = exchange(on, color, key, local, remote);
+    if (status == MPI_SUCCESS) {
+        choose(local, on->size, on->numbers, color);
+        choose(remote, on->peers, on->peer_numbers, color);
+    }
+    return status;
+}
+
+/* A duplicate is as a split of one color, whose native part is there; it lends its local group's. */
+int inter_duplicate(struct comm *on, MPI_Comm made)
+{
+    struct half local = {0}, remote = {0};
+    int status = split_halves(on, 0, 0, &local, &remote);
+    TRY(status, inter_record(made, on->local->handle, on->local, &local.side, &remote.side));
+    if (local.all)
+        making_end(status, local.all[on->rank].slot, &made);
+    half_free(&local);
+    half_free(&remote);
     return status;
 }
 
@@ -180,7 +180,7 @@ static int exchange(struct comm *on, int color, int key, struct half *local, str
 static int make_split(struct comm *on, int color, const struct half *local, const struct half *remote,
                       MPI_Comm *made)
 {
-    MPI_Comm hidden = handle.comm_null, inside = handle.comm_null;
+    MPI_Comm inside = handle.comm_null;
     MPI_Errhandler errors;
     int order = 0;
     while (order < local->side.size && local->side.numbers[order] != (int32_t)ours.world.me)
@@ -195,26 +195,68 @@ static int make_split(struct comm *on, int color, const struct half *local, cons
         return status;
     if (local->are_here == local->side.size && remote->are_here == remote->side.size)
         return real.Comm_free(&inside);
-    status = inter_copy_native(*made, &hidden);
     TRY(status, real.Comm_set_errhandler(inside, handle.errors_return));
     TRY(status, real.Comm_get_errhandler(on->handle, &errors));
     TRY(status, real.Comm_set_errhandler(*made, errors));
     TRY(status, real.Errhandler_free(&errors));
-    return TRY(status, inter_record(*made, hidden, inside, &local->side, &remote->side));
+    return TRY(status, inter_record(*made, inside, NULL, &local->side, &remote->side));
 }
 
 int inter_split(struct comm *on, int color, int key, MPI_Comm *made)
 {
     struct half local = {0}, remote = {0};
-    int status = half_new(&local, on->size);
-    TRY(status, half_new(&remote, on->peers));
-    TRY(status, exchange(on, color, key, &local, &remote));
-    if (status == MPI_SUCCESS) {
-        choose(&local, on->size, on->numbers, color);
-        choose(&remote, on->peers, on->peer_numbers, color);
-        status = make_split(on, color, &local, &remote, made);
-    }
+    *made = handle.comm_null;
+    int status = split_halves(on, color, key, &local, &remote);
+    TRY(status, make_split(on, color, &local, &remote, made));
+    if (local.all)
+        making_end(status, local.all[on->rank].slot, made);
     half_free(&local);
     half_free(&remote);
+    return status;
+}
+
+/* The lower group's ranks come first; where both say the same, the group of the first process of the world
+ * does. `all` has room for both. */
+static int merge(struct comm *on, const struct half *local, const struct half *remote, struct says *all,
+                 int32_t *numbers, MPI_Comm *made)
+{
+    static int (*own)(MPI_Comm, int, MPI_Comm *);
+    if (!own)
+        own = (int (*)(MPI_Comm, int, MPI_Comm *))mpi_calls_find("Intercomm_merge");
+    int high = local->all[0].key, theirs = remote->all[0].key;
+    int is_second = high != theirs ? high > theirs : on->numbers[0] > on->peer_numbers[0];
+    int at = is_second ? on->peers : 0, peers_at = is_second ? 0 : on->size;
+    memcpy(numbers + at, on->numbers, (size_t)on->size * sizeof *numbers);
+    memcpy(numbers + peers_at, on->peer_numbers, (size_t)on->peers * sizeof *numbers);
+    memcpy(all + at, local->all, (size_t)on->size * sizeof *all);
+    memcpy(all + peers_at, remote->all, (size_t)on->peers * sizeof *all);
+    int status = making_meet(on);
+    if (on->here) {
+        TRY(status, own ? own(on->handle, is_second, made) : NO_MPI);
+    } else {
+        MPI_Errhandler errors;
+        TRY(status, inter_copy_native(on->handle, made));
+        TRY(status, real.Comm_get_errhandler(on->handle, &errors));
+        TRY(status, real.Comm_set_errhandler(*made, errors));
+        TRY(status, real.Errhandler_free(&errors));
+    }
+    return TRY(status, making_record(*made, all, NULL, on->size + on->peers, numbers));
+}
+
+int inter_merge(struct comm *on, int high, MPI_Comm *made)
+{
+    struct half local = {0}, remote = {0};
+    size_t both = (size_t)on->size + (size_t)on->peers;
+    struct says *all = malloc(both * sizeof *all);
+    int32_t *numbers = malloc(both * sizeof *numbers);
+    *made = handle.comm_null;
+    int status = all && numbers ? split_halves(on, 0, high != 0, &local, &remote) : MPI_ERR_NO_MEM;
+    TRY(status, merge(on, &local, &remote, all, numbers, made));
+    if (local.all)
+        making_end(status, local.all[on->rank].slot, made);
+    half_free(&local);
+    half_free(&remote);
+    free(all);
+    free(numbers);
     return status;
 }

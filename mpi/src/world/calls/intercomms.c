@@ -6,6 +6,7 @@
 #include "world/calls/inter.h"
 #include "world/calls/making.h"
 #include "world/handles/groups.h"
+#include "world/handles/slots.h"
 #include "world/plain/plain.h"
 
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 enum {
     /* Leaders' messages over the peer communicator: apart from those of MPI_Comm_create_group and of tasks.
      */
-    FIRST_TAG = 17408,
-    TAGS = 3072,
+    FIRST_TAG = 5120,
+    TAGS = 1024,
 };
 
 EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
@@ -55,6 +56,8 @@ struct creation {
     MPI_Comm comm, peer;
     struct comm *on, *over;
     int leader, remote_leader, tag, rank;
+    /* Which this process has given to what is made. */
+    int32_t slot;
     struct side local, remote;
     /* What the leader knows, for all: whether anything has failed, or some process is of no site. */
     struct verdict {
@@ -63,9 +66,28 @@ struct creation {
     } verdict;
 };
 
-static int meet_group(struct creation *c)
+/* All of the own group learn each other's slots. The leader knows then that all are there. */
+static int gather_slots(struct creation *c)
 {
-    return c->on ? plain_barrier(c->on->hidden) : LOCAL(Barrier, Ibarrier, c->comm);
+    struct blocks blocks;
+    int each = (int)sizeof c->slot;
+    c->slot = slot_take();
+    c->local.slots = malloc((size_t)c->local.size * sizeof c->slot + 1);
+    if (!c->local.slots)
+        return MPI_ERR_NO_MEM;
+    if (!c->on)
+        return LOCAL(Allgather, Iallgather, &c->slot, each, handle.byte, c->local.slots, each, handle.byte,
+                     c->comm);
+    int status = blocks_even(&blocks, c->local.slots, each, handle.byte);
+    return TRY(status, plain_allgather(c->on->hidden, &c->slot, each, handle.byte, &blocks));
+}
+
+static int have_slots(const struct side *side)
+{
+    for (int i = 0; i < side->size; i++)
+        if (side->slots[i] == NO_SLOT)
+            return 0;
+    return 1;
 }
 
 static int tell_group(struct creation *c, void *buffer, int bytes)
@@ -133,6 +155,13 @@ static int are_right(const struct side *side)
     return 1;
 }
 
+static int remote_new(struct side *remote)
+{
+    remote->numbers = malloc((size_t)remote->size * sizeof *remote->numbers);
+    remote->slots = malloc((size_t)remote->size * sizeof *remote->slots);
+    return remote->numbers && remote->slots ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
 /* At the leader: learns who the others are. */
 static int learn(struct creation *c)
 {
@@ -150,12 +179,13 @@ static int learn(struct creation *c)
     c->verdict.namer = own.namer;
     c->verdict.remote_namer = their.namer;
     c->verdict.size = c->remote.size = their.size;
-    c->remote.numbers = malloc((size_t)their.size * sizeof *c->remote.numbers);
-    if (!c->remote.numbers)
-        return MPI_ERR_NO_MEM;
+    status = remote_new(&c->remote);
     int each = (int)sizeof *c->remote.numbers;
-    status = trade(c, c->local.numbers, c->local.size * each, c->remote.numbers, c->remote.size * each);
-    return status == MPI_SUCCESS && !are_right(&c->remote) ? MPI_ERR_OTHER : status;
+    TRY(status, trade(c, c->local.numbers, c->local.size * each, c->remote.numbers, c->remote.size * each));
+    TRY(status, trade(c, c->local.slots, c->local.size * each, c->remote.slots, c->remote.size * each));
+    int are_good =
+        status == MPI_SUCCESS && are_right(&c->remote) && have_slots(&c->local) && have_slots(&c->remote);
+    return status == MPI_SUCCESS && !are_good ? MPI_ERR_OTHER : status;
 }
 
 static int check_leader(const struct creation *c)
@@ -171,7 +201,7 @@ static int check_leader(const struct creation *c)
 /* All of the own group are here, and so are those of the other before its leader answers. */
 static int agree(struct creation *c)
 {
-    int status = meet_group(c);
+    int status = gather_slots(c);
     c->verdict.number = inter_take_numbers();
     if (c->rank == c->leader) {
         int found = status;
@@ -186,11 +216,11 @@ static int agree(struct creation *c)
         return c->verdict.has_failed && status == MPI_SUCCESS ? MPI_ERR_OTHER : status;
     if (c->rank != c->leader) {
         c->remote.size = c->verdict.size;
-        c->remote.numbers = malloc((size_t)c->remote.size * sizeof *c->remote.numbers);
-        if (!c->remote.numbers)
-            return MPI_ERR_NO_MEM;
+        status = remote_new(&c->remote);
     }
-    status = tell_group(c, c->remote.numbers, c->remote.size * (int)sizeof *c->remote.numbers);
+    int bytes = c->remote.size * (int)sizeof *c->remote.numbers;
+    TRY(status, tell_group(c, c->remote.numbers, bytes));
+    TRY(status, tell_group(c, c->remote.slots, bytes));
     c->local.namer = c->verdict.namer;
     c->local.number = c->verdict.number;
     c->remote.namer = c->verdict.remote_namer;
@@ -212,15 +242,15 @@ static int create_within(const struct creation *c, MPI_Comm *made)
 
 static int create_over(const struct creation *c, MPI_Comm *made)
 {
-    MPI_Comm hidden, inside;
+    MPI_Comm inside;
     MPI_Errhandler errors;
-    int status = inter_make_native(c->comm, &c->remote, made);
-    TRY(status, inter_copy_native(*made, &hidden));
+    int status = c->on ? making_meet(c->on) : MPI_SUCCESS;
+    TRY(status, inter_make_native(c->comm, &c->remote, made));
     TRY(status, inter_copy_native(c->comm, &inside));
     TRY(status, real.Comm_get_errhandler(c->comm, &errors));
     TRY(status, real.Comm_set_errhandler(*made, errors));
     TRY(status, real.Errhandler_free(&errors));
-    return TRY(status, inter_record(*made, hidden, inside, &c->local, &c->remote));
+    return TRY(status, inter_record(*made, inside, NULL, &c->local, &c->remote));
 }
 
 static int create(struct creation *c, MPI_Comm *made)
@@ -243,11 +273,13 @@ EXPORT int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int re
 {
     struct creation c = {.comm = comm, .peer = peer, .leader = leader, .remote_leader = remote_leader};
     int size = 0;
+    c.slot = NO_SLOT;
     c.tag = tag;
     if (!ours.is_on || comm == handle.comm_null)
         OTHER("Intercomm_create", (MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *), comm, leader, peer,
               remote_leader, tag, made);
     c.on = comm_find(comm);
+    *made = handle.comm_null;
     int status = MPI_Comm_size(comm, &size);
     TRY(status, MPI_Comm_rank(comm, &c.rank));
     if (status == MPI_SUCCESS && (leader < 0 || leader >= size || (c.on && c.on->local)))
@@ -259,47 +291,14 @@ EXPORT int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int re
     TRY(status, list_comm(comm, &c.local));
     if (status == MPI_SUCCESS)
         status = has_strangers(c.local.size, c.local.numbers) ? create_within(&c, made) : create(&c, made);
-    free(c.local.numbers);
-    free(c.remote.numbers);
+    making_end(status, c.slot, made);
+    free(c.local.numbers), free(c.local.slots);
+    free(c.remote.numbers), free(c.remote.slots);
     if (status != MPI_SUCCESS)
         real.Comm_call_errhandler(comm, status);
     return status;
 }
 BOTH(Intercomm_create);
-
-/* The lower group's ranks come first; where both say the same, the group of the first process of the world
- * does. */
-static int merge(struct comm *on, int high, MPI_Comm *made)
-{
-    static int (*own)(MPI_Comm, int, MPI_Comm *);
-    struct word mine = {inter_take_numbers(), high != 0}, theirs;
-    int32_t *numbers = malloc(((size_t)on->size + (size_t)on->peers) * sizeof *numbers);
-    int status = numbers ? inter_agree(on, &mine, &theirs) : MPI_ERR_NO_MEM;
-    if (!own)
-        own = (int (*)(MPI_Comm, int, MPI_Comm *))mpi_calls_find("Intercomm_merge");
-    if (status != MPI_SUCCESS) {
-        free(numbers);
-        return status;
-    }
-    int is_second =
-        mine.value != theirs.value ? mine.value > theirs.value : on->numbers[0] > on->peer_numbers[0];
-    int at = is_second ? on->peers : 0, peers_at = is_second ? 0 : on->size;
-    memcpy(numbers + at, on->numbers, (size_t)on->size * sizeof *numbers);
-    memcpy(numbers + peers_at, on->peer_numbers, (size_t)on->peers * sizeof *numbers);
-    status = local_meet(on->handle);
-    if (on->here) {
-        TRY(status, own ? own(on->handle, is_second, made) : NO_MPI);
-    } else {
-        MPI_Errhandler errors;
-        TRY(status, inter_copy_native(on->handle, made));
-        TRY(status, real.Comm_get_errhandler(on->handle, &errors));
-        TRY(status, real.Comm_set_errhandler(*made, errors));
-        TRY(status, real.Errhandler_free(&errors));
-    }
-    TRY(status, making_record(*made, is_second ? theirs.number : mine.number, on->size + on->peers, numbers));
-    free(numbers);
-    return status;
-}
 
 EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
 {
@@ -309,6 +308,6 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
             local_meet(comm);
         OTHER("Intercomm_merge", (MPI_Comm, int, MPI_Comm *), comm, high, made);
     }
-    return comm_error(on, on->local ? merge(on, high, made) : MPI_ERR_COMM);
+    return comm_error(on, on->local ? inter_merge(on, high, made) : MPI_ERR_COMM);
 }
 BOTH(Intercomm_merge);

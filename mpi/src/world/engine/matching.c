@@ -33,7 +33,7 @@ static void take(struct engine *engine, struct message *message, struct operatio
     receive->state = OPERATION_MATCHED;
     receive->source = (int32_t)message->source;
     receive->tag = message->tag;
-    receive->bytes = message->bytes;
+    receive->bytes = receive->sent = message->bytes;
     receive->is_truncated = message->bytes > receive->room;
     if (receive->is_truncated)
         receive->bytes = receive->room;

@@ -55,8 +55,8 @@ struct operation {
     int has_own_memory;
     /* What a receive has room for; a send's length. */
     uint64_t room;
-    /* The length of the message that a receive got. */
-    uint64_t bytes;
+    /* The length of the message that a receive got, as far as there was room, and as it was sent. */
+    uint64_t bytes, sent;
     /* The send in the engine, while its data is the program's or MATCHED has not come. */
     struct outgoing *outgoing;
 };

@@ -3,6 +3,7 @@
 #include "world/engine/matching.h"
 #include "world/engine/numbers.h"
 #include "world/handles/key.h"
+#include "world/handles/slots.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +23,19 @@ struct comm *comm_search(MPI_Comm handle)
 
 uint64_t comm_next_number(void) { return ++last_number; }
 
+uint32_t comms_count(void) { return (uint32_t)table.used; }
+
 static void forget(struct comm *comm)
 {
     free(comm->numbers);
+    free(comm->slots);
     free(comm);
 }
 
 /* By rank, this process's place in it too. */
 struct list {
     int size;
-    const int32_t *numbers;
+    const int32_t *numbers, *slots;
 };
 
 /* Says where the peers are: which of them are here, and in `handle`. */
@@ -62,7 +66,7 @@ static struct comm *make(MPI_Comm native, uint64_t context, struct list group, c
     memcpy(comm->peer_numbers, peers.numbers, (size_t)peers.size * sizeof *comm->numbers);
     comm->native = comm->peer_numbers + peers.size;
     comm->rank_of = comm->native + peers.size;
-    comm->handle = native;
+    comm->handle = comm->carrier = native;
     comm->size = group.size;
     comm->peers = peers.size;
     comm->holders = 1;
@@ -79,6 +83,34 @@ static struct comm *make(MPI_Comm native, uint64_t context, struct list group, c
     return comm;
 }
 
+/* Has its messages go over the hidden communicator, where native ranks are those of the site. */
+static struct comm *hide(struct comm *comm, int32_t slot, const int32_t *slots)
+{
+    size_t bytes = (size_t)(comm ? comm->peers : 0) * sizeof *slots;
+    int32_t *copy = malloc(bytes + 1);
+    if (!comm || !copy) {
+        free(copy);
+        return NULL;
+    }
+    memcpy(copy, slots, bytes);
+    comm->slots = copy;
+    comm->slot = slot;
+    comm->carrier = ours.hidden;
+    for (int i = 0; i < comm->peers; i++)
+        if (comm->native[i] != FAR)
+            comm->native[i] = comm->peer_numbers[i] - (int32_t)ours.world.first_here;
+    return comm;
+}
+
+static int32_t own_slot(const struct list *group)
+{
+    int32_t slot = NO_SLOT;
+    for (int i = 0; i < group->size; i++)
+        if (group->numbers[i] == (int32_t)ours.world.me)
+            slot = group->slots[i];
+    return slot;
+}
+
 /* World number of the process that names it (24 bits), its count (39), hidden (1): unique without asking
  * anybody. */
 static uint64_t context_of(int32_t namer, uint64_t number, int is_hidden)
@@ -86,34 +118,56 @@ static uint64_t context_of(int32_t namer, uint64_t number, int is_hidden)
     return (uint64_t)(uint32_t)namer << 40 | number << 1 | (unsigned)is_hidden;
 }
 
-struct comm *comm_make(MPI_Comm handle, MPI_Comm hidden, uint64_t first_number, int size,
-                       const int32_t *numbers)
+struct comm *comm_make(MPI_Comm handle, uint64_t first_number, int size, const int32_t *numbers,
+                       const int32_t *slots)
 {
-    struct list group = {size, numbers};
+    struct list group = {size, numbers, slots};
     struct comm *comm = make(handle, context_of(numbers[0], first_number, 0), group, NULL);
     if (!comm)
         return NULL;
-    comm->hidden = make(hidden, context_of(numbers[0], first_number, 1), group, NULL);
+    comm->hidden =
+        hide(make(handle, context_of(numbers[0], first_number, 1), group, NULL), own_slot(&group), slots);
     if (!comm->hidden || numbers_add(&table, KEY(handle), comm))
         return NULL;
     return comm;
 }
 
+/* Messages of an intercommunicator's two kinds come from unlike processes: both have the same slot. */
 struct comm *comm_make_inter(const struct inter *of)
 {
-    struct list group = {of->local.size, of->local.numbers}, remote = {of->remote.size, of->remote.numbers};
+    struct list group = {of->local.size, of->local.numbers, of->local.slots},
+                remote = {of->remote.size, of->remote.numbers, of->remote.slots};
     struct comm *comm = make(of->handle, context_of(of->namer, of->number, 0), group, &remote);
     if (!comm)
         return NULL;
-    comm->hidden = make(of->hidden, context_of(of->namer, of->number, 1), group, &remote);
-    comm->local = make(of->inside, context_of(of->local.namer, of->local.number, 1), group, NULL);
+    int32_t slot = own_slot(&group);
+    comm->hidden =
+        hide(make(of->handle, context_of(of->namer, of->number, 1), group, &remote), slot, of->remote.slots);
+    comm->local = hide(make(of->inside, context_of(of->local.namer, of->local.number, 1), group, NULL), slot,
+                       of->local.slots);
     if (!comm->hidden || !comm->local || numbers_add(&table, KEY(of->handle), comm))
         return NULL;
     comm->hidden->local = comm->local;
+    comm->local->lender = of->lender;
+    if (of->lender)
+        comm_hold(of->lender);
     return comm;
 }
 
 void comm_hold(struct comm *comm) { comm->holders++; }
+
+/* The native communicator is freed with the last that uses it. */
+static void release_local(struct comm *local)
+{
+    struct comm *lender = local->lender;
+    MPI_Comm inside = local->handle;
+    int is_last = local->holders == 1;
+    comm_release(local);
+    if (is_last && lender)
+        release_local(lender);
+    else if (is_last)
+        real.Comm_free(&inside);
+}
 
 void comm_release(struct comm *comm)
 {
@@ -121,10 +175,13 @@ void comm_release(struct comm *comm)
         return;
     engine_channel_close(ours.engine, &comm->channel);
     if (comm->hidden && comm->local)
-        comm_release(comm->local);
-    if (comm->hidden)
+        release_local(comm->local);
+    if (comm->hidden) {
+        int32_t slot = comm->hidden->slot;
         comm_release(comm->hidden);
-    real.Comm_free(&comm->handle);
+        slot_give_back(slot);
+        real.Comm_free(&comm->handle);
+    }
     topology_release(comm->topology);
     forget(comm);
 }

@@ -11,6 +11,8 @@ enum { FAR = -1 };
 
 struct comm {
     MPI_Comm handle;
+    /* Messages within the site go over this: `handle`, or ours.hidden with tags of slots. */
+    MPI_Comm carrier;
     struct channel channel;
     /* The group; of an intercommunicator the local one. By rank: the number in the world. */
     int size, rank;
@@ -23,8 +25,14 @@ struct comm {
     struct comm *local;
     /* The same processes, for messages of collective operations; NULL in that itself. */
     struct comm *hidden;
+    /* A hidden one's: the slots of the peers here, by rank, and that of this process. NULL in all others. */
+    int32_t *slots, slot;
+    /* A local group's native communicator may be that of another intercommunicator, which lives as long. */
+    struct comm *lender;
     /* How many operations that do not wait have begun on it. */
     unsigned operations;
+    /* How many duplicates that do not wait have been asked for, and of how many the native part is there. */
+    unsigned duplicates, duplicated;
     /* NULL where it has none. */
     struct topology *topology;
     /* The program, and each receive that is pending: they need the native communicator. */
@@ -44,25 +52,29 @@ static inline struct comm *comm_find(MPI_Comm handle)
 /* A number that this process has not given before: with its place in the world it names a communicator. */
 uint64_t comm_next_number(void);
 
-/* Makes the record of `handle`. `numbers` are copied. `first_number` is what the first rank gave, and
- * `hidden` a native communicator of the same processes. NULL where there is no memory. */
-struct comm *comm_make(MPI_Comm handle, MPI_Comm hidden, uint64_t first_number, int size,
-                       const int32_t *numbers);
+/* Makes the record of `handle`. `numbers` and `slots` are copied. `first_number` is what the first rank gave;
+ * `slots` are those of the ranks here, by rank, this process's too. NULL where there is no memory. */
+struct comm *comm_make(MPI_Comm handle, uint64_t first_number, int size, const int32_t *numbers,
+                       const int32_t *slots);
 
-/* A group of an intercommunicator: its processes, and the one of them that names what the group has, with a
- * number of its own. */
+/* How many there are. */
+uint32_t comms_count(void);
+
+/* A group of an intercommunicator: its processes and their slots, and the one of them that names what the
+ * group has, with a number of its own. */
 struct side {
     int size;
-    int32_t *numbers;
+    int32_t *numbers, *slots;
     int32_t namer;
     uint64_t number;
 };
 
-/* What an intercommunicator is made of. `handle` and `hidden` are native intercommunicators of the processes
- * here where both groups have some, and else communicators of the local group's; `inside` is one of these,
- * too. Both sides know the process that names it, and its number. */
+/* What an intercommunicator is made of. `handle` is a native intercommunicator of the processes here where
+ * both groups have some, and else a communicator of the local group's; `inside` is one of these, too, and
+ * that of `lender` where there is one. Both sides know the process that names it, and its number. */
 struct inter {
-    MPI_Comm handle, hidden, inside;
+    MPI_Comm handle, inside;
+    struct comm *lender;
     struct side local, remote;
     int32_t namer;
     uint64_t number;

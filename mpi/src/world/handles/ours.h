@@ -14,6 +14,8 @@ struct ours {
     /* Duplicates of MPI_COMM_SELF, for packing and for asking the MPI to go on, and of the site's
      * MPI_COMM_WORLD, for what the sites' processes do together at the beginning and the end. */
     MPI_Comm self, site;
+    /* Another of that: messages of collective operations go over it (handles/slots.h). */
+    MPI_Comm hidden;
     /* The group of the site's processes, by native rank. */
     MPI_Group here;
     /* Receives that are not done, and that not the MPI alone takes care of. */
