@@ -1,8 +1,9 @@
-"""Rank 0 serves, the last rank is its client, which begins before anybody listens, as services that start
-together do: it tries again when it is refused, with a deadline, by asyncio and by Python's sockets.
+"""A client that begins before its server listens, as services that start together do.
 
-Arguments: the number of ranks, a directory that both see, the server's host. Environment: the rank, as MPI
-launchers set it. Nobody sleeps to wait: the server listens when the client says that it was refused."""
+Rank 0 serves. The last rank tries again when it is refused, with a deadline, by asyncio and by
+Python's sockets. Arguments: the number of ranks, a directory that both see, the server's host. The
+environment has the rank, as MPI launchers set it. Nobody sleeps to wait: the server listens when
+the client says that it was refused."""
 
 import asyncio
 import errno

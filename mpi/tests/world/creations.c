@@ -14,7 +14,7 @@ struct known {
     /* Its request, while it is a duplicate that is under way. */
     MPI_Request request;
     int is_used, is_pending;
-    /* What is duplicated. MPIs die where it is freed meanwhile. */
+    /* The communicator that is duplicated. MPIs die where it is freed meanwhile. */
     const struct known *of;
 };
 
