@@ -75,6 +75,16 @@ nodes)
     run --at rennes "$mpirun --host rennes-1,rennes-2 -n 2 $openmpi/own_world" \
         --at nancy "mpirun.mpich -hosts nancy-1,nancy-2 -n 2 $mpich/own_world"
     ;;
+exported)
+    # An option -x of the user's, in a command, in a script and of the program; ranks are on two nodes.
+    printf '#!/bin/sh\nexec %s --host rennes-1,rennes-2 -x HELLO=world -n 2 "$@"\n' "$mpirun" >start
+    chmod +x start
+    for start in "$mpirun --host rennes-1,rennes-2 -x HELLO=world -n 2" "$PWD/start"; do
+        # shellcheck disable=SC2016 # The ranks' shell says what it has.
+        run --at rennes "$start sh -c 'echo HELLO=\$HELLO; exec \"\$@\"' sh $openmpi/own_world -x 5" \
+            --at nancy "mpirun.mpich -n 2 $mpich/own_world"
+    done
+    ;;
 collectives)
     for program in collectives_mpif collectives_mpi collectives_f08; do
         run --at rennes "$mpirun -n 2 $openmpi/$program" --at nancy "mpirun.mpich -n 2 $mpich/$program"

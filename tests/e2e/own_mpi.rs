@@ -26,6 +26,13 @@ fn debian_open_mpi_and_mpich_are_one_world_over_two_sites() {
         case("turned", &["own_world: 4 ranks, all right", "status 0"]),
         case("nodes", &["own_world: 4 ranks, all right", "status 0"]),
         case(
+            "exported",
+            &[
+                "HELLO=world\nHELLO=world",
+                "own_world: 4 ranks, all right\nstatus 0\n",
+            ],
+        ),
+        case(
             "collectives",
             &[
                 "collectives_mpif: all right",

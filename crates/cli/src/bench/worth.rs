@@ -341,8 +341,18 @@ fn verdict(found: &Found) -> String {
     };
     let bound = match found.needs.longest_round_trip(found.one_site, rate) {
         None => format!("and never does at {:.0} Mbit/s", rate / 1e6),
-        Some(longest) if longest > 1.0 => "and does so with any round trip".to_owned(),
-        Some(longest) => format!("{does} up to a round trip of {:.1} ms", longest * 1e3),
+        Some(longest) if longest.least > 1.0 => "and does so with any round trip".to_owned(),
+        // What a run waits for is lost in how runs differ: only the lower bound is known.
+        Some(longest) if longest.most > 1.0 => format!(
+            "{does} at least up to a round trip of {:.1} ms, by the longest waits of its runs; these differ by more than the \
+             program waits for, and more of them (--rounds) tell more",
+            longest.least * 1e3
+        ),
+        Some(longest) => {
+            let [median, least, most] =
+                [longest.median, longest.least, longest.most].map(|value| value * 1e3);
+            format!("{does} up to a round trip of {median:.1} ms ({least:.1} to {most:.1})")
+        }
     };
     format!(
         "A second site with as many ranks again {is}: {twice:.2} s in place of {:.2} s, {bound}.\n\
@@ -383,10 +393,13 @@ mod tests {
             pays.contains("ranks again pays: 1.59 s in place of 2.00 s"),
             "{pays}"
         );
-        assert!(pays.contains("up to a round trip of 19.8 ms"), "{pays}");
+        assert!(
+            pays.contains("up to a round trip of 19.8 ms (19.5 to 20.2)"),
+            "{pays}"
+        );
         let far = verdict(&found(2.0, 500.0, 1e6));
         assert!(
-            far.contains("does not pay") && far.contains("up to a round trip of 2.0 ms"),
+            far.contains("does not pay") && far.contains("up to a round trip of 2.0 ms (2.0 to 2.0)"),
             "{far}"
         );
         let thin = verdict(&found(2.0, 1.0, 1e9));
@@ -394,7 +407,13 @@ mod tests {
             thin.contains("does not pay") && thin.contains("never does"),
             "{thin}"
         );
-        assert!(verdict(&found(2.0, 0.0, 0.0)).contains("with any round trip"));
+        let unclear = verdict(&found(2.0, 0.0, 0.0));
+        assert!(
+            unclear.contains("at least up to a round trip of 1000.0 ms") && unclear.contains("--rounds"),
+            "{unclear}"
+        );
+        let never = verdict(&found(2.0, -2.0, 0.0));
+        assert!(never.contains("with any round trip"), "{never}");
     }
 
     #[test]

@@ -83,6 +83,9 @@ enum AgentError {
     Io(#[from] io::Error),
     #[error("{0}")]
     Node(String),
+    /// The command ran, or was about to.
+    #[error("{0}")]
+    Lost(Box<AgentError>),
     #[error(
         "the connection ended before the command did (the node, its gateway or the tunnel to it went away)"
     )]
@@ -110,6 +113,10 @@ pub fn main(args: Args) -> ExitCode {
                 "causeway: start on node {}: {error}",
                 host.to_string_lossy()
             ));
+            let keeps_the_job = matches!(error, AgentError::Lost(_)) || parts::is_of_hydra();
+            if keeps_the_job {
+                end_launcher();
+            }
             ExitCode::from(FAILED)
         }
     }
@@ -166,13 +173,14 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     let window = Arc::new(Window::default());
     let filled = Arc::clone(&window);
     std::thread::spawn(move || stdin::send(&writer, &filled));
-    let status = relay(reader, &window).inspect_err(|_| end_launcher())?;
+    let status = relay(reader, &window).map_err(|error| AgentError::Lost(Box::new(error)))?;
     parts::tell(&node, false);
     Ok(status)
 }
 
-/// hydra does not look after an agent whose daemon runs: without this a node that is lost leaves a job that
-/// waits for ever. Every launcher takes SIGTERM as the order to end the job in good order.
+/// hydra does not look after its agents: without this a node on which nothing starts keeps the job for a
+/// minute, and one that is lost keeps it for ever. Every launcher takes SIGTERM as the order to end the job
+/// in good order. Open MPI sees by itself that an agent has started nothing.
 fn end_launcher() {
     let launcher = nix::unistd::getppid();
     if launcher.as_raw() > 1 {

@@ -53,12 +53,21 @@ pub fn tell(node: &str, runs: bool) {
     }
 }
 
-/// Returns the path of the pipe, which lies beside the link by which this process was called.
+/// Returns the path of the pipe, which lies beside the link by which hydra calls this process.
 fn own_pipe() -> Option<PathBuf> {
+    let beside = hydras_link().map(|link| link.with_file_name(PIPE));
+    beside.or_else(|| std::env::var_os(PIPE_ENV).map(PathBuf::from))
+}
+
+/// Whether this process is an agent that hydra has called.
+pub fn is_of_hydra() -> bool {
+    hydras_link().is_some()
+}
+
+fn hydras_link() -> Option<PathBuf> {
     let called = PathBuf::from(std::env::args_os().next()?);
     let is_link = called.file_name()? == super::AGENT_NAME;
-    let beside = is_link.then(|| called.with_file_name(PIPE));
-    beside.or_else(|| std::env::var_os(PIPE_ENV).map(PathBuf::from))
+    is_link.then_some(called)
 }
 
 /// The path of the pipe in a run's directory.

@@ -9,6 +9,8 @@ use std::ffi::OsString;
 pub struct CommandLine {
     /// Ranks of each program, as `:` separates them; `None` where no count is given.
     pub ranks: Vec<Option<u32>>,
+    /// The programs, as they are named.
+    pub programs: Vec<OsString>,
     /// The user names hosts, in whatever form.
     pub names_hosts: bool,
     /// The user names hosts by their numbers in Causeway's list, as Open MPI's `+n0`.
@@ -60,17 +62,16 @@ impl CommandLine {
     fn add(&mut self, mpi: Mpi, words: &[OsString]) {
         let line = self;
         line.allows_more_than_slots |= !mpi.is_open_mpi();
-        let mut programs = 0;
         for part in words.split(|word| word == ":") {
             let (given, end) = options::read(mpi, part, 0);
             let mut ranks = None;
             for option in &given {
                 line.take(mpi, part, option, &mut ranks);
             }
-            programs += usize::from(end < part.len());
+            line.programs.extend(part.get(end).cloned());
             line.ranks.push(ranks);
         }
-        line.starts_nothing = programs == 0 && !line.names_hosts;
+        line.starts_nothing = line.programs.is_empty() && !line.names_hosts;
     }
 
     /// All ranks, if every program says how many.
@@ -139,6 +140,7 @@ mod tests {
             line,
             CommandLine {
                 ranks: vec![Some(4)],
+                programs: vec!["./app".into()],
                 ..CommandLine::default()
             }
         );
@@ -147,6 +149,7 @@ mod tests {
             line,
             CommandLine {
                 ranks: vec![Some(6)],
+                programs: vec!["./app".into()],
                 allows_more_than_slots: true,
                 ..CommandLine::default()
             }

@@ -1,7 +1,8 @@
 //! The variables that each MPI's launcher gets: tables, and nothing else. Pure.
 //!
-//! A variable the user has set stays as it is, and options on mpirun's command line win over the environment
-//! in every family. Launchers forward their environment whole, so every value suits every site.
+//! A variable the user has set stays as it is, but for those of [`starters`]; options on mpirun's command
+//! line win over the environment in every family. Launchers forward their environment whole, so every value
+//! suits every site.
 
 use super::launcher::Mpi;
 use super::sites::Ip;

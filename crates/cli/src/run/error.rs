@@ -40,6 +40,11 @@ pub enum RunError {
     /// This host's system.
     #[error("start a thread: {0}")]
     Threads(io::Error),
+    /// A program of another MPI than its launcher.
+    #[error(
+        "{0} is built with {1}, and the launcher is {2}'s: each of its ranks would be a job of its own; start it with the launcher of its MPI"
+    )]
+    OtherMpi(String, &'static str, &'static str),
     /// A file of programs.
     #[error("{0}")]
     Programs(#[from] super::programs::ProgramsError),

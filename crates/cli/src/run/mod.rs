@@ -13,6 +13,7 @@ mod directory;
 mod distribution;
 pub mod environment;
 mod error;
+mod family;
 mod groups;
 mod job;
 pub mod launcher;

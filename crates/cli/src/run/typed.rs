@@ -6,6 +6,7 @@ use super::directory::RunDirectory;
 use super::distribution::Share;
 use super::environment;
 use super::error::RunError;
+use super::family::{Family, in_path};
 use super::is_set;
 use super::launcher::{Launcher, Mpi};
 use super::programs::Programs;
@@ -37,6 +38,20 @@ pub struct Words {
     pub left_out: Vec<String>,
 }
 
+/// Refuses a program of another MPI than the launcher's: each rank would be a job of its own, and end well.
+fn refuse_others(mpi: Mpi, programs: &[OsString]) -> Result<(), RunError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let started = Family::started_by(mpi);
+    for program in programs {
+        let family = in_path(&path, program).and_then(|file| Family::of(&file));
+        if let Some(family) = family.filter(|family| *family != started) {
+            let program = program.to_string_lossy().into_owned();
+            return Err(RunError::OtherMpi(program, family.name(), mpi.name()));
+        }
+    }
+    Ok(())
+}
+
 impl<'a> Typed<'a> {
     /// Reads a command line; with `--sites` the user's variables do not name hosts.
     ///
@@ -49,6 +64,7 @@ impl<'a> Typed<'a> {
         let file = programs.as_ref().map(Programs::words);
         let mut line = CommandLine::parse(launcher.mpi, words, file.as_deref());
         let mut hosts = environment::hosts(launcher.mpi).iter();
+        refuse_others(launcher.mpi, &line.programs)?;
         line.names_hosts |= !names_sites && hosts.any(|name| is_set(name));
         Ok(Typed {
             word,

@@ -2,17 +2,13 @@
 //! gateway's `[mpi]` says how; else what is found here: srun where there is Slurm, or a launcher of the
 //! program's MPI.
 
+use crate::run::family::{Family, in_path};
 use crate::say;
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
-
-/// The name of its MPI stands near the beginning of a program; reading ends here.
-const MOST_READ: u64 = 32 << 20;
 
 /// Where Slurm's commands look for their configuration, beside SLURM_CONF: Debian's, the usual one, and the
 /// one that a node gets from slurmctld.
@@ -107,14 +103,6 @@ struct Here {
     names_type: bool,
 }
 
-/// What launchers differ for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
-    OpenMpi,
-    /// And what has its binary interface.
-    Mpich,
-}
-
 /// All that are looked for.
 const LAUNCHERS: [&str; 5] = ["srun", "mpirun.openmpi", "mpiexec.hydra", "mpirun", "mpiexec"];
 
@@ -126,7 +114,7 @@ impl Here {
         let program = in_path(&path, program);
         let configured = std::env::var_os("SLURM_CONF").is_some_and(|file| Path::new(&file).exists());
         Here {
-            mpi: program.as_deref().and_then(family_of),
+            mpi: program.as_deref().and_then(Family::of),
             lacks_program: program.is_none(),
             launchers: LAUNCHERS.into_iter().filter(exists).collect(),
             is_allocated: is_set("SLURM_JOB_ID"),
@@ -177,33 +165,6 @@ fn choose(here: &Here) -> Result<(String, String), String> {
     }
 }
 
-/// A program as the shell finds it.
-fn in_path(path: &OsStr, program: &OsStr) -> Option<PathBuf> {
-    let program = Path::new(program);
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    let mut files = std::env::split_paths(path).map(|directory| directory.join(program));
-    files.find(|file| file.is_file())
-}
-
-fn family_of(program: &Path) -> Option<Family> {
-    let mut bytes = Vec::new();
-    File::open(program)
-        .and_then(|file| file.take(MOST_READ).read_to_end(&mut bytes))
-        .ok()?;
-    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
-    if !bytes.starts_with(b"\x7fELF") {
-        None
-    } else if has(b"libmpi.so.40\0") {
-        Some(Family::OpenMpi)
-    } else if has(b"libmpich.so") || has(b"libmpi.so.12\0") {
-        Some(Family::Mpich)
-    } else {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,23 +207,5 @@ mod tests {
             reason.contains("[mpi]") && reason.contains("mpiexec.hydra"),
             "{reason}"
         );
-    }
-
-    #[test]
-    fn a_programs_mpi_is_read_from_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let program = directory.path().join("app");
-        let family = |bytes: &[u8]| {
-            std::fs::write(&program, bytes).unwrap();
-            family_of(&program)
-        };
-        assert_eq!(
-            family(b"\x7fELF..libmpi.so.40\0libc.so.6\0"),
-            Some(Family::OpenMpi)
-        );
-        assert_eq!(family(b"\x7fELF..libmpich.so.12\0"), Some(Family::Mpich));
-        assert_eq!(family(b"\x7fELF..libmpi.so.12\0"), Some(Family::Mpich));
-        assert_eq!(family(b"#!/bin/sh\n# libmpi.so.40\0"), None);
-        assert_eq!(family_of(Path::new("/no/such")), None);
     }
 }
