@@ -81,7 +81,7 @@ exported)
     chmod +x start
     for start in "$mpirun --host rennes-1,rennes-2 -x HELLO=world -n 2" "$PWD/start"; do
         # shellcheck disable=SC2016 # The ranks' shell says what it has.
-        run --at rennes "$start sh -c 'echo HELLO=\$HELLO; exec \"\$@\"' sh $openmpi/own_world -x 5" \
+        run --at rennes "$start sh -c 'echo HELLO=\$HELLO; exec \"\$@\"' sh $openmpi/own_world exchange -x 5" \
             --at nancy "mpirun.mpich -n 2 $mpich/own_world"
     done
     ;;
