@@ -81,10 +81,9 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
         && !npb.source.exists()
     {
         let source = npb.source.display();
-        say::error(format_args!(
-            "causeway bench: skipped: {source} is not there; --source names your copy of the NAS Parallel Benchmarks"
-        ));
-        return Ok(ExitCode::SUCCESS);
+        return Err(Failure::usage(format_args!(
+            "{source} is not there; --source names your copy of the NAS Parallel Benchmarks"
+        )));
     }
     let (common, work, wanted) = match task {
         Task::Worth(task) => return worth::main(&task),
