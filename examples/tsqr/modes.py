@@ -8,7 +8,7 @@ decomposition).
 Between sites go a line of the plate for each step and, for the modes, three messages for each edge
 of the tree.
 
-    mpirun -n 4 python3 modes.py --side 400 --times 64
+    mpirun --oversubscribe -n 4 python3 modes.py --side 400 --times 64
 """
 
 import argparse

@@ -30,4 +30,5 @@ pub mod summary;
 pub mod table;
 pub mod tables;
 pub mod tcp;
+pub mod verdict;
 pub mod worth;

@@ -6,6 +6,7 @@ use causeway_control::audit::{self, AuditEntry, AuditEvent};
 use causeway_gateway::Config;
 use causeway_wire::TextError;
 use causeway_wire::shown::Line;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +24,9 @@ pub struct Args {
     /// Only what this site asked for.
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
+    /// Show long commands in full.
+    #[arg(long)]
+    wide: bool,
     /// Print the lines as they are in the file, one JSON object each.
     #[arg(long)]
     json: bool,
@@ -51,18 +55,33 @@ fn run(args: &Args) -> Result<(), Failure> {
     let file = file.map_err(|error| Failure::Said(error.to_string()))?;
     let config = Config::load(&file).map_err(|mistakes| Failure::Said(mistakes.to_string()))?;
     let mut wanted = Vec::new();
+    let mut seen = BTreeSet::new();
     let damaged = audit::read(&config.audit, |entry| {
+        if !seen.contains(&entry.site) {
+            seen.insert(entry.site.clone());
+        }
         if is_wanted(args, &entry) {
             wanted.push(entry);
         }
     });
     let damaged = damaged.map_err(|error| Failure::Said(format!("read the audit: {error}")))?;
+    let columns = Columns::of(&wanted, args.wide);
     for entry in &wanted {
         let line = match args.json {
             true => serde_json::to_string(entry).map_err(|error| Failure::Said(error.to_string()))?,
-            false => readable(entry),
+            false => readable(entry, &columns),
         };
         say::output(line).map_err(Failure::Output)?;
+    }
+    if let Some(site) = args.site.as_ref().filter(|site| !seen.contains(*site)) {
+        say::error(format_args!(
+            "causeway audit: nothing in {} is of a site {site}{}",
+            config.audit.display(),
+            match seen.is_empty() {
+                true => String::new(),
+                false => format!("; there are {}", seen.into_iter().collect::<Vec<_>>().join(", ")),
+            }
+        ));
     }
     if damaged > 0 {
         say::error(format_args!(
@@ -94,8 +113,34 @@ fn since(text: &str) -> Result<String, TextError> {
     Ok(is_date.then(|| text.to_owned()).ok_or_else(wrong)?)
 }
 
+/// How wide what stands in all lines is, and how much of what is long is shown.
+struct Columns {
+    site: usize,
+    user: usize,
+    most: usize,
+}
+
+impl Columns {
+    fn of(entries: &[AuditEntry], wide: bool) -> Columns {
+        let widest =
+            |of: fn(&AuditEntry) -> &str| entries.iter().map(|entry| width(of(entry))).max().unwrap_or(0);
+        Columns {
+            site: widest(|entry| &entry.site),
+            user: widest(|entry| &entry.user),
+            most: if wide { usize::MAX } else { MOST_SHOWN },
+        }
+    }
+}
+
+/// Characters of a command that are shown: with what stands before it, that fits two lines of a terminal.
+const MOST_SHOWN: usize = 60;
+
+fn width(text: &str) -> usize {
+    Line(text).to_string().chars().count()
+}
+
 /// Writes an entry as one line for people.
-fn readable(entry: &AuditEntry) -> String {
+fn readable(entry: &AuditEntry, columns: &Columns) -> String {
     let event = match entry.event {
         AuditEvent::Start => "start",
         AuditEvent::Command => "command",
@@ -103,7 +148,13 @@ fn readable(entry: &AuditEntry) -> String {
         AuditEvent::Connect => "connect",
         AuditEvent::Refused => "refused",
     };
-    let mut line = format!("{}  {event:<7}  site {}", Line(&entry.time), Line(&entry.site));
+    // The file is this user's, and yet: what is in it came from elsewhere.
+    let padded = |text: &str, wide: usize| format!("{:<wide$}", Line(text).to_string());
+    let site = padded(&entry.site, columns.site);
+    let mut line = format!("{}  {event:<7}  site {site}", Line(&entry.time));
+    if columns.user > 0 {
+        let _ = write!(line, "  user {}", padded(&entry.user, columns.user));
+    }
     let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
     let seconds = entry
         .seconds
@@ -113,7 +164,6 @@ fn readable(entry: &AuditEntry) -> String {
         count => format!("{count} more before"),
     };
     for (name, value) in [
-        ("user", &entry.user),
         ("job", &entry.job),
         ("node", &entry.node),
         ("pid", &number(entry.pid)),
@@ -130,10 +180,12 @@ fn readable(entry: &AuditEntry) -> String {
             continue;
         }
         let blank = if name.is_empty() { "" } else { " " };
-        // The file is this user's, and yet: what is in it came from elsewhere.
-        let _ = write!(line, "  {name}{blank}{}", Line(value));
+        let shown = Line(value).to_string();
+        let begin: String = shown.chars().take(columns.most).collect();
+        let more = if begin.len() < shown.len() { "..." } else { "" };
+        let _ = write!(line, "  {name}{blank}{begin}{more}");
     }
-    line
+    line.trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -156,9 +208,20 @@ mod tests {
         let mut entry = AuditEntry::new("2026-11-24T23:05:01Z".into(), AuditEvent::Start);
         (entry.site, entry.user, entry.job) = ("nancy".into(), "ada".into(), "1a2b".into());
         (entry.node, entry.pid, entry.name) = ("rennes-1".into(), Some(47), "mpirun -n 4 ./app".into());
+        let alone = Columns::of(std::slice::from_ref(&entry), false);
         assert_eq!(
-            readable(&entry),
+            readable(&entry, &alone),
             "2026-11-24T23:05:01Z  start    site nancy  user ada  job 1a2b  node rennes-1  pid 47  for mpirun -n 4 ./app"
+        );
+        // Beside a longer name, and with a longer command.
+        let columns = Columns {
+            site: 8,
+            user: 5,
+            most: 10,
+        };
+        assert_eq!(
+            readable(&entry, &columns),
+            "2026-11-24T23:05:01Z  start    site nancy     user ada    job 1a2b  node rennes-1  pid 47  for mpirun -n ..."
         );
     }
 }

@@ -52,6 +52,9 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
         }
         Err(error) => return refused(&error),
     };
+    if !file.exists() {
+        return refused(&NotThere(&file));
+    }
     let config = match Config::load(&file) {
         Ok(config) => config,
         Err(mistakes) => {
@@ -95,6 +98,15 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
         }
     }
 }
+
+/// The first command of a new user is often this one.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{} is not there; 'causeway gateway --join TOKEN --subnet CIDR --node NAME:SLOTS' joins a grid and writes it (who runs \
+     the grid gives the token), and --config names another one",
+    .0.display()
+)]
+struct NotThere<'a>(&'a Path);
 
 /// Something has to be changed before a gateway can start.
 fn refused(error: &dyn std::fmt::Display) -> ExitCode {

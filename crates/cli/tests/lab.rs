@@ -3,6 +3,7 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -148,6 +149,26 @@ fn ctrl_c_while_a_lab_goes_to_the_background_ends_it_and_leaves_nothing() {
         assert_eq!(end(&mut starting).code(), Some(130), "at {event}");
         assert_eq!(labs.left(), Vec::<PathBuf>::new(), "at {event}");
     }
+}
+
+#[test]
+fn a_node_that_is_entered_without_a_command_has_a_shell() {
+    let Some(labs) = Labs::possible() else { return };
+    let up = labs
+        .causeway(&["lab", "up", "rennes-nancy", "--no-gateways"])
+        .status();
+    assert!(up.unwrap().success());
+    let mut shell = labs.causeway(&["lab", "exec", "rennes-1"]);
+    shell
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    writeln!(shell.stdin.take().unwrap(), "hostname; exit 3").unwrap();
+    let output = shell.wait_with_output().unwrap();
+    assert!(labs.causeway(&["lab", "down"]).status().unwrap().success());
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.stdout, b"rennes-1\n");
 }
 
 /// The user's number is not that of `nobody`, which stands for everybody outside a user namespace.

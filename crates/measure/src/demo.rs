@@ -233,6 +233,9 @@ impl Demo {
             let text = std::fs::read_to_string(&file).map_err(io(format!("read {}", file.display())))?;
             curves.push((name, netpipe::parse(&text)?));
         }
+        let verdict = verdict(&curves);
+        self.say(&format!("{verdict}\n"));
+        self.page.lead(&verdict);
         let table = times(&curves);
         self.say(&table.markdown());
         self.page.table(&table);
@@ -281,6 +284,24 @@ fn code(ended: &Ended) -> String {
 }
 
 type Curve = (&'static str, Vec<netpipe::Row>);
+
+/// What the curves come to, in one line.
+fn verdict(curves: &[Curve]) -> String {
+    let of = |(name, rows): &Curve| {
+        let ratios = rows
+            .iter()
+            .map(|row| row.one_way_us / Link::RENNES_NANCY.one_way_us(row.size_bytes));
+        let (least, most) = ratios.fold((f64::INFINITY, 0.0), |(least, most), ratio| {
+            (ratio.min(least), ratio.max(most))
+        });
+        format!("{name} {least:.2} to {most:.2}")
+    };
+    let all: Vec<String> = curves.iter().map(of).collect();
+    format!(
+        "Both MPIs ran over two sites as one job; a message took so many times the physical limit, over all sizes: {}.",
+        all.join(", ")
+    )
+}
 
 fn times(curves: &[Curve]) -> Table {
     let mut head = vec!["size".to_owned(), "limit (ms)".to_owned()];

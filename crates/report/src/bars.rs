@@ -25,7 +25,8 @@ const RIGHT: f64 = 70.0;
 const BAR: f64 = 16.0;
 const GAP: f64 = 10.0;
 const TOP: f64 = 8.0;
-const BOTTOM: f64 = 24.0;
+/// A line for the mark at 1, and one below it for what the bars' length is.
+const BOTTOM: f64 = 40.0;
 
 /// The longest bar: what is longer is cut, and its value says so.
 const MOST: f64 = 4.0;
@@ -70,7 +71,7 @@ impl Bars {
             "<line class=\"one\" x1=\"{one:.1}\" x2=\"{one:.1}\" y1=\"{TOP}\" y2=\"{floor}\"/>\
              <text x=\"{one:.1}\" y=\"{:.1}\" text-anchor=\"middle\">1</text>\
              <text x=\"{LEFT}\" y=\"{:.1}\">{}</text></svg></div></figure>",
-            height - 6.0,
+            floor + 14.0,
             height - 6.0,
             escape(&self.unit)
         );
@@ -86,11 +87,29 @@ impl Bars {
         svg: &mut String,
     ) {
         let (end, middle) = (x(bar.median), top + BAR / 2.0);
+        let number = match bar.median > MOST {
+            true => format!("{:.1}, cut", bar.median),
+            false => format!("{:.3}", bar.median),
+        };
+        let mut cuts = String::new();
+        // Two strokes across the end of a bar that goes on beyond the drawing.
+        if bar.median > MOST {
+            for stroke in [end - 16.0, end - 10.0] {
+                let _ = writeln!(
+                    cuts,
+                    "<line class=\"cut\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{:.1}\" y2=\"{:.1}\"/>",
+                    stroke - 3.0,
+                    stroke + 3.0,
+                    top + BAR,
+                    top
+                );
+            }
+        }
         let _ = writeln!(
             svg,
             "<rect class=\"s{}\" x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}, {}: {:.3} ({:.3} to {:.3})</title></rect>\
              <line class=\"whisker\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle:.1}\" y2=\"{middle:.1}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{:.3}</text>",
+             {cuts}<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             index % COLOURS,
             top + 1.0,
             end - LEFT,
@@ -104,7 +123,7 @@ impl Bars {
             x(bar.high),
             x(bar.high.max(bar.median)) + 6.0,
             middle + 5.0,
-            bar.median
+            number
         );
     }
 
@@ -154,7 +173,9 @@ mod tests {
         };
         let svg = bars.svg();
         assert_eq!(svg.matches("<rect class").count(), 3);
-        // 50 is cut at 4, and 1 is a quarter of that.
+        // 50 is cut at 4, which is marked, and 1 is a quarter of that.
+        assert_eq!(svg.matches("class=\"cut\"").count(), 2);
+        assert!(svg.contains(">50.0, cut</text>"), "{svg}");
         assert!(
             svg.contains("width=\"510.0\"") && svg.contains("width=\"127.5\""),
             "{svg}"

@@ -39,8 +39,9 @@ pub fn show(page: &mut Page, measured: &Measurement) {
     }
     page.subheading("What TCP did");
     page.text(
-        "Means of the runs, over all that counted: the nodes' kernels on plain ways, the gateways' lanes through Causeway. A duplicate \
-         ACK is counted for each segment that arrived out of order. A restart is a send after 200 ms of silence; kernels do not count \
+        "Means of the runs, over all that counted: the nodes' kernels on plain ways, the gateways' lanes through Causeway. A receiver \
+         answers each segment that arrives out of order with a duplicate ACK, which is counted here; three of them have the sender take a segment for lost, send \
+         it again and slow down. A restart is a send after 200 ms of silence; kernels do not count \
          these, and gateways, which keep their rate, lose nothing by them. Other connections of the nodes and of the gateways count too, \
          training of lanes among them.",
     );

@@ -7,19 +7,24 @@ use causeway_bench::cell::Cell;
 use causeway_bench::interval::Interval;
 use causeway_bench::summary::{Entry, Summaries};
 use causeway_bench::table::size;
+use causeway_bench::verdict::is_comparable;
 use std::collections::BTreeSet;
 
 /// Bars for each MPI, measure and size.
 pub fn show(page: &mut Page, measured: &Measurement) {
     page.text(
         "A bar is the time of an operation as a ratio to the first condition, run by run, with its interval. \"once\" is the last end \
-         minus the first start over all ranks; \"loop\" is each rank's own time, as a mean over ranks and rounds.",
+         minus the first start over all ranks; \"loop\" is each rank's own time, as a mean over ranks and rounds. Operations with a root \
+         have no bars of \"loop\": their ranks run ahead of each other, which says nothing of the operation.",
     );
     let entries = &measured.summary.entries;
     let measures: BTreeSet<&str> = entries
         .iter()
         .map(|entry| entry.quantity.measure.as_str())
         .collect();
+    // First what an operation takes from its first rank to its last.
+    let mut measures: Vec<&str> = measures.into_iter().collect();
+    measures.sort_by_key(|measure| *measure != "once");
     let sizes: BTreeSet<u64> = entries
         .iter()
         .filter_map(|entry| entry.quantity.size_bytes)
@@ -43,7 +48,8 @@ pub fn show(page: &mut Page, measured: &Measurement) {
                 let of = |entry: &&Entry| {
                     let (cell, quantity) = (&entry.cell, &entry.quantity);
                     let is_own = cell.mpi == mpi && cell.program == program;
-                    is_own && quantity.measure == *measure && quantity.size_bytes == Some(bytes)
+                    let is_meant = quantity.measure == *measure && quantity.size_bytes == Some(bytes);
+                    is_own && is_meant && is_comparable(quantity)
                 };
                 let own: Vec<&Entry> = entries.iter().filter(of).collect();
                 let title = match program {
@@ -81,7 +87,10 @@ pub fn ratios(title: String, entries: &[&Entry], cells: &[Cell]) -> Bars {
     });
     Bars {
         title,
-        unit: format!("ratio to {}", conditions.first().map_or("", String::as_str)),
+        unit: format!(
+            "ratio to {}; shorter is better",
+            conditions.first().map_or("", String::as_str)
+        ),
         groups: groups.collect(),
         series: conditions,
     }

@@ -47,6 +47,11 @@ impl Page {
         self.body.push_str(&format!("<p>{}</p>\n", escape(text)));
     }
 
+    /// A paragraph above all others: what it comes to, which is known last.
+    pub fn lead(&mut self, text: &str) {
+        self.body.insert_str(0, &format!("<p>{}</p>\n", escape(text)));
+    }
+
     /// Shows a program's output as it was.
     pub fn verbatim(&mut self, text: &str) {
         self.body.push_str(&format!(

@@ -172,10 +172,12 @@ impl Plot {
         let mut bytes = scale.x.0.max(1.0);
         while bytes <= scale.x.1 {
             let x = scale.x(bytes);
+            // The name of a mark at the right edge would leave the drawing.
+            let anchor = if x > right - RIGHT { "end" } else { "middle" };
             let _ = writeln!(
                 svg,
                 "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{floor}\" class=\"grid\"/>\
-                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
                 floor + 16.0,
                 size(bytes as u64)
             );

@@ -6,6 +6,7 @@ use crate::{features, messages, network, operations, programs};
 use causeway_bench::row;
 use causeway_bench::table::Table;
 use causeway_bench::tables::tables;
+use causeway_bench::verdict::verdicts;
 use std::fmt::Write as _;
 
 /// Rows are inside the page up to this size; more are named by their files.
@@ -18,6 +19,7 @@ pub fn html(title: &str, all: &[Measurement]) -> String {
         "Measured by causeway bench. The limit is R/2 + s/B: no message of s bytes arrives sooner over a link of round trip R and rate B. \
          A median stands for a cell; intervals hold the median in 95 of 100 cases (bootstrap). Conditions took turns.",
     );
+    found(&mut page, all);
     for measured in all {
         page.heading(&format!("{}: {}", measured.head.plan.bench, measured.name));
         about(&mut page, measured);
@@ -68,6 +70,15 @@ pub fn html(title: &str, all: &[Measurement]) -> String {
         }
     }
     page.html()
+}
+
+/// What each measurement comes to, in a line.
+fn found(page: &mut Page, all: &[Measurement]) {
+    for measured in all {
+        for verdict in verdicts(&measured.head.plan.cells, &measured.summary) {
+            page.text(&format!("{}: {verdict}.", measured.name));
+        }
+    }
 }
 
 /// What the text of [`csv`] begins with.

@@ -28,6 +28,7 @@ use causeway_bench::schedule::Bounds;
 use causeway_bench::store::{Store, StoreError};
 use causeway_bench::summary::Summaries;
 use causeway_bench::tables::tables;
+use causeway_bench::verdict::verdicts;
 use causeway_bench::{host, matrix as run};
 use causeway_wire::Token;
 use grid::Grid;
@@ -81,10 +82,9 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
         && !npb.source.exists()
     {
         let source = npb.source.display();
-        say::error(format_args!(
-            "causeway bench: skipped: {source} is not there; --source names your copy of the NAS Parallel Benchmarks"
-        ));
-        return Ok(ExitCode::SUCCESS);
+        return Err(Failure::usage(format_args!(
+            "{source} is not there; --source names your copy of the NAS Parallel Benchmarks"
+        )));
     }
     let (common, work, wanted) = match task {
         Task::Worth(task) => return worth::main(&task),
@@ -391,6 +391,7 @@ fn text(store: &Store, summary: &Summaries) -> String {
             link.source
         ));
     }
+    parts.extend(verdicts(&store.head().plan.cells, summary));
     for (title, table) in tables(summary) {
         parts.push(format!("{title}\n\n{}", table.markdown().trim_end()));
     }

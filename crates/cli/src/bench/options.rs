@@ -111,7 +111,7 @@ pub struct Operations {
 /// See [`Task::Npb`].
 #[derive(Debug, clap::Args)]
 pub struct Npb {
-    /// Their directory or archive. Where there is none, that is said, and the status is 0.
+    /// Their directory or archive.
     #[arg(long, value_name = "DIR|TAR")]
     pub source: PathBuf,
     /// Which of them.

@@ -44,6 +44,7 @@ pub enum Task {
 #[derive(Args)]
 pub struct Shape {
     /// A scenario that comes with Causeway, or a file.
+    #[arg(help = scenarios())]
     scenario: String,
     /// Compute nodes: N at every site, or rennes=8,nancy=8.
     #[arg(long, value_name = "N|SITE=N,...", value_parser = parse_nodes)]
@@ -110,8 +111,8 @@ pub struct ExecArgs {
     lab: Option<String>,
     /// Node, such as rennes-1, rennes-head or rennes-router.
     node: String,
-    /// The command and its arguments.
-    #[arg(last = true, required = true)]
+    /// The command and its arguments [default: a shell].
+    #[arg(last = true)]
     command: Vec<OsString>,
 }
 
@@ -143,6 +144,13 @@ pub struct LinkArgs {
     /// Restore the link.
     #[arg(long)]
     up: bool,
+}
+
+fn scenarios() -> String {
+    format!(
+        "A scenario that comes with Causeway ({}), or a file",
+        Scenario::names().join(", ")
+    )
 }
 
 type Nodes = Vec<(Option<String>, u32)>;
@@ -250,17 +258,25 @@ fn list(json: bool) -> Result<ExitCode, Failure> {
         }
     }
     Ok(match lines.is_empty() {
-        true => ExitCode::SUCCESS,
+        true => {
+            say::error("causeway lab: no grid runs; 'causeway lab up rennes-nancy' starts one");
+            ExitCode::SUCCESS
+        }
         false => say::result(lines.join("\n")),
     })
 }
 
 fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     let lab = LabState::open(args.lab.as_deref())?;
+    let shell = || vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())];
     let command = NodeCommand {
         env: gateways::environment(),
         node: args.node,
-        argv: args.command,
+        argv: if args.command.is_empty() {
+            shell()
+        } else {
+            args.command
+        },
         ..NodeCommand::default()
     };
     Ok(exit_code(lab.exec(command)?))

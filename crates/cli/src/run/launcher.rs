@@ -73,7 +73,7 @@ pub enum LauncherError {
     /// Its name says that it is none.
     #[error(
         "{0:?} is no MPI launcher: the command must begin with one, mpirun or mpiexec, as in \
-         'causeway run -- mpirun -n 4 ./app'"
+         'causeway run -- mpirun -n 4 ./app'; srun and others start a site's own part of a job: 'causeway run --at SITE srun ...'"
     )]
     Program(OsString),
     /// No such program.

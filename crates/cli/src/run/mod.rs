@@ -185,7 +185,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         host_file.as_deref(),
     );
     let command = typed.command(extra, words.words, &environment);
-    tell_before(redirects, &typed, &words.left_out, &chosen);
+    tell_before(redirects && args.verbose, &typed, &words.left_out, &chosen);
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);

@@ -167,9 +167,11 @@ impl Config {
 
 fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let root = reader.root()?;
-    let site = reader.table(&root, "site", true)?;
-    let listen = reader.table(&root, "listen", true)?;
-    let grid = reader.table(&root, "grid", true)?;
+    // First: a table that is missing may be there under another name.
+    reader.no_other_keys(&root, &["site", "listen", "accept", "mpi", "grid", "peer"]);
+    let mut table = |name| reader.table(&root, name, true);
+    let (site, listen, grid) = (table("site"), table("listen"), table("grid"));
+    let (site, listen, grid) = (site?, listen?, grid?);
     let name = site_name(reader, &site, "name");
     let subnets = reader.required_list(&site, "subnets", |text| {
         text.parse::<Cidr>().map_err(TextError::of)
@@ -237,7 +239,6 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let tunnel = read_tunnel(reader, &grid);
     let rate = reader.string(&grid, "rate", bits_per_second);
     let peers = read_peers(reader, &root, name.as_deref(), rate);
-    reader.no_other_keys(&root, &["site", "listen", "accept", "mpi", "grid", "peer"]);
     let site_keys = [
         "name",
         "subnets",

@@ -36,6 +36,22 @@ address = "198.51.100.5:7001"
 "#;
 
 #[test]
+fn a_table_whose_name_is_misspelt_is_told_beside_the_ones_that_are_missing() {
+    let text =
+        "[site]\nname = \"rennes\"\nsubnets = [\"10.1.0.0/24\"]\n[lisen]\nlan = [\"10.1.0.253:7000\"]\n";
+    let said = Config::parse(text, Path::new("gateway.toml"))
+        .unwrap_err()
+        .to_string();
+    for part in [
+        "gateway.toml:4: lisen: is not a key here",
+        "listen: is missing",
+        "grid: is missing",
+    ] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+}
+
+#[test]
 fn a_short_file_is_enough_and_the_rest_has_defaults() {
     let config = parse(GOOD).unwrap();
     assert_eq!(
