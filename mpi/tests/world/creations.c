@@ -14,7 +14,7 @@ struct known {
     /* Its request, while it is a duplicate that is under way. */
     MPI_Request request;
     int is_used, is_pending;
-    /* What is duplicated. MPIs die where it is freed meanwhile. */
+    /* The parent of a duplicate. MPIs die where it is freed meanwhile. */
     const struct known *of;
 };
 
@@ -134,7 +134,7 @@ static void copy_members(struct known *made, const struct known *of)
 /* Some of the members, in any order; at least one. */
 static void choose_members(struct known *made, const struct known *of, int *ranks)
 {
-    int order[MOST_RANKS];
+    int order[MOST_RANKS] = {0};
     for (int i = 0; i < of->size; i++) {
         int at = (int)draw((unsigned)i + 1);
         order[i] = order[at];
