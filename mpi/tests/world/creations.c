@@ -14,7 +14,7 @@ struct known {
     /* Its request, while it is a duplicate that is under way. */
     MPI_Request request;
     int is_used, is_pending;
-    /* The communicator that is duplicated. MPIs die where it is freed meanwhile. */
+    /* The parent of a duplicate. MPIs die where it is freed meanwhile. */
     const struct known *of;
 };
 
@@ -125,6 +125,39 @@ static void ask_now_and_then(void)
             MPI_Request_get_status(all[i].request, &flag, MPI_STATUS_IGNORE);
 }
 
+/* By rank of the world: the first rank of its site. */
+static int site_of[MOST_RANKS], has_open_mpi;
+
+static void learn_sites(void)
+{
+    MPI_Comm site;
+    int first;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &site);
+    MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, site);
+    MPI_Allgather(&first, 1, MPI_INT, site_of, 1, MPI_INT, MPI_COMM_WORLD);
+    MPI_Comm_free(&site);
+#if defined(OPEN_MPI)
+    first = 1;
+#else
+    first = 0;
+#endif
+    MPI_Allreduce(&first, &has_open_mpi, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+}
+
+/* Open MPI alone hangs where it makes several communicators at once: duplicates of unlike ones, and several
+ * of one within a site, where all is the MPI's. With it, what is under way is of one parent. */
+static void finish_others(const struct known *of)
+{
+    int is_within = 1;
+    for (int i = 1; i < of->size; i++)
+        is_within = is_within && site_of[of->members[i]] == site_of[of->members[0]];
+    for (int i = 0; i < MOST; i++)
+        if (has_open_mpi && all[i].is_pending && (is_within || all[i].of != of)) {
+            finish_all();
+            return;
+        }
+}
+
 static void copy_members(struct known *made, const struct known *of)
 {
     made->size = of->size;
@@ -134,7 +167,7 @@ static void copy_members(struct known *made, const struct known *of)
 /* Some of the members, in any order; at least one. */
 static void choose_members(struct known *made, const struct known *of, int *ranks)
 {
-    int order[MOST_RANKS];
+    int order[MOST_RANKS] = {0};
     for (int i = 0; i < of->size; i++) {
         int at = (int)draw((unsigned)i + 1);
         order[i] = order[at];
@@ -226,6 +259,7 @@ static void step(int number)
             gone->is_used = 0;
         }
     } else {
+        finish_others(of);
         *made = (struct known){.is_used = 1, .comm = MPI_COMM_NULL, .request = MPI_REQUEST_NULL};
         if (what < 6) {
             copy_members(made, of);
@@ -273,6 +307,7 @@ static void program(uint64_t seed)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    learn_sites();
     int programs = argc > 1 ? atoi(argv[1]) : 20;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     for (int i = 0; i < programs; i++) {

@@ -29,6 +29,7 @@ for pairing in "${pairings[@]}"; do
     run "$pairing" receives "${1:-4}"
     run "$pairing" forms "$((${CASES:-100} * 3))"
     run "$pairing" texts
+    run "$pairing" creations 15
 done
 if [ $# -gt 1 ]; then exit; fi
 # Counts that no int holds: 5 GB of memory, and a quarter of a minute.
@@ -45,5 +46,8 @@ for pairing in "${pairings[@]}"; do
     run "$pairing" compare "${CASES:-100}" "$seed"
     run "$pairing" forms "$((${CASES:-100} * 3))" "$seed"
     run "$pairing" texts
+    run "$pairing" creations 15 "$seed"
     seed=$((seed + 1))
 done
+# As many communicators as MPICH has.
+run "debian-openmpi:1 debian-mpich:1" many

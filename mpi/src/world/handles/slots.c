@@ -27,6 +27,6 @@ int32_t slot_take(void)
 
 void slot_give_back(int32_t slot)
 {
-    if (slot > SLOT_OF_WORLD)
+    if (slot > SLOT_OF_WORLD && slot < MOST)
         is_taken[slot] = 0;
 }
