@@ -162,14 +162,14 @@ const VALUED_OPEN_MPI_4: &[&str] = &[
 #[rustfmt::skip]
 const VALUED_OPEN_MPI_5: &[&str] = &[
     "c", "N", "x", "H", "personality", "tune", "launch-agent", "max-vm-size", "tmpdir", "prefix",
-    "forward-signals", "xterm", "stop-in-init", "timeout", "spawn-timeout", "app", "output",
+    "forward-signals", "xterm", "timeout", "spawn-timeout", "app", "output",
     "stream-buffering", "stdin", "preload-files", "wd", "path", "pset", "default-hostfile", "rank-by",
     "display", "max-restarts", "with-ft", "initial-errhandler", "arch", "file", "output-directory",
     "output-filename", "cpu-set", "cpu-list", "cpus-per-proc", "cpus-per-rank", "npernode", "npersocket",
-    "ppr", "amca", "am", "rankfile", "output-proctable", "report-pid", "report-uri", "dvm", "dvm-hostfile",
+    "ppr", "am", "rankfile", "display-topo", "report-pid", "report-uri", "dvm", "dvm-hostfile",
     "namespace", "num-connect-retries", "pid", "uri", "keepalive", "exec-agent", "memory-limit",
     "gpu-support", "mem-bind", "server-wait-time", "add-host", "add-hostfile", "runtime-options", "rtos",
-    "set-env", "append-env", "prepend-env", "unset-env", "app-prefix", "system-server",
+    "set-env", "unset-env", "app-prefix", "system-server",
 ];
 
 /// Options of PRRTE without a value that the beginning of a name could mean.
@@ -205,7 +205,7 @@ const FLAGS_OPEN_MPI_5: &[&str] = &[
     "timestamp-output",
     "merge-stderr-to-stdout",
     "display-devel-map",
-    "display-topo",
+    "output-proctable",
     "report-bindings",
     "display-devel-allocation",
     "display-map",
@@ -225,9 +225,19 @@ const FLAGS_OPEN_MPI_5: &[&str] = &[
     "set-sid",
 ];
 
-/// Parameters of Open MPI's layers.
+/// Parameters of Open MPI's layers, and variables that PRRTE takes in two words.
 const PAIRED_OPEN_MPI: &[&str] = &[
-    "mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca",
+    "mca",
+    "gmca",
+    "omca",
+    "gomca",
+    "amca",
+    "prtemca",
+    "gprtemca",
+    "pmixmca",
+    "gpmixmca",
+    "append-env",
+    "prepend-env",
 ];
 
 /// hydra of MPICH 4.0 and 5.0: `mpiexec --help`, and the names that the help leaves out.

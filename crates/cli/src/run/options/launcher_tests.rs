@@ -50,13 +50,16 @@ const VALUES: &[(&str, &str)] = &[
     ("output", "tag"),
     ("output-directory", "out"),
     ("output-filename", "out"),
-    ("path", "/"),
+    ("path", "."),
+    ("ppr", "1:node"),
     ("personality", "ompi"),
     ("pmixmca", "a b"),
     ("prefix", "/usr"),
     ("prtemca", "a b"),
     ("rank-by", "slot"),
     ("rmk", "user"),
+    ("rtos", "show-progress"),
+    ("runtime-options", "show-progress"),
     ("stdin", "none"),
     ("wd", "/"),
     ("wdir", "/"),
@@ -69,14 +72,18 @@ const VALUES: &[(&str, &str)] = &[
 /// that the help shows and the launcher does not know.
 #[rustfmt::skip]
 const START_NOTHING: &[&str] = &[
-    "aps", "app", "check_mpi", "cf", "configfile", "continuous", "debug", "disable-recovery", "do-not-launch",
-    "dvm", "dvm-hostfile", "enable-recovery", "gdb", "gdb-args", "gpmixmca", "gprtemca", "gtool", "gtoolfile",
-    "help", "hnp", "hosts-group", "info", "launch-agent", "mps", "namespace", "nolocal", "ompi-server",
-    "output-from", "output-proctable", "pid", "preload-files", "preload-binary", "rankfile", "rankmap",
-    "report-events", "report-pid", "report-uri", "rf", "singleton", "skip-launch-node", "stop-in-app",
-    "stop-in-init", "stop-on-exec", "system-server", "system-server-only", "tune", "tv", "uri", "v", "verbose",
-    "version", "xml-file", "xterm",
+    "amca", "app", "append-env", "aps", "cf", "check_mpi", "configfile", "continuous", "debug",
+    "disable-recovery", "do-not-launch", "dvm", "dvm-hostfile", "enable-recovery", "gdb", "gdb-args",
+    "gpmixmca", "gprtemca", "gpus-per-proc", "gtool", "gtoolfile", "h", "help", "hnp", "hosts-group",
+    "info", "launch-agent", "mps", "namespace", "nolocal", "ompi-server", "output-from",
+    "output-proctable", "pid", "preload-binary", "preload-files", "prepend-env", "rankfile", "rankmap",
+    "report-events", "report-pid", "report-uri", "rf", "s", "singleton", "skip-launch-node",
+    "stop-in-app", "stop-in-init", "stop-on-exec", "system-server", "system-server-only", "tune", "tv",
+    "uri", "V", "v", "verbose", "version", "xml-file", "xterm",
 ];
+
+/// What launchers say of an option that they do not have.
+const UNKNOWN: &[&str] = &["unrecognized argument", "unrecognized option", "unknown option"];
 
 /// What a launcher was found to do.
 enum Seen {
@@ -93,20 +100,35 @@ struct Probe {
 
 impl Probe {
     fn of(launcher: &Path) -> Probe {
-        let directory = tempfile::tempdir().unwrap();
-        for name in ["1", "2", "3"] {
-            let path = directory.path().join(name);
-            std::fs::write(&path, format!("#!/bin/sh\necho RAN-{name}-\n")).unwrap();
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        }
-        std::fs::write(directory.path().join("HOSTS"), "localhost\n").unwrap();
         Probe {
-            directory,
+            directory: tempfile::tempdir().unwrap(),
             launcher: launcher.to_owned(),
         }
     }
 
+    /// Writes the programs anew: an option may have taken the name of one for its output.
+    fn lay_out(&self) {
+        let directory = self.directory.path();
+        for name in ["1", "2", "3"] {
+            let path = directory.join(name);
+            let _ = std::fs::remove_file(&path);
+            let _ = std::fs::remove_dir_all(&path);
+            let mark = self.mark(name);
+            let _ = std::fs::remove_file(&mark);
+            // Not by what it says: an option may send that elsewhere.
+            std::fs::write(&path, format!("#!/bin/sh\n: >{}\n", mark.display())).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        std::fs::write(directory.join("HOSTS"), "localhost\n").unwrap();
+    }
+
+    /// The file that a program leaves when it has run.
+    fn mark(&self, name: &str) -> PathBuf {
+        self.directory.path().join(format!("ran-{name}"))
+    }
+
     fn run(&self, words: &[&str]) -> String {
+        self.lay_out();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let own = self.launcher.parent().into_iter().chain([self.directory.path()]);
         let path = std::env::join_paths(own.map(PathBuf::from).chain(std::env::split_paths(&path))).unwrap();
@@ -119,11 +141,13 @@ impl Probe {
             command.env(format!("{family}_ALLOW_RUN_AS_ROOT"), "1");
             command.env(format!("{family}_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
         }
-        let output = command.env("PATH", path).current_dir(self.directory.path());
-        let output = output.stdin(Stdio::null()).output().unwrap();
-        [output.stdout, output.stderr]
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .concat()
+        // A file: a daemon that outlives its launcher would keep a pipe open.
+        let said = tempfile::NamedTempFile::new().unwrap();
+        command.env("PATH", path).current_dir(self.directory.path());
+        command.stdin(Stdio::null()).stdout(appending(said.path()));
+        command.stderr(appending(said.path()));
+        command.status().unwrap();
+        String::from_utf8_lossy(&std::fs::read(said.path()).unwrap()).into_owned()
     }
 
     /// The words from the option on, and what the launcher did with them.
@@ -132,13 +156,17 @@ impl Probe {
         words.extend(values);
         words.extend(["1", "2", "3"]);
         let said = self.run(&words);
-        let ran = (1..=3).find(|number| said.contains(&format!("RAN-{number}-")));
+        let ran = (1..=3).find(|number: &usize| self.mark(&number.to_string()).exists());
         let all = words.iter().map(OsString::from).collect();
         (
             all,
             ran.map_or(Seen::Nothing(said), |ran| Seen::Ran(values.len() + ran)),
         )
     }
+}
+
+fn appending(path: &Path) -> std::fs::File {
+    std::fs::OpenOptions::new().append(true).open(path).unwrap()
 }
 
 /// Words of a launcher's help that begin its options.
@@ -161,6 +189,9 @@ fn compared(mpi: Mpi, launcher: &Path, options: &BTreeSet<String>) -> Vec<String
     let mut wrong = Vec::new();
     for option in options {
         let name = option.trim_start_matches('-');
+        if START_NOTHING.contains(&name) {
+            continue;
+        }
         let known = VALUES.iter().find(|(known, _)| *known == name);
         let tries = [Some(""), known.map(|(_, values)| *values)];
         let mut said = String::new();
@@ -181,7 +212,8 @@ fn compared(mpi: Mpi, launcher: &Path, options: &BTreeSet<String>) -> Vec<String
                 (_, Seen::Nothing(text)) => said = text,
             }
         }
-        if !is_seen && !START_NOTHING.contains(&name) {
+        let is_unknown = UNKNOWN.iter().any(|text| said.contains(text));
+        if !is_seen && !is_unknown {
             let said: String = said.chars().take(300).collect();
             wrong.push(format!("{option}: not classified; the launcher says {said:?}"));
         }
