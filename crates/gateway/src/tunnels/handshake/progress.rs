@@ -64,8 +64,9 @@ impl Tunnels {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
         let token = Class::Handshake.token(key.0);
-        let begun = getrandom::fill(&mut nonce)
-            .map_err(io::Error::other)
+        let begun = self
+            .may_meet()
+            .and_then(|()| getrandom::fill(&mut nonce).map_err(io::Error::other))
             .and_then(|()| carrier.register(driver.registry(), token, false));
         if let Err(error) = begun {
             return match (visit, dialled) {
@@ -85,14 +86,13 @@ impl Tunnels {
             lane: dialled.map_or(0, |(_, lane)| lane.0 as u8),
         };
         let is_stranger = dialled.is_none() && visit.is_none();
-        let may_show_ticket = driver.config.relay && is_stranger && carrier.tcp().is_some();
         let handshake = Handshake {
+            may_show_ticket: driver.config.relay && is_stranger && carrier.tcp().is_some(),
             is_member: self.trust.is_some(),
             carrier,
             address,
             dialled,
             visit,
-            may_show_ticket,
             generation,
             own,
             connected: false,
@@ -112,6 +112,13 @@ impl Tunnels {
             None if is_stranger => self.on_handshake(driver, key),
             None => {}
         }
+    }
+
+    /// Refuses where this site is put out of the grid.
+    fn may_meet(&self) -> io::Result<()> {
+        self.put_out
+            .clone()
+            .map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
     /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
