@@ -257,6 +257,7 @@ fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
     grid.wait_for("the tunnel", Grid::is_joined);
     for site in [1, 2] {
         let status = grid.status(site).unwrap();
+        assert!(status.refused.is_empty(), "{:?}", status.refused);
         assert_eq!(status.tunnels[0].lanes[0].carrier, "TLS 1.3");
         assert_eq!(status.grid.unwrap().name, "g5k");
     }
