@@ -67,8 +67,11 @@ fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreE
 fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     // Written beside and renamed: nobody reads half of it, also where the disk is full.
     let part = path.with_extension("part");
-    std::fs::write(&part, bytes).map_err(io_error("write", &part))?;
-    std::fs::rename(&part, path).map_err(io_error("write", path))
+    let put = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    put.map_err(|error| {
+        let _ = std::fs::remove_file(&part);
+        io_error("write", path)(error)
+    })
 }
 
 fn content(path: &Path, line: usize) -> impl FnOnce(serde_json::Error) -> StoreError {

@@ -1,5 +1,6 @@
 //! `causeway broker`.
 
+use crate::background::{Service, leave_session};
 use crate::grid::default_directory;
 use crate::places::NoHome;
 use crate::say;
@@ -19,22 +20,48 @@ pub struct BrokerArgs {
     /// Configuration, as 'causeway grid create' made it [default: ~/.local/share/causeway/grid/broker.toml].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Serve in the background: the end of the terminal does not end it. Returns once it serves, and says
+    /// where its log is.
+    #[arg(long)]
+    background: bool,
+    /// Leave the terminal's session; --background says so to the broker that it starts.
+    #[arg(long, hide = true)]
+    own_session: bool,
 }
 
 /// Runs a broker until it is told to stop.
 pub fn main(args: BrokerArgs) -> ExitCode {
     let usual = || Ok(default_directory()?.join(CONFIG_FILE));
     let file = args.config.map_or_else(usual, Ok);
-    let config = file
+    let read = file
         .map_err(|error: NoHome| format!("causeway broker: {error}"))
-        .and_then(|file| BrokerConfig::load(&file).map_err(|mistakes| mistakes.to_string()));
-    let config = match config {
-        Ok(config) => config,
+        .and_then(|file| match BrokerConfig::load(&file) {
+            Ok(config) => Ok((file, config)),
+            Err(mistakes) => Err(mistakes.to_string()),
+        });
+    let (file, config) = match read {
+        Ok(read) => read,
         Err(mistakes) => {
             say::error(mistakes);
             return ExitCode::from(2);
         }
     };
+    if args.background {
+        let service = Service {
+            command: "broker",
+            of: &config.grid,
+            config: &file,
+            socket: &config.socket(),
+            shown_by: "causeway grid list",
+        };
+        return service.start();
+    }
+    if args.own_session
+        && let Err(error) = leave_session()
+    {
+        say::error(format_args!("causeway broker: {error}"));
+        return ExitCode::FAILURE;
+    }
     match run(&config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
@@ -53,6 +80,8 @@ fn run(config: &BrokerConfig) -> Result<(), TextError> {
     let mut ends = SigSet::empty();
     ends.add(Signal::SIGTERM);
     ends.add(Signal::SIGINT);
+    // The end of its terminal.
+    ends.add(Signal::SIGHUP);
     let mut blocked = ends;
     // A limit on the size of files is an error of the write then, as a full disk is.
     blocked.add(Signal::SIGXFSZ);

@@ -1,7 +1,8 @@
 //! `causeway gateway`.
 
+use crate::background::{Service, leave_session};
 use crate::join::{self, JoinArgs};
-use crate::{background, say};
+use crate::say;
 use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::nft::Rules;
 use causeway_gateway::{Config, Gateway, STATE_VERSION, ports};
@@ -71,15 +72,12 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
         return drain(&file, &config);
     }
     if args.background {
-        return background::start(&file, &config);
+        return in_background(&file, &config);
     }
     if args.own_session
-        && let Err(error) = nix::unistd::setsid()
+        && let Err(error) = leave_session()
     {
-        say::error(format_args!(
-            "causeway gateway: leave the terminal's session: {error}"
-        ));
-        return ExitCode::FAILURE;
+        return refused(&error);
     }
     if args.inherit.is_none()
         && let Err(error) = ports::check(&config.delivery_ports)
@@ -97,6 +95,17 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn in_background(file: &Path, config: &Config) -> ExitCode {
+    let service = Service {
+        command: "gateway",
+        of: &config.site,
+        config: file,
+        socket: &config.control,
+        shown_by: "causeway status",
+    };
+    service.start()
 }
 
 /// The first command of a new user is often this one.

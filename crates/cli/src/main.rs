@@ -32,9 +32,12 @@ mod tune;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// The version, with the commit where the sources have one.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("CAUSEWAY_COMMIT"));
+
 /// One MPI job across many clusters.
 #[derive(Parser)]
-#[command(name = "causeway", version)]
+#[command(name = "causeway", version = VERSION)]
 struct Cli {
     #[command(subcommand)]
     command: Task,

@@ -1,4 +1,4 @@
-//! `causeway gateway --background`: on loopback, without privilege.
+//! `causeway gateway --background` and `causeway broker --background`: on loopback, without privilege.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use causeway_control::{Reply, Request, ask};
@@ -84,6 +84,63 @@ fn a_gateway_in_the_background_serves_once_the_command_returns_and_has_no_termin
     kill(pid, Signal::SIGTERM).unwrap();
     let begun = Instant::now();
     while site.pid().is_some() {
+        assert!(begun.elapsed() < DEADLINE, "it did not end within {DEADLINE:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_broker_in_the_background_serves_once_the_command_returns_and_has_no_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = dir.path().join("grid");
+    let causeway = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+        command
+            .args(words)
+            .env("XDG_STATE_HOME", dir.path())
+            .output()
+            .unwrap()
+    };
+    let at = grid.display().to_string();
+    let made = causeway(&[
+        "grid",
+        "create",
+        "g5k",
+        "--broker",
+        "127.0.0.1:7443",
+        "--dir",
+        &at,
+    ]);
+    assert!(made.status.success());
+    let file = grid.join("broker.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[::]:7443", "127.0.0.1:0")).unwrap();
+    let file = file.display().to_string();
+    let started = causeway(&["broker", "--background", "--config", &file]);
+    let said = String::from_utf8_lossy(&started.stdout).into_owned();
+    assert!(
+        started.status.success(),
+        "{}",
+        String::from_utf8_lossy(&started.stderr)
+    );
+    let pid = said
+        .split("process ")
+        .nth(1)
+        .and_then(|rest| rest.split(';').next());
+    let pid = Pid::from_raw(pid.unwrap().parse().unwrap());
+    assert_eq!(getsid(Some(pid)).unwrap(), pid, "a session of its own");
+    assert!(causeway(&["grid", "list", "--dir", &at]).status.success());
+    let second = causeway(&["broker", "--background", "--config", &file]);
+    let errors = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(
+        !second.status.success() && errors.contains("already runs here"),
+        "{errors}"
+    );
+    // A hang-up ends it in order, as the end of a terminal does where it has one.
+    kill(pid, Signal::SIGHUP).unwrap();
+    let log = dir.path().join("causeway/broker-g5k.log");
+    let begun = Instant::now();
+    while !std::fs::read_to_string(&log).unwrap().contains("stops at SIGHUP") {
         assert!(begun.elapsed() < DEADLINE, "it did not end within {DEADLINE:?}");
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -38,6 +38,22 @@ fn what_a_new_user_types_first_is_answered_with_what_to_type_next() {
 }
 
 #[test]
+fn the_version_names_the_commit_that_was_built() {
+    let home = tempfile::tempdir().unwrap();
+    let said = causeway(home.path(), &["--version"]).stdout;
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let version = env!("CARGO_PKG_VERSION");
+    let commit = said.strip_prefix(&format!("causeway {version}")).unwrap();
+    // Sources that are no clone have none.
+    let is_commit = |text: &str| text.len() >= 10 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let commit = commit
+        .strip_prefix(" (")
+        .and_then(|rest| rest.strip_suffix(')'))
+        .unwrap_or_default();
+    assert!(commit.is_empty() || is_commit(commit), "{said}");
+}
+
+#[test]
 fn the_help_of_a_lab_names_every_scenario() {
     let home = tempfile::tempdir().unwrap();
     for task in ["run", "up"] {

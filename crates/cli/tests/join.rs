@@ -257,6 +257,7 @@ fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
     grid.wait_for("the tunnel", Grid::is_joined);
     for site in [1, 2] {
         let status = grid.status(site).unwrap();
+        assert!(status.refused.is_empty(), "{:?}", status.refused);
         assert_eq!(status.tunnels[0].lanes[0].carrier, "TLS 1.3");
         assert_eq!(status.grid.unwrap().name, "g5k");
     }
@@ -320,6 +321,12 @@ fn a_revoked_site_comes_back_with_one_command_whether_its_gateway_runs_or_not() 
         grid.wait_for("the end of what is revoked", |grid| {
             grid.status(1).is_some_and(|status| status.tunnels.is_empty())
         });
+        // At the revoked site, too, at once and for good.
+        grid.wait_for("the reason at the revoked site", |grid| {
+            let status = grid.status(2).unwrap();
+            let reason = status.sites.get(1).and_then(|site| site.unreachable.clone());
+            status.tunnels.is_empty() && reason.is_some_and(|why| why.contains("site2 was revoked"))
+        });
         let token = grid.said(&["token", "--site", "site2"]);
         if gateway_runs {
             let ended = grid
@@ -334,12 +341,6 @@ fn a_revoked_site_comes_back_with_one_command_whether_its_gateway_runs_or_not() 
         }
         grid.wait_for("the tunnel, once more", Grid::is_joined);
     }
-    let pid = grid.status(2).unwrap().pid;
-    nix::sys::signal::kill(
-        nix::unistd::Pid::from_raw(pid as i32),
-        nix::sys::signal::Signal::SIGTERM,
-    )
-    .unwrap();
 }
 
 #[test]

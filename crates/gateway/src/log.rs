@@ -53,6 +53,14 @@ impl Log {
         }
     }
 
+    /// Says, as seldom as a refusal, that somebody has come too early and is to come again. That is none.
+    pub(crate) fn put_off(&mut self, kind: &str, origin: impl Display, text: impl Display) {
+        let origin = origin.to_string();
+        if let Some(more) = self.said.count(kind, &origin, Instant::now()) {
+            self.say(format_args!("{origin}: {text}{more}"));
+        }
+    }
+
     pub(crate) fn refused(&self) -> &BTreeMap<String, u64> {
         &self.refused
     }

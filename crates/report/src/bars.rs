@@ -21,7 +21,7 @@ pub struct Bars {
 const WIDTH: f64 = 720.0;
 /// Room for the groups' names and, after the longest bar, for its value.
 const LEFT: f64 = 140.0;
-const RIGHT: f64 = 70.0;
+const RIGHT: f64 = 90.0;
 const BAR: f64 = 16.0;
 const GAP: f64 = 10.0;
 const TOP: f64 = 8.0;
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(svg.matches("class=\"cut\"").count(), 2);
         assert!(svg.contains(">50.0, cut</text>"), "{svg}");
         assert!(
-            svg.contains("width=\"510.0\"") && svg.contains("width=\"127.5\""),
+            svg.contains("width=\"490.0\"") && svg.contains("width=\"122.5\""),
             "{svg}"
         );
         assert!(

@@ -344,7 +344,7 @@ fn head(common: &Common, work: &Work, mpis: &[NamedMpi], grid: &Grid) -> Result<
     Ok(Head {
         plan,
         command: said_command(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: crate::VERSION.to_owned(),
         host,
         link: grid.link.clone(),
     })

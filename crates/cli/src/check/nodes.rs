@@ -111,7 +111,7 @@ fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bo
 fn reach(shell: &[String], node: &str, own: &Path) -> Step {
     let script = format!("{} --version", quoted(own));
     let by_hand = format!("{} {script}", shell_words(shell, node).join(" "));
-    let own_version = format!("causeway {}", env!("CARGO_PKG_VERSION"));
+    let own_version = format!("causeway {}", crate::VERSION);
     match run(shell, node, &script) {
         Ok((said, ..)) if said.trim() == own_version => {
             Step::ok(node, format!("reached, {own_version} there"))
@@ -168,9 +168,9 @@ mod tests {
     #[test]
     fn a_node_says_its_version_or_why_it_does_not() {
         let own = Path::new("/opt/causeway");
-        let version = env!("CARGO_PKG_VERSION");
+        let version = crate::VERSION;
         let said = |script: &str| reach(&shell(script), "rennes-1", own);
-        assert_eq!(said(&format!("echo causeway {version}")).result, Verdict::Ok);
+        assert_eq!(said(&format!("echo 'causeway {version}'")).result, Verdict::Ok);
         let older = said("echo causeway 0.0.1");
         assert!(
             older.result == Verdict::Fail && older.detail.contains("0.0.1"),

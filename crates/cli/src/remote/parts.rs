@@ -168,7 +168,7 @@ impl Parts {
         if self.starts_due.take_if(|due| now >= *due).is_some() && !self.missing().is_empty() {
             return Some(format!(
                 "the launcher has started nothing at {} within {} s; {ELSEWHERE}",
-                self.missing().join(", "),
+                listed(&self.missing()),
                 STARTS_WITHIN.as_secs()
             ));
         }
@@ -208,6 +208,17 @@ fn list(nodes: &[&str]) -> String {
     match more {
         0 => names,
         more => format!("{names} and {more} others"),
+    }
+}
+
+/// Sites that are named in a line; a grid may have a thousand.
+const MOST_NAMED: usize = 8;
+
+/// Names of sites for a line: the first ones, and how many more there are.
+pub fn listed(names: &[&str]) -> String {
+    match names.split_at_checked(MOST_NAMED) {
+        Some((first, more)) if !more.is_empty() => format!("{} and {} more", first.join(", "), more.len()),
+        _ => names.join(", "),
     }
 }
 
@@ -278,5 +289,12 @@ mod tests {
         parts.pipe.write_all(b"+nancy-1\n-nancy-1\n").unwrap();
         parts.hear(due);
         assert!(parts.missing().is_empty());
+    }
+
+    #[test]
+    fn of_many_sites_a_line_names_the_first_and_how_many_more() {
+        assert_eq!(listed(&["nancy", "lyon"]), "nancy, lyon");
+        assert_eq!(listed(&["a"; 8]), "a, a, a, a, a, a, a, a");
+        assert_eq!(listed(&["a"; 999]), "a, a, a, a, a, a, a, a and 991 more");
     }
 }

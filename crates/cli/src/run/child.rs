@@ -4,7 +4,7 @@
 use super::directory;
 use super::patience::Patience;
 use crate::remote::guard::{Guarded, HURRY, Outcome};
-use crate::remote::parts::{ELSEWHERE, Expected, PIPE_ENV, Parts, pipe};
+use crate::remote::parts::{ELSEWHERE, Expected, PIPE_ENV, Parts, listed, pipe};
 use crate::say;
 use causeway_control::{self as control, MAX_LINE_BYTES, Reply};
 use nix::errno::Errno;
@@ -83,7 +83,8 @@ impl Ended {
     /// The launcher calls it a success, and some sites had no part in it.
     pub fn status(self) -> Result<u8, ChildError> {
         if self.status == 0 && !self.missing.is_empty() {
-            return Err(ChildError::Missing(self.missing.join(", ")));
+            let missing: Vec<&str> = self.missing.iter().map(String::as_str).collect();
+            return Err(ChildError::Missing(listed(&missing)));
         }
         Ok(self.status)
     }

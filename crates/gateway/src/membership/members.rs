@@ -39,6 +39,7 @@ impl Membership {
                 broker,
                 ahead,
             } => {
+                tunnels.roster().is_member();
                 grid.away = None;
                 grid.observed = Some(observed);
                 grid.broker = Some(broker);

@@ -61,6 +61,8 @@ pub(crate) struct Tunnels {
     quic: Option<Quic>,
     /// Checks peers' certificates; None where lanes show none.
     trust: Option<Trust>,
+    /// Why this site is put out of the grid, if it is: nobody keeps a lane with it.
+    put_out: Option<String>,
     /// Reports what happened, for owners below.
     events: VecDeque<TunnelsEvent>,
 }
@@ -131,6 +133,7 @@ impl Tunnels {
             tls,
             quic: None,
             trust,
+            put_out: None,
             events: VecDeque::new(),
         }
     }

@@ -131,9 +131,16 @@ impl Roster<'_> {
         self.tunnels.end_pair(driver, pair, &LaneEnd::Refused(why), true);
     }
 
+    /// The broker answers this site as a member.
+    pub(crate) fn is_member(&mut self) {
+        self.tunnels.put_out = None;
+    }
+
     /// Ends all pairs, since this site is put out of the grid: nobody takes a lane from it any more, and its
-    /// jobs need not wait for one.
+    /// jobs need not wait for one. Until it is a member again it neither dials nor is dialled: a gateway that
+    /// has not heard of it yet would close the lane, and seem to have been killed.
     pub(crate) fn end_all(&mut self, driver: &mut Driver, why: &str) {
+        self.tunnels.put_out = Some(why.to_owned());
         for pair in self.tunnels.pairs.keys() {
             self.tunnels
                 .end_pair(driver, pair, &LaneEnd::Refused(why.to_owned()), true);

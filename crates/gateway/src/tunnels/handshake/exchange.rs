@@ -53,6 +53,10 @@ pub(in crate::tunnels) struct Failure {
     pub(in crate::tunnels) why: String,
 }
 
+/// The kind of a handshake with a site that the broker has not told of yet, as when two sites meet for the
+/// first time.
+pub(in crate::tunnels) const NOT_TOLD: &str = "not-told";
+
 /// The kind of a dial that the far host refused: no program listens there.
 pub(in crate::tunnels) const NOBODY_LISTENS: &str = "nobody-listens";
 
@@ -184,6 +188,11 @@ impl Handshake {
 
     pub(in crate::tunnels) fn turned_away(&self) -> Failure {
         let site = &self.own.site;
+        if self.dialled.is_none() && self.visit.is_none() {
+            return "the far side closed before it had said who it is"
+                .to_owned()
+                .into();
+        }
         if self.is_member {
             return format!(
                 "the far side closed during the handshake, as a gateway does which the broker has not told of this site, {site}, \

@@ -9,7 +9,7 @@ use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::handshake::exchange::{Failure, First, Handshake, NOBODY_LISTENS};
+use crate::tunnels::handshake::exchange::{Failure, First, Handshake, NOBODY_LISTENS, NOT_TOLD};
 use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Came;
 use crate::tunnels::relay_visit::RelayVisit;
@@ -64,8 +64,9 @@ impl Tunnels {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
         let token = Class::Handshake.token(key.0);
-        let begun = getrandom::fill(&mut nonce)
-            .map_err(io::Error::other)
+        let begun = self
+            .may_meet()
+            .and_then(|()| getrandom::fill(&mut nonce).map_err(io::Error::other))
             .and_then(|()| carrier.register(driver.registry(), token, false));
         if let Err(error) = begun {
             return match (visit, dialled) {
@@ -85,14 +86,13 @@ impl Tunnels {
             lane: dialled.map_or(0, |(_, lane)| lane.0 as u8),
         };
         let is_stranger = dialled.is_none() && visit.is_none();
-        let may_show_ticket = driver.config.relay && is_stranger && carrier.tcp().is_some();
         let handshake = Handshake {
+            may_show_ticket: driver.config.relay && is_stranger && carrier.tcp().is_some(),
             is_member: self.trust.is_some(),
             carrier,
             address,
             dialled,
             visit,
-            may_show_ticket,
             generation,
             own,
             connected: false,
@@ -112,6 +112,13 @@ impl Tunnels {
             None if is_stranger => self.on_handshake(driver, key),
             None => {}
         }
+    }
+
+    /// Refuses where this site is put out of the grid.
+    fn may_meet(&self) -> io::Result<()> {
+        self.put_out
+            .clone()
+            .map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
     /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
@@ -186,16 +193,7 @@ impl Tunnels {
         let answer = |peer: &Hello| {
             let mut known = contacts.iter();
             let index = known.find_map(|(index, known)| (known.site == peer.site).then_some(index));
-            let index = index.ok_or_else(|| Failure {
-                kind: "unknown-site",
-                why: match is_member {
-                    true => format!(
-                        "site {}: the broker has not told of it yet; it dials again",
-                        peer.site
-                    ),
-                    false => format!("site {} is not a [[peer]] of this gateway", peer.site),
-                },
-            })?;
+            let index = index.ok_or_else(|| unknown(&peer.site, is_member))?;
             Ok(Hello {
                 site: config.site.clone(),
                 nonce: [0; NONCE_BYTES],
@@ -251,6 +249,7 @@ impl Tunnels {
                 }
                 self.dial_failed(index, lane, &placed);
             }
+            (None, None) if kind == NOT_TOLD => driver.log.put_off(kind, handshake.address.ip(), why),
             (None, None) => driver.log.refuse(kind, handshake.address.ip(), why),
         }
     }
@@ -386,5 +385,19 @@ impl Tunnels {
         };
         let checked = trust.check(shown, &Expect::Site(site.to_owned()));
         checked.map(drop).map_err(TextError::of)
+    }
+}
+
+/// Why a site that dials gets no lane: where a broker names the sites, it may be about to name this one.
+fn unknown(site: &str, is_member: bool) -> Failure {
+    match is_member {
+        true => Failure {
+            kind: NOT_TOLD,
+            why: format!("site {site} dials before the broker has told of it; it dials again"),
+        },
+        false => Failure {
+            kind: "unknown-site",
+            why: format!("site {site} is not a [[peer]] of this gateway"),
+        },
     }
 }
