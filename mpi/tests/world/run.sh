@@ -35,7 +35,7 @@ if [ $# -gt 1 ]; then exit; fi
 # Counts that no int holds: 5 GB of memory, and a quarter of a minute.
 run "debian-openmpi:1 debian-mpich:1" large
 # Fortran 77, 90 and 2008.
-for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08 bottom_mpi; do
+for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08 bottom_mpi lists_mpif lists_mpi lists_f08; do
     for pairing in "${pairings[@]:0:2}"; do run "$pairing" "$program"; done
 done
 # The library of collectives above the world: every form of every operation, on communicators of all kinds.
