@@ -58,7 +58,7 @@ for name in "$@"; do
     for source in ring alltoall spawn own_world own_imports own_fabric pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
     compile_all data "${c[@]}"
     for source in compare counted crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done
-    for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts bottom creations many; do
+    for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts bottom creations many mistakes; do
         compile "${c[@]}" "$root/mpi/tests/world/$source.c"
     done
     compile "${c[@]}" "$root/mpi/examples/topology.c"
@@ -72,6 +72,12 @@ for name in "$@"; do
         # No warnings: MPICH's mpi module has no interface that takes buffers of any shape, of which the
         # compiler tells at each call.
         compile "$fortran" -O2 -w -std=legacy "$root/mpi/tests/world/bottom_mpi.f90"
+        # Open MPI 4 has another name for it.
+        init=mpi_alltoallw_init
+        [ "$name" != debian-openmpi ] || init=mpix_alltoallw_init
+        for source in mpif mpi f08; do
+            compile "$fortran" -cpp "-DINIT=$init" -O2 -w -std=legacy "$root/mpi/tests/world/lists_$source.f90"
+        done
         for source in mpif.f mpi.f90 f08.f90; do compile "$fortran" -O2 -w -std=legacy "$root/mpi/tests/collectives_$source"; done
     fi
 done

@@ -101,6 +101,15 @@ static int run_alltoallv(struct hierarchy *on, const struct plan *plan)
     return status;
 }
 
+/* The MPI is left to say what is wrong. */
+static int are_counts(const struct vector *said, int size)
+{
+    int are = 1;
+    for (int i = 0; i < size && are; i++)
+        are = vector_count(said, i) >= 0;
+    return are;
+}
+
 static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype type, void *into,
                            MPI_Datatype into_type, MPI_Comm comm)
 {
@@ -108,7 +117,8 @@ static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype typ
     /* Either every rank says MPI_IN_PLACE or none does. */
     if (from == MPI_IN_PLACE || !enter_any(plan, comm, OF_ALLTOALL))
         return 0;
-    return (has_both(&plan->out) && has_both(&plan->in) && shape_of(type, &plan->shape) &&
+    return (has_both(&plan->out) && has_both(&plan->in) && are_counts(&plan->out, plan->on->size) &&
+            are_counts(&plan->in, plan->on->size) && shape_of(type, &plan->shape) &&
             shape_of(into_type, &plan->into_shape)) ||
            give_up(plan);
 }
@@ -158,7 +168,9 @@ static int enter_alltoallw(struct plan *plan, const void *from, const MPI_Dataty
     plan->run = run_alltoallw;
     if (from == MPI_IN_PLACE || !enter_any(plan, comm, OF_ALLTOALL))
         return 0;
-    return (has_both(&plan->out) && has_both(&plan->in) && types && into_types) || give_up(plan);
+    return (has_both(&plan->out) && has_both(&plan->in) && are_counts(&plan->out, plan->on->size) &&
+            are_counts(&plan->in, plan->on->size) && types && into_types) ||
+           give_up(plan);
 }
 
 static int plan_alltoallw(struct plan *plan, P_Alltoallw)

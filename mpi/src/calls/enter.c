@@ -55,6 +55,14 @@ static void choose_for_texts(struct choice *choice, enum operation operation)
         choice->algorithm = DIRECT;
 }
 
+/* The MPI below knows which operations a type has, and says so where all ranks ask: it refuses to combine
+ * nothing by another. */
+static int is_combined(MPI_Datatype type, MPI_Op op)
+{
+    char in[1] = {0}, into[1] = {0};
+    return real.Reduce_local(in, into, 0, type, op) == MPI_SUCCESS;
+}
+
 /* `op` is the operation of a reduction. Where it does not commute the order of ranks must be kept. */
 static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count,
                       MPI_Datatype type, const MPI_Op *op)
@@ -64,7 +72,7 @@ static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation
     if (!plan->on)
         return 0;
     if (count < 0 || count > INT_MAX || !shape_of(type, &plan->shape) ||
-        (op && real.Op_commutative(*op, &commutes)))
+        (op && (real.Op_commutative(*op, &commutes) || !is_combined(type, *op))))
         return give_up(plan);
     int64_t bytes = shape_bytes(&plan->shape, count);
     plan->choice = choose_on(plan->on, operation, bytes, commutes);

@@ -25,7 +25,7 @@ run() { # PAIRING PROGRAM ARGUMENTS...
 }
 
 for pairing in "${pairings[@]}"; do
-    for program in messages communicators operations topologies pending intercomms statuses bottom; do run "$pairing" "$program"; done
+    for program in messages communicators operations topologies pending intercomms statuses bottom mistakes; do run "$pairing" "$program"; done
     run "$pairing" receives "${1:-4}"
     run "$pairing" forms "$((${CASES:-100} * 3))"
     run "$pairing" texts
@@ -35,14 +35,14 @@ if [ $# -gt 1 ]; then exit; fi
 # Counts that no int holds: 5 GB of memory, and a quarter of a minute.
 run "debian-openmpi:1 debian-mpich:1" large
 # Fortran 77, 90 and 2008.
-for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08 bottom_mpi; do
+for program in hello_mpif ring_mpi hello_f08 collectives_mpif collectives_mpi collectives_f08 bottom_mpi lists_mpif lists_mpi lists_f08; do
     for pairing in "${pairings[@]:0:2}"; do run "$pairing" "$program"; done
 done
 # The library of collectives above the world: every form of every operation, on communicators of all kinds.
 seed=1
 for pairing in "${pairings[@]}"; do
     export COLLECTIVES=1
-    for program in collectives_mpif collectives_f08 bottom bottom_mpi; do run "$pairing" "$program"; done
+    for program in collectives_mpif collectives_f08 bottom bottom_mpi mistakes; do run "$pairing" "$program"; done
     run "$pairing" compare "${CASES:-100}" "$seed"
     run "$pairing" forms "$((${CASES:-100} * 3))" "$seed"
     run "$pairing" texts

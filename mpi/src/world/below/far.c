@@ -12,7 +12,9 @@ static int begin(struct far *far, struct comm *comm, void *buffer, int count, MP
 {
     *far = (struct far){.comm = comm, .buffer = buffer, .count = count, .type = type};
     far->operation.channel = &comm->channel;
-    return count < 0 ? MPI_ERR_COUNT : data_shape(type, &far->shape);
+    int status = count < 0 ? MPI_ERR_COUNT : data_shape(type, &far->shape);
+    int has_data = status == MPI_SUCCESS && count > 0 && far->shape.bytes > 0;
+    return has_data && !buffer && far->shape.is_plain ? MPI_ERR_BUFFER : status;
 }
 
 int far_send(struct far *far, struct comm *comm, const void *buffer, int count, MPI_Datatype type, int to,

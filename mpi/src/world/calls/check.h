@@ -6,6 +6,13 @@
 #include "binding/export.h"
 #include "world/handles/comms.h"
 
+/* Leaves a call on a communicator over sites that has nowhere to put its result. */
+#define NEEDS(on, pointer)                        \
+    do {                                          \
+        if (!(pointer))                           \
+            return comm_error((on), MPI_ERR_ARG); \
+    } while (0)
+
 /* Return MPI_SUCCESS, or what the communicator's error handler has been called with. */
 int check_send(const struct comm *comm, int count, MPI_Datatype type, int to, int tag);
 int check_receive(const struct comm *comm, int count, MPI_Datatype type, int from, int tag);

@@ -72,6 +72,7 @@ int collective_has_part(const struct comm *on, int root);
         if (!comm_find(comm))                                                                        \
             iwithin;                                                                                 \
         struct collective all = {.on = comm_find(comm)};                                             \
+        NEEDS(all.on, request);                                                                      \
         int status = prepare_##name(&all, COLLECTIVE_ONLY ARGUMENTS);                                \
         return status == MPI_SUCCESS ? collective_begin(&all, request) : status;                     \
     }                                                                                                \
@@ -82,6 +83,7 @@ int collective_has_part(const struct comm *on, int root);
             OTHER(#name "_init", (COLLECTIVE_ONLY PARAMETERS, MPI_Info info, MPI_Request * request), \
                   COLLECTIVE_ONLY ARGUMENTS, info, request);                                         \
         struct collective all = {.on = comm_find(comm)};                                             \
+        NEEDS(all.on, request);                                                                      \
         int status = prepare_##name(&all, COLLECTIVE_ONLY ARGUMENTS);                                \
         return status == MPI_SUCCESS ? collective_keep(&all, request) : status;                      \
     }                                                                                                \

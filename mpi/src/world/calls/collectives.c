@@ -40,6 +40,33 @@ static struct part typed(const struct comm *on, const void *buffer, const int *c
         .buffer = buffer, .counts = counts, .starts = starts, .types = types, .entries = on->peers};
 }
 
+/* What the MPI below would refuse. The lists of operations with v and w in their names are looked at as far
+ * as both MPIs do. */
+static int part_error(const struct part *part)
+{
+    if (part->buffer == MPI_IN_PLACE)
+        return MPI_SUCCESS;
+    if (part->entries &&
+        (!part->counts || !part->starts || (part->type == handle.datatype_null && !part->types)))
+        return part->counts && part->starts ? MPI_ERR_TYPE : MPI_ERR_ARG;
+    for (int i = 0; i < part->entries; i++)
+        if (part->counts[i] < 0)
+            return MPI_ERR_COUNT;
+    if (part->count < 0)
+        return MPI_ERR_COUNT;
+    return !part->entries && part->type == handle.datatype_null ? MPI_ERR_TYPE : MPI_SUCCESS;
+}
+
+/* Looks at what means something at this rank. Returns what the communicator's error handler has been called
+ * with. */
+static int parts_error(const struct collective *all, int has_out, int has_in)
+{
+    int status = has_out ? part_error(&all->out) : MPI_SUCCESS;
+    if (status == MPI_SUCCESS && has_in)
+        status = part_error(&all->in);
+    return comm_error(all->on, status);
+}
+
 static int run_barrier(const struct collective *all) { return plain_barrier(all->on->hidden); }
 
 static int prepare_Barrier(struct collective *all, MPI_Comm comm)
@@ -63,9 +90,10 @@ static int prepare_Bcast(struct collective *all, void *buffer, int count, MPI_Da
     all->run = run_bcast;
     all->root = root;
     int status = check_root(all->on, root);
-    if (status == MPI_SUCCESS && root != MPI_PROC_NULL)
-        all->in = even(buffer, count, type);
-    return status;
+    if (status != MPI_SUCCESS || root == MPI_PROC_NULL)
+        return status;
+    all->in = even(buffer, count, type);
+    return parts_error(all, 0, 1);
 }
 COLLECTIVE(Bcast, Ibcast, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
            (buffer, count, type, root, comm));
@@ -90,7 +118,9 @@ static int gathers(struct collective *all, int root, struct part out, struct par
         all->out = out;
     if (collective_is_root(all->on, root))
         all->in = in;
-    return check_root(all->on, root);
+    int status = check_root(all->on, root);
+    return TRY(status,
+               parts_error(all, collective_has_part(all->on, root), collective_is_root(all->on, root)));
 }
 
 static int prepare_Gather(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
@@ -137,7 +167,9 @@ static int scatters(struct collective *all, int root, struct part out, struct pa
         all->out = out;
     if (collective_has_part(all->on, root))
         all->in = in;
-    return check_root(all->on, root);
+    int status = check_root(all->on, root);
+    return TRY(status,
+               parts_error(all, collective_is_root(all->on, root), collective_has_part(all->on, root)));
 }
 
 static int prepare_Scatter(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
@@ -178,7 +210,7 @@ static int allgathers(struct collective *all, struct part out, struct part in)
     all->run = run_allgather;
     all->out = out;
     all->in = in;
-    return MPI_SUCCESS;
+    return parts_error(all, 1, 1);
 }
 
 static int prepare_Allgather(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
@@ -219,7 +251,7 @@ static int exchanges(struct collective *all, struct part out, struct part in)
     all->run = run_alltoall;
     all->out = out;
     all->in = in;
-    return MPI_SUCCESS;
+    return parts_error(all, 1, 1);
 }
 
 static int prepare_Alltoall(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,

@@ -14,6 +14,7 @@ EXPORT int MPI_Comm_size(MPI_Comm comm, int *size)
     const struct comm *on = comm_find(comm);
     if (!on)
         return PASS(Comm_size, comm, size);
+    NEEDS(on, size);
     *size = on->size;
     return MPI_SUCCESS;
 }
@@ -24,6 +25,7 @@ EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank)
     const struct comm *on = comm_find(comm);
     if (!on)
         return PASS(Comm_rank, comm, rank);
+    NEEDS(on, rank);
     *rank = on->rank;
     return MPI_SUCCESS;
 }
@@ -49,6 +51,7 @@ EXPORT int MPI_Comm_compare(MPI_Comm left, MPI_Comm right, int *result)
     const struct comm *a = comm_find(left), *b = comm_find(right);
     if ((!a && !b) || left == handle.comm_null || right == handle.comm_null)
         return PASS(Comm_compare, left, right, result);
+    NEEDS(a ? a : b, result);
     *result = MPI_UNEQUAL;
     if (!a || !b || a->size != b->size || a->peers != b->peers || !a->local != !b->local)
         return MPI_SUCCESS;
@@ -66,7 +69,7 @@ BOTH(Comm_compare);
 
 EXPORT int MPI_Comm_free(MPI_Comm *comm)
 {
-    struct comm *on = ours.is_on ? comm_find(*comm) : NULL;
+    struct comm *on = ours.is_on && comm ? comm_find(*comm) : NULL;
     if (!on || *comm == handle.comm_world)
         return PASS(Comm_free, comm);
     *comm = handle.comm_null;
@@ -77,9 +80,9 @@ BOTH(Comm_free);
 /* Pending messages go on by themselves, so it is enough that all have come. */
 EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
-    struct comm *on = ours.is_on ? comm_find(*comm) : NULL;
+    struct comm *on = ours.is_on && comm ? comm_find(*comm) : NULL;
     if (!on) {
-        int status = ours.is_on ? local_meet(*comm) : MPI_SUCCESS;
+        int status = ours.is_on && comm && *comm != handle.comm_null ? local_meet(*comm) : MPI_SUCCESS;
         return TRY(status, PASS(Comm_disconnect, comm));
     }
     int status = comm_error(on, plain_barrier(on->hidden));
@@ -117,12 +120,14 @@ static int meet(struct comm *on, MPI_Comm comm)
 {
     if (on)
         return making_meet(on);
-    return ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+    return ours.is_on && comm != handle.comm_null ? local_meet(comm) : MPI_SUCCESS;
 }
 
 EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 {
     struct comm *on = comm_find(comm);
+    if (on)
+        NEEDS(on, made);
     int status = meet(on, comm);
     TRY(status, PASS(Comm_dup, comm, made));
     return on ? record_duplicate(on, status, made) : status;
@@ -135,6 +140,8 @@ EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
     static int (*own)(MPI_Comm, MPI_Info, MPI_Comm *);
     if (!own)
         own = (int (*)(MPI_Comm, MPI_Info, MPI_Comm *))mpi_calls_find("Comm_dup_with_info");
+    if (on)
+        NEEDS(on, made);
     int status = meet(on, comm);
     TRY(status, own ? own(comm, info, made) : NO_MPI);
     return on ? record_duplicate(on, status, made) : status;
@@ -145,9 +152,10 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
 {
     struct comm *on = comm_find(comm);
     if (!on) {
-        int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+        int status = meet(NULL, comm);
         return TRY(status, PASS(Comm_split, comm, color, key, made));
     }
+    NEEDS(on, made);
     if (color < 0 && color != MPI_UNDEFINED)
         return comm_error(on, MPI_ERR_ARG);
     return comm_error(on, making_split(on, color < 0 ? -1 : color, key, made));
@@ -159,6 +167,8 @@ BOTH(Comm_split);
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
 {
     struct comm *on = comm_find(comm);
+    if (on)
+        NEEDS(on, made);
     if (on && on->local && !on->here) {
         *made = handle.comm_null;
         return MPI_SUCCESS;
@@ -203,10 +213,13 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
 {
     struct comm *on = comm_find(comm);
     if (!on) {
-        int status = ours.is_on ? local_meet(comm) : MPI_SUCCESS;
+        int status = meet(NULL, comm);
         return TRY(status, PASS(Comm_create, comm, group, made));
     }
     int size;
+    NEEDS(on, made);
+    if (group == handle.group_null)
+        return comm_error(on, MPI_ERR_GROUP);
     int32_t *numbers = group_list(group, &size);
     if (on->local)
         return comm_error(on, create_inter(on, size, numbers, made));
@@ -225,6 +238,8 @@ EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
 {
     static int tag_ub;
     if (!ours.is_on || keyval != MPI_TAG_UB || comm == handle.comm_null)
+        return PASS(Comm_get_attr, comm, keyval, value, flag);
+    if (!value || !flag)
         return PASS(Comm_get_attr, comm, keyval, value, flag);
     tag_ub = (int)ours.world.tag_ub;
     *(void **)value = &tag_ub;

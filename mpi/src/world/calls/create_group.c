@@ -96,6 +96,9 @@ EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Co
     if (!on)
         return PASS(Comm_create_group, comm, group, tag, made);
     int size = 0;
+    NEEDS(on, made);
+    if (group == handle.group_null)
+        return comm_error(on, MPI_ERR_GROUP);
     int32_t *numbers = group_list(group, &size);
     *made = handle.comm_null;
     int status = numbers ? MPI_SUCCESS : MPI_ERR_NO_MEM;

@@ -57,6 +57,7 @@ EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int sourc
                MPI_Comm *),
               comm, in, sources, in_weights, out, targets, out_weights, info, reorder, made);
     }
+    NEEDS(on, made && (in <= 0 || sources) && (out <= 0 || targets));
     if (on->local)
         return comm_error(on, MPI_ERR_COMM);
     if (!are_ranks(on, in, sources) || !are_ranks(on, out, targets))
@@ -144,6 +145,7 @@ EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], cons
               (MPI_Comm, int, const int *, const int *, const int *, const int *, MPI_Info, int, MPI_Comm *),
               comm, n, sources, degrees, targets, weights, info, reorder, made);
     }
+    NEEDS(on, made && (n <= 0 || (sources && degrees)));
     if (on->local)
         return comm_error(on, MPI_ERR_COMM);
     int count, total = 0, is_weighted = has_weights(weights);
@@ -168,6 +170,7 @@ EXPORT int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *in, int *out, int 
         OTHER("Dist_graph_neighbors_count", (MPI_Comm, int *, int *, int *), comm, in, out, is_weighted);
     if (!part)
         return comm_error(on, MPI_ERR_TOPOLOGY);
+    NEEDS(on, in && out && is_weighted);
     *in = part->in;
     *out = part->out;
     *is_weighted = part->is_weighted;
@@ -191,6 +194,7 @@ EXPORT int MPI_Dist_graph_neighbors(MPI_Comm comm, int most_in, int sources[], i
               sources, in_weights, most_out, targets, out_weights);
     if (!part)
         return comm_error(on, MPI_ERR_TOPOLOGY);
+    NEEDS(on, (sources || most_in <= 0) && (targets || most_out <= 0));
     copy(most_in, part->in, part->sources, sources);
     copy(most_out, part->out, part->targets, targets);
     if (part->is_weighted && has_weights(in_weights))

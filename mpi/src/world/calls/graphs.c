@@ -16,6 +16,7 @@ EXPORT int MPI_Topo_test(MPI_Comm comm, int *kind)
     const struct comm *on = comm_find(comm);
     if (!on)
         OTHER("Topo_test", (MPI_Comm, int *), comm, kind);
+    NEEDS(on, kind);
     *kind = on->topology ? on->topology->kind : MPI_UNDEFINED;
     return MPI_SUCCESS;
 }
@@ -62,6 +63,7 @@ EXPORT int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const i
         OTHER("Graph_create", (MPI_Comm, int, const int *, const int *, int, MPI_Comm *), comm, nodes, index,
               edges, reorder, made);
     }
+    NEEDS(on, made && (nodes <= 0 || (index && edges)));
     *made = handle.comm_null;
     if (on->local)
         return comm_error(on, MPI_ERR_COMM);
@@ -80,6 +82,7 @@ EXPORT int MPI_Graph_map(MPI_Comm comm, int nodes, const int index[], const int 
     struct comm *on = comm_find(comm);
     if (!on)
         OTHER("Graph_map", (MPI_Comm, int, const int *, const int *, int *), comm, nodes, index, edges, rank);
+    NEEDS(on, rank && (nodes <= 0 || (index && edges)));
     if (!are_right(on, nodes, index, edges))
         return comm_error(on, MPI_ERR_ARG);
     *rank = on->rank < nodes ? on->rank : MPI_UNDEFINED;
@@ -95,6 +98,7 @@ EXPORT int MPI_Graphdims_get(MPI_Comm comm, int *nodes, int *edges)
         OTHER("Graphdims_get", (MPI_Comm, int *, int *), comm, nodes, edges);
     if (!graph)
         return comm_error(on, MPI_ERR_TOPOLOGY);
+    NEEDS(on, nodes && edges);
     *nodes = graph->nodes;
     *edges = graph->index[graph->nodes - 1];
     return MPI_SUCCESS;
@@ -109,6 +113,7 @@ EXPORT int MPI_Graph_get(MPI_Comm comm, int most_index, int most_edges, int inde
         OTHER("Graph_get", (MPI_Comm, int, int, int *, int *), comm, most_index, most_edges, index, edges);
     if (!graph)
         return comm_error(on, MPI_ERR_TOPOLOGY);
+    NEEDS(on, (index || most_index <= 0) && (edges || most_edges <= 0));
     for (int i = 0; i < graph->nodes && i < most_index; i++)
         index[i] = graph->index[i];
     for (int i = 0; i < graph->index[graph->nodes - 1] && i < most_edges; i++)
@@ -125,6 +130,7 @@ EXPORT int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *count)
         OTHER("Graph_neighbors_count", (MPI_Comm, int, int *), comm, rank, count);
     if (!graph || rank < 0 || rank >= on->size)
         return comm_error(on, graph ? MPI_ERR_RANK : MPI_ERR_TOPOLOGY);
+    NEEDS(on, count);
     topology_neighbors(graph, rank, count);
     return MPI_SUCCESS;
 }

@@ -55,6 +55,7 @@ EXPORT int MPI_Cart_create(MPI_Comm comm, int dimensions, const int dims[], cons
         OTHER("Cart_create", (MPI_Comm, int, const int *, const int *, int, MPI_Comm *), comm, dimensions,
               dims, periods, reorder, made);
     }
+    NEEDS(on, made && (dimensions <= 0 || (dims && periods)));
     if (on->local)
         return comm_error(on, MPI_ERR_COMM);
     int nodes = nodes_of(on, dimensions, dims);
@@ -94,6 +95,7 @@ EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *made)
     }
     if (!grid)
         return comm_error(on, MPI_ERR_TOPOLOGY);
+    NEEDS(on, made && (remain || !grid->dimensions));
     int *numbers = malloc(3 * (size_t)grid->dimensions * sizeof *numbers + 1);
     if (!numbers)
         return comm_error(on, MPI_ERR_NO_MEM);
@@ -113,6 +115,7 @@ EXPORT int MPI_Cart_map(MPI_Comm comm, int dimensions, const int dims[], const i
     if (!on)
         OTHER("Cart_map", (MPI_Comm, int, const int *, const int *, int *), comm, dimensions, dims, periods,
               rank);
+    NEEDS(on, rank && (dimensions <= 0 || dims));
     int nodes = nodes_of(on, dimensions, dims);
     if (!nodes)
         return comm_error(on, MPI_ERR_DIMS);
@@ -129,6 +132,7 @@ EXPORT int MPI_Cartdim_get(MPI_Comm comm, int *dimensions)
         OTHER("Cartdim_get", (MPI_Comm, int *), comm, dimensions);
     if (!grid)
         return comm_error(on, MPI_ERR_TOPOLOGY);
+    NEEDS(on, dimensions);
     *dimensions = grid->dimensions;
     return MPI_SUCCESS;
 }
@@ -142,6 +146,7 @@ EXPORT int MPI_Cart_get(MPI_Comm comm, int most, int dims[], int periods[], int 
         OTHER("Cart_get", (MPI_Comm, int, int *, int *, int *), comm, most, dims, periods, coords);
     if (!grid || most < grid->dimensions)
         return comm_error(on, grid ? MPI_ERR_ARG : MPI_ERR_TOPOLOGY);
+    NEEDS(on, !grid->dimensions || (dims && periods && coords));
     for (int i = 0; i < grid->dimensions; i++) {
         dims[i] = grid->dims[i];
         periods[i] = grid->periods[i];
@@ -157,6 +162,7 @@ EXPORT int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
     const struct topology *grid = grid_of(comm);
     if (!on)
         OTHER("Cart_rank", (MPI_Comm, const int *, int *), comm, coords, rank);
+    NEEDS(on, rank && (!grid || !grid->dimensions || coords));
     int found = grid ? topology_rank(grid, coords) : 0;
     if (!grid || found == MPI_PROC_NULL)
         return comm_error(on, grid ? MPI_ERR_ARG : MPI_ERR_TOPOLOGY);
@@ -175,6 +181,7 @@ EXPORT int MPI_Cart_coords(MPI_Comm comm, int rank, int most, int coords[])
         return comm_error(on, MPI_ERR_TOPOLOGY);
     if (rank < 0 || rank >= on->size || most < grid->dimensions)
         return comm_error(on, most < grid->dimensions ? MPI_ERR_ARG : MPI_ERR_RANK);
+    NEEDS(on, coords || !grid->dimensions);
     topology_coords(grid, rank, coords);
     return MPI_SUCCESS;
 }
@@ -188,6 +195,7 @@ EXPORT int MPI_Cart_shift(MPI_Comm comm, int dimension, int by, int *source, int
         OTHER("Cart_shift", (MPI_Comm, int, int, int *, int *), comm, dimension, by, source, target);
     if (!grid || dimension < 0 || dimension >= grid->dimensions)
         return comm_error(on, grid ? MPI_ERR_DIMS : MPI_ERR_TOPOLOGY);
+    NEEDS(on, source && target);
     *source = topology_shifted(grid, on->rank, dimension, -by);
     *target = topology_shifted(grid, on->rank, dimension, by);
     return MPI_SUCCESS;

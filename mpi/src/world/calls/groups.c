@@ -3,6 +3,7 @@
 #include "world/handles/groups.h"
 
 #include "binding/export.h"
+#include "world/calls/check.h"
 #include "world/handles/comms.h"
 
 #include <stdlib.h>
@@ -28,10 +29,21 @@ static int place(const struct list *list, int32_t number)
     return -1;
 }
 
+/* An error of a group is one of MPI_COMM_WORLD. */
+static int group_error(int status)
+{
+    if (status != MPI_SUCCESS)
+        real.Comm_call_errhandler(handle.comm_world, status);
+    return status;
+}
+
 EXPORT int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
     const struct comm *on = comm_find(comm);
-    return on ? comm_error(on, group_make(on->size, on->numbers, group)) : PASS(Comm_group, comm, group);
+    if (!on)
+        return PASS(Comm_group, comm, group);
+    NEEDS(on, group);
+    return comm_error(on, group_make(on->size, on->numbers, group));
 }
 BOTH(Comm_group);
 
@@ -40,6 +52,8 @@ EXPORT int MPI_Group_size(MPI_Group group, int *size)
     const struct group *found = group_find(group);
     if (!found)
         return PASS(Group_size, group, size);
+    if (!size)
+        return group_error(MPI_ERR_ARG);
     *size = found->size;
     return MPI_SUCCESS;
 }
@@ -50,6 +64,8 @@ EXPORT int MPI_Group_rank(MPI_Group group, int *rank)
     const struct group *found = group_find(group);
     if (!found)
         return PASS(Group_rank, group, rank);
+    if (!rank)
+        return group_error(MPI_ERR_ARG);
     struct list list = {found->size, found->numbers};
     int at = place(&list, (int32_t)ours.world.me);
     *rank = at < 0 ? MPI_UNDEFINED : at;
@@ -59,7 +75,7 @@ BOTH(Group_rank);
 
 EXPORT int MPI_Group_free(MPI_Group *group)
 {
-    struct group *found = ours.is_on ? group_find(*group) : NULL;
+    struct group *found = ours.is_on && group ? group_find(*group) : NULL;
     if (!found)
         return PASS(Group_free, group);
     *group = handle.group_null;
@@ -67,13 +83,19 @@ EXPORT int MPI_Group_free(MPI_Group *group)
 }
 BOTH(Group_free);
 
-static int is_native(MPI_Group a, MPI_Group b) { return !group_find(a) && !group_find(b); }
+/* A group that is none is for the MPI to refuse. */
+static int is_native(MPI_Group a, MPI_Group b)
+{
+    return (!group_find(a) && !group_find(b)) || a == handle.group_null || b == handle.group_null;
+}
 
 EXPORT int MPI_Group_translate_ranks(MPI_Group from, int count, const int ranks[], MPI_Group to,
                                      int translated[])
 {
     if (is_native(from, to))
         return PASS(Group_translate_ranks, from, count, ranks, to, translated);
+    if (count < 0 || (count > 0 && (!ranks || !translated)))
+        return group_error(MPI_ERR_ARG);
     struct list a = list_of(from), b = list_of(to);
     int status = a.numbers && b.numbers ? MPI_SUCCESS : MPI_ERR_GROUP;
     for (int i = 0; i < count && status == MPI_SUCCESS; i++) {
@@ -86,7 +108,7 @@ EXPORT int MPI_Group_translate_ranks(MPI_Group from, int count, const int ranks[
     }
     free(a.numbers);
     free(b.numbers);
-    return status;
+    return group_error(status);
 }
 BOTH(Group_translate_ranks);
 
@@ -94,6 +116,8 @@ EXPORT int MPI_Group_compare(MPI_Group left, MPI_Group right, int *result)
 {
     if (is_native(left, right))
         return PASS(Group_compare, left, right, result);
+    if (!result)
+        return group_error(MPI_ERR_ARG);
     struct list a = list_of(left), b = list_of(right);
     int same = a.size == b.size, similar = same;
     for (int i = 0; i < a.size && similar; i++) {
@@ -118,18 +142,24 @@ static int make(struct list *list, int32_t *chosen, int count, MPI_Group *made)
     return status;
 }
 
+/* Whether so many ranks are of a group. */
+static int are_ranks(MPI_Group group, int count, const int ranks[])
+{
+    int size = group_find(group)->size;
+    if (count < 0 || (count > 0 && !ranks))
+        return 0;
+    for (int i = 0; i < count; i++)
+        if (ranks[i] < 0 || ranks[i] >= size)
+            return 0;
+    return 1;
+}
+
 static int include(MPI_Group group, int count, const int ranks[], MPI_Group *made)
 {
     struct list list = list_of(group);
     int32_t *chosen = malloc((size_t)(count > 0 ? count : 1) * sizeof *chosen);
-    for (int i = 0; i < count && chosen && list.numbers; i++) {
-        if (ranks[i] < 0 || ranks[i] >= list.size) {
-            free(chosen);
-            free(list.numbers);
-            return MPI_ERR_RANK;
-        }
+    for (int i = 0; i < count && chosen && list.numbers; i++)
         chosen[i] = list.numbers[ranks[i]];
-    }
     return make(&list, chosen, count, made);
 }
 
@@ -150,15 +180,21 @@ static int exclude(MPI_Group group, int count, const int ranks[], MPI_Group *mad
 
 EXPORT int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *made)
 {
-    return group_find(group) ? include(group, count, ranks, made)
-                             : PASS(Group_incl, group, count, ranks, made);
+    if (!group_find(group))
+        return PASS(Group_incl, group, count, ranks, made);
+    if (!made || !are_ranks(group, count, ranks))
+        return group_error(made ? MPI_ERR_RANK : MPI_ERR_ARG);
+    return group_error(include(group, count, ranks, made));
 }
 BOTH(Group_incl);
 
 EXPORT int MPI_Group_excl(MPI_Group group, int count, const int ranks[], MPI_Group *made)
 {
-    return group_find(group) ? exclude(group, count, ranks, made)
-                             : PASS(Group_excl, group, count, ranks, made);
+    if (!group_find(group))
+        return PASS(Group_excl, group, count, ranks, made);
+    if (!made || !are_ranks(group, count, ranks))
+        return group_error(made ? MPI_ERR_RANK : MPI_ERR_ARG);
+    return group_error(exclude(group, count, ranks, made));
 }
 BOTH(Group_excl);
 
@@ -185,10 +221,12 @@ EXPORT int MPI_Group_range_incl(MPI_Group group, int count, int ranges[][3], MPI
     const struct group *found = group_find(group);
     if (!found)
         return PASS(Group_range_incl, group, count, ranges, made);
+    if (!made || count < 0 || (count > 0 && !ranges))
+        return group_error(MPI_ERR_ARG);
     int *ranks, many = expand(found, count, ranges, &ranks);
-    int status = many < 0 ? MPI_ERR_ARG : include(group, many, ranks, made);
+    int status = many < 0 || !are_ranks(group, many, ranks) ? MPI_ERR_ARG : include(group, many, ranks, made);
     free(ranks);
-    return status;
+    return group_error(status);
 }
 BOTH(Group_range_incl);
 
@@ -197,16 +235,20 @@ EXPORT int MPI_Group_range_excl(MPI_Group group, int count, int ranges[][3], MPI
     const struct group *found = group_find(group);
     if (!found)
         return PASS(Group_range_excl, group, count, ranges, made);
+    if (!made || count < 0 || (count > 0 && !ranges))
+        return group_error(MPI_ERR_ARG);
     int *ranks, many = expand(found, count, ranges, &ranks);
-    int status = many < 0 ? MPI_ERR_ARG : exclude(group, many, ranks, made);
+    int status = many < 0 || !are_ranks(group, many, ranks) ? MPI_ERR_ARG : exclude(group, many, ranks, made);
     free(ranks);
-    return status;
+    return group_error(status);
 }
 BOTH(Group_range_excl);
 
 /* The first's members that are in the second, or are not; then, for a union, the others of the second. */
 static int combine(MPI_Group first, MPI_Group second, int keep_common, int keep_own, int add, MPI_Group *made)
 {
+    if (!made)
+        return group_error(MPI_ERR_ARG);
     struct list a = list_of(first), b = list_of(second);
     int32_t *chosen = malloc((size_t)(a.size + b.size + 1) * sizeof *chosen);
     int count = 0;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "world/below/local.h"
 #include "world/below/task.h"
+#include "world/calls/check.h"
 #include "world/calls/inter.h"
 #include "world/calls/making.h"
 
@@ -105,6 +106,7 @@ static int run(void *of)
 
 static int begin(struct comm *on, MPI_Info info, MPI_Comm *made, MPI_Request *request)
 {
+    NEEDS(on, made && request);
     struct duplicate *duplicate = malloc(sizeof *duplicate);
     if (!duplicate)
         return comm_error(on, MPI_ERR_NO_MEM);

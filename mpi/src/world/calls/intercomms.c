@@ -24,6 +24,7 @@ EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
     const struct comm *on = comm_find(comm);
     if (!on)
         return PASS(Comm_test_inter, comm, flag);
+    NEEDS(on, flag);
     *flag = on->local != NULL;
     return MPI_SUCCESS;
 }
@@ -34,6 +35,7 @@ EXPORT int MPI_Comm_remote_size(MPI_Comm comm, int *size)
     const struct comm *on = comm_find(comm);
     if (!on)
         OTHER("Comm_remote_size", (MPI_Comm, int *), comm, size);
+    NEEDS(on, size);
     if (!on->local)
         return comm_error(on, MPI_ERR_COMM);
     *size = on->peers;
@@ -46,6 +48,7 @@ EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
     const struct comm *on = comm_find(comm);
     if (!on)
         OTHER("Comm_remote_group", (MPI_Comm, MPI_Group *), comm, group);
+    NEEDS(on, group);
     return comm_error(on, on->local ? group_make(on->peers, on->peer_numbers, group) : MPI_ERR_COMM);
 }
 BOTH(Comm_remote_group);
@@ -279,6 +282,10 @@ EXPORT int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int re
         OTHER("Intercomm_create", (MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *), comm, leader, peer,
               remote_leader, tag, made);
     c.on = comm_find(comm);
+    if (!made) {
+        real.Comm_call_errhandler(comm, MPI_ERR_ARG);
+        return MPI_ERR_ARG;
+    }
     *made = handle.comm_null;
     int status = MPI_Comm_size(comm, &size);
     TRY(status, MPI_Comm_rank(comm, &c.rank));
@@ -308,6 +315,7 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
             local_meet(comm);
         OTHER("Intercomm_merge", (MPI_Comm, int, MPI_Comm *), comm, high, made);
     }
+    NEEDS(on, made);
     return comm_error(on, on->local ? inter_merge(on, high, made) : MPI_ERR_COMM);
 }
 BOTH(Intercomm_merge);

@@ -23,7 +23,7 @@ static void keep_one(struct kept *kept, MPI_Request *request)
 int keep(struct keeping *keeping, int count, MPI_Request requests[])
 {
     int is_any = 0;
-    if (!requests_any() || count <= 0)
+    if (!requests_any() || count <= 0 || !requests)
         return 0;
     for (int i = 0; i < count && !is_any; i++) {
         struct request found = request_find(requests[i]);

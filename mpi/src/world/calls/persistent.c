@@ -59,6 +59,7 @@ static int start_receive(const struct persistent *p, MPI_Request *request)
         if (!on)                                                                                            \
             OTHER(#name, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *), buffer,      \
                   count, type, to, tag, comm, request);                                                     \
+        NEEDS(on, request);                                                                                 \
         int status = check_send(on, count, type, to, tag);                                                  \
         struct persistent made = {on, starts, (void *)buffer, count, to, tag, type, 0, 0, 0, 0};            \
         return TRY(status, persistent_make(made, request));                                                 \
@@ -76,6 +77,7 @@ EXPORT int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int from, i
     struct comm *on = comm_find(comm);
     if (!on)
         return PASS(Recv_init, buffer, count, type, from, tag, comm, request);
+    NEEDS(on, request);
     int status = check_receive(on, count, type, from, tag);
     struct persistent made = {on, start_receive, buffer, count, from, tag, type, 0, 0, 0, 0};
     return TRY(status, persistent_make(made, request));
@@ -85,7 +87,7 @@ BOTH(Recv_init);
 EXPORT int MPI_Start(MPI_Request *request)
 {
     struct request is = {0};
-    if (requests_any())
+    if (requests_any() && request)
         is = request_find(*request);
     if (!is.persistent)
         return PASS(Start, request);

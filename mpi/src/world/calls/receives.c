@@ -28,6 +28,7 @@ EXPORT int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int t
     struct comm *on = comm_find(comm);
     if (!on)
         return PASS(Irecv, buffer, count, type, from, tag, comm, request);
+    NEEDS(on, request);
     int error = check_receive(on, count, type, from, tag);
     if (error != MPI_SUCCESS)
         return error;

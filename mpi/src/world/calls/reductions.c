@@ -3,6 +3,13 @@
 #include "world/calls/collective.h"
 #include "world/plain/plain.h"
 
+/* The MPI below knows which operations a type has: it refuses to combine nothing by another. */
+static int check_operation(MPI_Datatype type, MPI_Op op)
+{
+    char in[1] = {0}, into[1] = {0};
+    return real.Reduce_local(in, into, 0, type, op);
+}
+
 /* Fills in a call; `in` means something where the result comes to this rank. */
 static int prepare(struct collective *all, int (*run)(const struct collective *), const void *send,
                    void *receive, int count, MPI_Datatype type, MPI_Op op)
@@ -14,6 +21,8 @@ static int prepare(struct collective *all, int (*run)(const struct collective *)
         status = MPI_ERR_TYPE;
     else if (op == handle.op_null)
         status = MPI_ERR_OP;
+    else
+        status = check_operation(type, op);
     all->run = run;
     all->op = op;
     all->out = (struct part){.buffer = send, .count = count, .type = type};
@@ -71,6 +80,9 @@ static int prepare_Reduce_scatter(struct collective *all, const void *send, void
 {
     (void)comm;
     int status = prepare(all, run_reduce_scatter, send, receive, 0, type, op);
+    for (int i = 0; i < all->on->size && status == MPI_SUCCESS; i++)
+        if (!counts || counts[i] < 0)
+            status = comm_error(all->on, counts ? MPI_ERR_COUNT : MPI_ERR_ARG);
     all->in.counts = counts;
     all->in.entries = all->on->size;
     return status;

@@ -40,6 +40,7 @@ EXPORT int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, i
     struct comm *on = comm_find(comm);
     if (!on)
         return PASS(Isend, buffer, count, type, to, tag, comm, request);
+    NEEDS(on, request);
     int status = check_send(on, count, type, to, tag);
     if (status != MPI_SUCCESS)
         return status;
@@ -55,6 +56,7 @@ EXPORT int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, 
     struct comm *on = comm_find(comm);
     if (!on)
         return PASS(Issend, buffer, count, type, to, tag, comm, request);
+    NEEDS(on, request);
     int status = check_send(on, count, type, to, tag);
     if (status != MPI_SUCCESS)
         return status;
@@ -108,6 +110,8 @@ EXPORT int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, 
     int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;
     if (status != MPI_SUCCESS)
         return status;
+    if (on)
+        NEEDS(on, request);
     if (on && goes_far(on, to))
         return comm_error(on, far_isend(on, buffer, count, type, to, tag, BUFFERED, request));
     OTHER("Ibsend", (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *), buffer, count, type,

@@ -1,0 +1,4 @@
+#define MODULE mpi_f08
+#define HANDLE(kind) type(kind)
+#undef INIT
+#include "lists.inc"

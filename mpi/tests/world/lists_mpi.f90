@@ -1,0 +1,3 @@
+#define MODULE mpi
+#define HANDLE(kind) integer
+#include "lists.inc"

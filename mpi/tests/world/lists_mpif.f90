@@ -1,0 +1,2 @@
+#define HANDLE(kind) integer
+#include "lists.inc"
