@@ -13,6 +13,8 @@ pub struct CommandLine {
     pub programs: Vec<OsString>,
     /// The user names hosts, in whatever form.
     pub names_hosts: bool,
+    /// Hosts that the user names one by one.
+    pub hosts: Vec<String>,
     /// The user names hosts by their numbers in Causeway's list, as Open MPI's `+n0`.
     pub numbers_hosts: bool,
     /// There may be more ranks than slots: the user says so, or the launcher is hydra, which never counts.
@@ -96,6 +98,13 @@ impl CommandLine {
                 .as_deref()
                 .is_some_and(|hosts| hosts.split(',').all(is_number));
         self.numbers_hosts |= are_numbers;
+        if ["H", "host", "hosts"].contains(&name) && !are_numbers {
+            let hosts = value.as_deref().unwrap_or_default().split(',');
+            // A number of slots may follow. Addresses of IPv6 are no names.
+            let hosts = hosts.map(|host| host.split(':').next().unwrap_or_default());
+            self.hosts
+                .extend(hosts.filter(|host| !host.is_empty()).map(str::to_owned));
+        }
         let is_other = mpi.is_open_mpi() && name == "file";
         self.names_hosts |= HOSTS.contains(&name) && !is_other && !are_numbers;
         self.names_hosts |= mpi.is_open_mpi() && name.ends_with("mca") && names_host_file(value.as_deref());
@@ -189,6 +198,8 @@ mod tests {
             );
         }
         assert!(!parse(Mpi::OpenMpi4, "-n 2 ./app -H a").names_hosts);
+        let named = parse(Mpi::OpenMpi4, "-H a:2,b.example -n 2 ./app");
+        assert_eq!(named.hosts, ["a", "b.example"]);
         let numbers = parse(Mpi::OpenMpi4, "-H +n0,+n1 -n 2 ./app");
         assert!(numbers.numbers_hosts && !numbers.names_hosts);
         assert!(parse(Mpi::OpenMpi5, "--mca prte_default_hostfile f ./app").names_hosts);

@@ -87,6 +87,9 @@ pub enum RunError {
     /// No such site.
     #[error("there is no site {0:?}; the grid has {1}")]
     UnknownSite(String, String),
+    /// No such node.
+    #[error("no site of the grid has a node {0}; 'causeway status' shows the nodes of each site")]
+    UnknownHost(String),
     /// A site without a gateway that can be reached.
     #[error("site {0} cannot be used: {1}{2}")]
     Unreachable(String, String, &'static str),

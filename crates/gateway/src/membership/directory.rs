@@ -1,7 +1,8 @@
 //! What this gateway knows of the grid: its own site, and the others as they announced themselves.
 
 use crate::config::Config;
-use crate::membership::places::{Places, means};
+use crate::membership::places::Places;
+use causeway_control::name::means;
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::TextError;
 use causeway_wire::{Cidr, Grid, Site};

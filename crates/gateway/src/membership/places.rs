@@ -3,6 +3,7 @@
 
 use causeway_broker::ranges::Ranges;
 use causeway_control::SiteInfo;
+use causeway_control::name::{label, means};
 use causeway_wire::{Cidr, Site};
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -103,16 +104,4 @@ impl Places {
         };
         known_as.or_else(real_of_others).or_else(own_real)
     }
-}
-
-/// Whether a name that was given means a node of another name: case does not count, and one of the two may
-/// leave out the domain.
-pub(super) fn means(given: &str, name: &str) -> bool {
-    let has_domain = |name: &str| name.contains('.');
-    given.eq_ignore_ascii_case(name) || (has_domain(given) != has_domain(name) && label(given) == label(name))
-}
-
-/// The first label of a host's name, in lower case.
-fn label(name: &str) -> String {
-    name.split('.').next().unwrap_or_default().to_ascii_lowercase()
 }

@@ -6,6 +6,7 @@ use super::directory::stands_by_name;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
 use super::launcher::Mpi;
+use causeway_control::name::means;
 use causeway_control::{JobReply, Plan, SiteInfo};
 use causeway_wire::{Cidr, Grid};
 use std::collections::{HashMap, HashSet};
@@ -43,6 +44,7 @@ pub fn choose<'a>(
     }
     let wanted = sites.map(parse).transpose()?;
     let wish = wish(wanted.as_deref(), line)?;
+    check_hosts(job, line)?;
     if line.starts_nothing || line.names_hosts {
         return Ok(Chosen {
             wish,
@@ -71,6 +73,26 @@ pub fn choose<'a>(
     let used = |info: &&SiteInfo| used.contains(info.name.as_str());
     let sites = infos.iter().copied().filter(used).collect();
     Ok(Chosen { wish, shares, sites })
+}
+
+/// Refuses names of hosts that no gateway knows. Launchers look them up before they ask, for seconds.
+fn check_hosts(job: &JobReply, line: &CommandLine) -> Result<(), RunError> {
+    let own = nix::unistd::gethostname().unwrap_or_default();
+    let own = own.to_string_lossy();
+    let infos = || job.sites.iter().filter_map(|site| site.info.as_ref());
+    let is_known = |host: &str| {
+        host.parse::<IpAddr>().is_ok()
+            || host == "localhost"
+            || means(host, &own)
+            || infos().any(|info| info.nodes.iter().any(|node| means(host, &node.name)))
+    };
+    // An address of IPv6 was cut at its first colon.
+    let is_number = |host: &str| host.bytes().all(|byte| byte.is_ascii_hexdigit()) || host.starts_with('[');
+    let mut hosts = line.hosts.iter();
+    match hosts.find(|host| !is_known(host) && !is_number(host)) {
+        Some(host) => Err(RunError::UnknownHost(host.clone())),
+        None => Ok(()),
+    }
 }
 
 /// Refuses sites whose connections no gateway would carry. Where the user names hosts, the gateways
