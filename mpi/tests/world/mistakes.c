@@ -170,19 +170,26 @@ static void *value;
     CALL(MPI_Cart_map, world, 1, &size, few, NULL)                                                    \
     CALL(MPI_Graph_map, world, 1, few, few, NULL)                                                     \
     CALL(MPI_Graph_neighbors_count, grid, 0, &number)                                                 \
-    CALL(MPI_Topo_test, grid, NULL)                                                                   \
-    CALL(MPI_Wait, NULL, &status)                                                                     \
-    CALL(MPI_Test, NULL, &flag, &status)                                                              \
-    CALL(MPI_Test, &request, NULL, &status)                                                           \
-    CALL(MPI_Waitall, -1, &request, &status)                                                          \
-    CALL(MPI_Waitall, 1, NULL, &status)                                                               \
-    CALL(MPI_Waitany, 1, NULL, &number, &status)                                                      \
-    CALL(MPI_Waitany, 1, &request, NULL, &status)                                                     \
-    CALL(MPI_Testall, 1, NULL, &flag, &status)                                                        \
-    CALL(MPI_Request_free, NULL)                                                                      \
-    CALL(MPI_Request_get_status, MPI_REQUEST_NULL, NULL, &status)                                     \
-    CALL(MPI_Start, NULL)                                                                             \
+    CALL(MPI_Topo_test, grid, NULL)
+
+/* MPICH's layer for the standard interface looks into lists before it looks at them. */
+#if defined(STANDARD_ABI)
+#define CALLS_OF_REQUESTS(CALL)
+#else
+#define CALLS_OF_REQUESTS(CALL)                                   \
+    CALL(MPI_Wait, NULL, &status)                                 \
+    CALL(MPI_Test, NULL, &flag, &status)                          \
+    CALL(MPI_Test, &request, NULL, &status)                       \
+    CALL(MPI_Waitall, -1, &request, &status)                      \
+    CALL(MPI_Waitall, 1, NULL, &status)                           \
+    CALL(MPI_Waitany, 1, NULL, &number, &status)                  \
+    CALL(MPI_Waitany, 1, &request, NULL, &status)                 \
+    CALL(MPI_Testall, 1, NULL, &flag, &status)                    \
+    CALL(MPI_Request_free, NULL)                                  \
+    CALL(MPI_Request_get_status, MPI_REQUEST_NULL, NULL, &status) \
+    CALL(MPI_Start, NULL)                                         \
     CALL(MPI_Cancel, NULL)
+#endif
 
 static const char *outcome_of(int result) { return result == -1 ? "dies" : result ? "error" : "success"; }
 
@@ -219,6 +226,7 @@ int main(int argc, char **argv)
     MPI_Cart_create(world, 1, &size, few, 0, &grid);
     signal(SIGSEGV, died);
     CALLS(TRY_CALL)
+    CALLS_OF_REQUESTS(TRY_CALL)
     signal(SIGSEGV, SIG_DFL);
     MPI_Comm_free(&grid);
     MPI_Group_free(&group);

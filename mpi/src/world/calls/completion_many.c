@@ -85,9 +85,17 @@ static int all_completed(struct keeping *keeping, int count, MPI_Request request
     return raise(&failures, error);
 }
 
+/* Without a list, or a place for the result, the call is the MPI's to refuse. */
+static int is_wrong(int count, const MPI_Request *requests, const void *result)
+{
+    return count < 0 || (count > 0 && !requests) || !result;
+}
+
 EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     struct keeping keeping;
+    if (is_wrong(count, requests, &keeping))
+        return PASS(Waitall, count, requests, statuses);
     if (!keep(&keeping, count, requests))
         return wait_all(count, requests, statuses);
     return all_completed(&keeping, count, requests, statuses, wait_all(count, requests, statuses));
@@ -97,6 +105,8 @@ BOTH(Waitall);
 EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     struct keeping keeping;
+    if (is_wrong(count, requests, flag))
+        return PASS(Testall, count, requests, flag, statuses);
     look_if_needed();
     if (!keep(&keeping, count, requests))
         return PASS(Testall, count, requests, flag, statuses);
@@ -135,6 +145,8 @@ static int wait_any(int count, MPI_Request requests[], int *index, MPI_Status *s
 EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
     struct keeping keeping;
+    if (is_wrong(count, requests, index))
+        return PASS(Waitany, count, requests, index, status);
     if (!keep(&keeping, count, requests))
         return wait_any(count, requests, index, status);
     int error = wait_any(count, requests, index, status);
@@ -145,6 +157,8 @@ BOTH(Waitany);
 EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     struct keeping keeping;
+    if (is_wrong(count, requests, flag && index ? flag : NULL))
+        return PASS(Testany, count, requests, index, flag, status);
     look_if_needed();
     if (!keep(&keeping, count, requests))
         return PASS(Testany, count, requests, index, flag, status);
@@ -177,6 +191,8 @@ static int some_completed(struct keeping *keeping, int out, const int indices[],
 EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *out, int indices[], MPI_Status statuses[])
 {
     struct keeping keeping;
+    if (is_wrong(count, requests, out))
+        return PASS(Waitsome, count, requests, out, indices, statuses);
     if (!keep(&keeping, count, requests))
         return wait_some(count, requests, out, indices, statuses);
     int error = wait_some(count, requests, out, indices, statuses);
@@ -187,6 +203,8 @@ BOTH(Waitsome);
 EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *out, int indices[], MPI_Status statuses[])
 {
     struct keeping keeping;
+    if (is_wrong(count, requests, out))
+        return PASS(Testsome, count, requests, out, indices, statuses);
     look_if_needed();
     if (!keep(&keeping, count, requests))
         return PASS(Testsome, count, requests, out, indices, statuses);

@@ -26,6 +26,8 @@ static int completed(struct keeping *keeping, MPI_Status *status, int error)
 EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     struct keeping keeping;
+    if (!request)
+        return PASS(Wait, request, status);
     if (!keep(&keeping, 1, request))
         return look_may_block() ? PASS(Wait, request, status) : look_wait(request, status);
     int error = look_may_block() ? real.Wait(request, status) : look_wait(request, status);
@@ -37,6 +39,8 @@ BOTH(Wait);
 EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct keeping keeping;
+    if (!request || !flag)
+        return PASS(Test, request, flag, status);
     look_if_needed();
     if (!keep(&keeping, 1, request))
         return PASS(Test, request, flag, status);
@@ -65,7 +69,7 @@ static void free_persistent(struct persistent *persistent)
 
 EXPORT int MPI_Request_free(MPI_Request *request)
 {
-    if (requests_any()) {
+    if (requests_any() && request) {
         struct request is = request_find(*request);
         request_remove(*request);
         if (is.persistent)
@@ -78,7 +82,7 @@ BOTH(Request_free);
 EXPORT int MPI_Cancel(MPI_Request *request)
 {
     struct request is = {0};
-    if (requests_any())
+    if (requests_any() && request)
         is = request_find(*request);
     if (is.persistent) {
         request = &is.persistent->active;
