@@ -126,7 +126,7 @@ static void ask_now_and_then(void)
 }
 
 /* By rank of the world: the first rank of its site. */
-static int site_of[MOST_RANKS], has_open_mpi;
+static int site_of[MOST_RANKS];
 
 static void learn_sites(void)
 {
@@ -136,23 +136,19 @@ static void learn_sites(void)
     MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, site);
     MPI_Allgather(&first, 1, MPI_INT, site_of, 1, MPI_INT, MPI_COMM_WORLD);
     MPI_Comm_free(&site);
-#if defined(OPEN_MPI)
-    first = 1;
-#else
-    first = 0;
-#endif
-    MPI_Allreduce(&first, &has_open_mpi, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 }
 
-/* Open MPI alone hangs where it makes several communicators at once: duplicates of unlike ones, and several
- * of one within a site, where all is the MPI's. With it, what is under way is of one parent. */
+/* Open MPI 4.1 and MPICH alone hang now and then where they make several communicators at once: duplicates of
+ * unlike ones, and several of one within a site, where all is the MPI's. So what is under way is of one
+ * parent.
+ */
 static void finish_others(const struct known *of)
 {
     int is_within = 1;
     for (int i = 1; i < of->size; i++)
         is_within = is_within && site_of[of->members[i]] == site_of[of->members[0]];
     for (int i = 0; i < MOST; i++)
-        if (has_open_mpi && all[i].is_pending && (is_within || all[i].of != of)) {
+        if (all[i].is_pending && (is_within || all[i].of != of)) {
             finish_all();
             return;
         }
