@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-enum { HELLO_VERSION = 1, HELLO_BYTES = 1 + 8 + 4 + 4 };
+/* Version 2: hidden messages have the tags of slots (world/handles/slots.h). */
+enum { HELLO_VERSION = 2, HELLO_BYTES = 1 + 8 + 4 + 4 };
 
 struct hello {
     uint8_t version;
