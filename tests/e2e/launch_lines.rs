@@ -37,6 +37,20 @@ fn passes(mpi: &Mpi, name: &str, line: &str) -> Item {
     }
 }
 
+/// A run that Ctrl-C ends, once its ranks are there: hydra calls that a success.
+fn interrupted(mpi: &Mpi) -> Item {
+    Item {
+        name: format!("{}-interrupted", mpi.name),
+        command: format!(
+            "set -m; causeway run {SITES} -- {} -n 4 sh -c 'echo here; exec sleep 100' >said 2>&1 & pid=$!; set +m; \
+             until grep -q here said; do read -rt 0.05 <> <(:) || :; done; kill -INT $pid; wait $pid; echo status $?",
+            mpi.launcher
+        ),
+        seconds: 60,
+        expected: Expected::Says(vec!["status 130".to_owned()]),
+    }
+}
+
 /// A file of programs, without hosts.
 const PROGRAMS: &str = "printf '# two\\n-n 2 hostname\\n-n 2 hostname\\n' > programs;";
 const LEFT_OUT: &str = "causeway: left out: ";
@@ -144,6 +158,7 @@ fn of_hydra() -> Vec<Item> {
             EACH,
             "status 0",
         ),
+        interrupted(&mpich),
         passes(
             &mpich,
             "preload",

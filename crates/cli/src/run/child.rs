@@ -32,6 +32,10 @@ const PASSED_ON: &[Signal] = &[
     Signal::SIGCONT,
 ];
 
+/// Ranks that end by an interrupt do so within a second or two; those that go on for longer have not ended by
+/// it.
+const INTERRUPTED_WITHIN: Duration = Duration::from_secs(5);
+
 const ENDING: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// Why there is no status.
@@ -74,6 +78,8 @@ pub struct Ended {
     status: u8,
     /// The sites at which it has started nothing, of those expected.
     missing: Vec<String>,
+    /// It has ended by Ctrl-C. hydra calls that a success.
+    is_interrupted: bool,
 }
 
 impl Ended {
@@ -82,6 +88,9 @@ impl Ended {
     /// # Errors
     /// The launcher calls it a success, and some sites had no part in it.
     pub fn status(self) -> Result<u8, ChildError> {
+        if self.status == 0 && self.is_interrupted {
+            return Ok(128 + Signal::SIGINT as u8);
+        }
         if self.status == 0 && !self.missing.is_empty() {
             let missing: Vec<&str> = self.missing.iter().map(String::as_str).collect();
             return Err(ChildError::Missing(listed(&missing)));
@@ -106,6 +115,7 @@ pub fn run(
         return Ok(Ended {
             status: 128 + signal as u8,
             missing: Vec::new(),
+            is_interrupted: false,
         });
     }
     let name = command.get_program().to_string_lossy().into_owned();
@@ -127,6 +137,7 @@ pub fn run(
     let mut owner = Owner {
         order: Some(order),
         ending: 0,
+        interrupted: None,
         patience: signals.patience,
         deadline: None,
         terminal,
@@ -136,9 +147,16 @@ pub fn run(
         .wait(&guarded.report, &signals.arriving, &job)
         .map_err(fail)?;
     let missing = owner.parts.missing().into_iter().map(str::to_owned).collect();
+    let is_interrupted = owner
+        .interrupted
+        .is_some_and(|at| at.elapsed() < INTERRUPTED_WITHIN);
     drop(owner);
     match guarded.outcome() {
-        Outcome::Status(status) => Ok(Ended { status, missing }),
+        Outcome::Status(status) => Ok(Ended {
+            status,
+            missing,
+            is_interrupted,
+        }),
         Outcome::NotStarted(reason) => Err(ChildError::Start(name, reason)),
     }
 }
@@ -178,6 +196,8 @@ struct Owner {
     order: Option<File>,
     /// Requests to end so far.
     ending: u32,
+    /// When the last Ctrl-C came.
+    interrupted: Option<Instant>,
     patience: Patience,
     deadline: Option<Instant>,
     terminal: Option<File>,
@@ -247,6 +267,9 @@ impl Owner {
         let came_to_all = code == libc::SI_KERNEL && self.in_foreground();
         if !came_to_all && let Some(order) = &mut self.order {
             let _ = order.write_all(&[number as u8]);
+        }
+        if signal == Signal::SIGINT {
+            self.interrupted = Some(Instant::now());
         }
         if ENDING.contains(&signal) {
             self.ending += 1;

@@ -1,4 +1,4 @@
-//! Which MPI a program was built for, by the libraries that it names.
+//! Which MPI a program was built for, by the libraries that it asks the loader for.
 
 use super::launcher::Mpi;
 use std::ffi::OsStr;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The name of its MPI stands near the beginning of a program; reading ends here.
+/// What names its libraries stands near the beginning of a program; reading ends here.
 const MOST_READ: u64 = 32 << 20;
 
 /// The binary interfaces for which launchers differ.
@@ -35,28 +35,90 @@ impl Family {
         }
     }
 
-    /// Reads a program; `None` where it is a script, names no MPI, or cannot be read.
+    /// Reads a program; `None` where it is a script, needs no MPI's library, or cannot be read.
     pub fn of(program: &Path) -> Option<Family> {
         let mut bytes = Vec::new();
         let file = File::open(program).ok()?;
         file.take(MOST_READ).read_to_end(&mut bytes).ok()?;
-        if !bytes.starts_with(b"\x7fELF") {
-            return None;
+        needed(&bytes)?.iter().find_map(|name| Family::of_library(name))
+    }
+
+    fn of_library(name: &[u8]) -> Option<Family> {
+        let begins = |names: &[&[u8]]| names.iter().any(|known| name.starts_with(known));
+        if begins(OPEN_MPI) {
+            Some(Family::OpenMpi)
+        } else if begins(MPICH) {
+            Some(Family::Mpich)
+        } else {
+            None
         }
-        let mut names = bytes.windows(PREFIX.len()).enumerate();
-        names.find_map(|(at, window)| {
-            let rest = &bytes[at + PREFIX.len()..];
-            match window == PREFIX {
-                true if rest.starts_with(b"i.so.40\0") => Some(Family::OpenMpi),
-                true if rest.starts_with(b"ich.so") || rest.starts_with(b"i.so.12\0") => Some(Family::Mpich),
-                _ => None,
-            }
-        })
     }
 }
 
-/// What the names of these libraries have in common.
-const PREFIX: &[u8] = b"libmp";
+/// How the names of the libraries for C and Fortran begin.
+const OPEN_MPI: &[&[u8]] = &[b"libmpi.so.40", b"libmpi_mpifh.so", b"libmpi_usempi"];
+const MPICH: &[&[u8]] = &[b"libmpich", b"libmpi.so.12", b"libmpifort.so.12"];
+
+/// The libraries that a 64-bit, little-endian ELF file asks the loader for (DT_NEEDED; elf(5)). A program may
+/// have the names of others in its data, as Causeway has.
+fn needed(file: &[u8]) -> Option<Vec<&[u8]>> {
+    const LOAD: u32 = 1;
+    const DYNAMIC: u32 = 2;
+    const NEEDED: u64 = 1;
+    const STRINGS: u64 = 5;
+    if !file.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let (at, size, count) = (word(file, 0x20)?, half(file, 0x36)?, half(file, 0x38)?);
+    let headers = (0..count).map(|number| {
+        let at = at.checked_add(number.checked_mul(size)?)?;
+        Some((
+            quarter(file, at)?,
+            word(file, at + 8)?,
+            word(file, at + 16)?,
+            word(file, at + 32)?,
+        ))
+    });
+    // Of each: its kind, place in the file, address and length.
+    let headers: Vec<(u32, u64, u64, u64)> = headers.collect::<Option<_>>()?;
+    let (_, dynamic, _, length) = headers.iter().find(|header| header.0 == DYNAMIC)?;
+    let entries = (0..length / 16).map_while(|number| {
+        let at = dynamic.checked_add(16 * number)?;
+        Some((word(file, at)?, word(file, at + 8)?))
+    });
+    let entries: Vec<(u64, u64)> = entries.take_while(|(tag, _)| *tag != 0).collect();
+    let address = entries.iter().find(|(tag, _)| *tag == STRINGS)?.1;
+    let holds = |start: u64, length: u64| address >= start && address - start < length;
+    let (_, place, start, _) = headers
+        .iter()
+        .find(|(kind, _, start, length)| *kind == LOAD && holds(*start, *length))?;
+    let strings = place.checked_add(address - start)?;
+    let names = entries
+        .iter()
+        .filter(|(tag, _)| *tag == NEEDED)
+        .map(|(_, offset)| {
+            let from = usize::try_from(strings.checked_add(*offset)?).ok()?;
+            file.get(from..)?.split(|byte| *byte == 0).next()
+        });
+    names.collect()
+}
+
+fn field<const BYTES: usize>(file: &[u8], at: u64) -> Option<[u8; BYTES]> {
+    let at = usize::try_from(at).ok()?;
+    file.get(at..at.checked_add(BYTES)?)?.try_into().ok()
+}
+
+fn word(file: &[u8], at: u64) -> Option<u64> {
+    field(file, at).map(u64::from_le_bytes)
+}
+
+fn quarter(file: &[u8], at: u64) -> Option<u32> {
+    field(file, at).map(u32::from_le_bytes)
+}
+
+fn half(file: &[u8], at: u64) -> Option<u64> {
+    field(file, at).map(|bytes| u16::from_le_bytes(bytes).into())
+}
 
 /// A program as a shell finds it.
 pub fn in_path(path: &OsStr, program: &OsStr) -> Option<PathBuf> {
@@ -72,21 +134,59 @@ pub fn in_path(path: &OsStr, program: &OsStr) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_programs_mpi_is_read_from_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let program = directory.path().join("app");
-        let family = |bytes: &[u8]| {
-            std::fs::write(&program, bytes).unwrap();
-            Family::of(&program)
+    use std::process::Command;
+
+    /// A program that is linked with a library of this name.
+    fn linked_with(directory: &Path, library: &str) -> PathBuf {
+        let program = directory.join("app");
+        std::fs::write(directory.join("app.c"), "int main(void) { return 0; }\n").unwrap();
+        let cc = |words: &[&str]| {
+            let status = Command::new("cc").args(words).current_dir(directory).status();
+            assert!(status.unwrap().success(), "cc {words:?}");
         };
-        let open_mpi = b"\x7fELF..libmp3.so\0libmpi.so.40\0libc.so.6\0";
-        assert_eq!(family(open_mpi), Some(Family::OpenMpi));
-        assert_eq!(family(b"\x7fELF..libmpich.so.12\0"), Some(Family::Mpich));
-        assert_eq!(family(b"\x7fELF..libmpi.so.12\0"), Some(Family::Mpich));
-        assert_eq!(family(b"\x7fELF..libmpi_abi.so.1\0"), None);
-        assert_eq!(family(b"\x7fELF..libmp"), None);
-        assert_eq!(family(b"#!/bin/sh\n# libmpi.so.40\0"), None);
+        let named = format!("-Wl,-soname,{library}");
+        cc(&["-shared", "-x", "c", "/dev/null", &named, "-o", "library.so"]);
+        cc(&["app.c", "-Wl,--no-as-needed", "./library.so", "-o", "app"]);
+        program
+    }
+
+    #[test]
+    fn a_programs_mpi_is_that_of_the_libraries_it_asks_for() {
+        let directory = tempfile::tempdir().unwrap();
+        for (library, family) in [
+            ("libmpi.so.40", Some(Family::OpenMpi)),
+            ("libmpi_mpifh.so.40", Some(Family::OpenMpi)),
+            ("libmpich.so.12", Some(Family::Mpich)),
+            ("libmpi.so.12", Some(Family::Mpich)),
+            ("libmpi_abi.so.1", None),
+        ] {
+            let program = linked_with(directory.path(), library);
+            assert_eq!(Family::of(&program), family, "{library}");
+        }
+    }
+
+    #[test]
+    fn names_in_a_programs_data_are_no_libraries_of_it() {
+        // This very program has them, from the test above.
+        assert_eq!(Family::of(&std::env::current_exe().unwrap()), None);
         assert_eq!(Family::of(Path::new("/no/such")), None);
+    }
+
+    #[test]
+    fn damaged_programs_never_panic() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = linked_with(directory.path(), "libmpi.so.40");
+        let bytes = std::fs::read(program).unwrap();
+        for end in 0..bytes.len().min(4096) {
+            let _ = needed(&bytes[..end]);
+        }
+        for at in 0..4096 {
+            for value in [0, 0x7f, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                let _ = needed(&damaged);
+            }
+        }
+        assert_eq!(needed(b"#!/bin/sh\n# libmpi.so.40\n"), None);
     }
 }

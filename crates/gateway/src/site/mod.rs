@@ -91,7 +91,7 @@ impl SiteSide {
             intakes: Table::new(),
             intake_admission: intake::admission(files),
             ports: DeliveryPorts::new(ports),
-            refused: Refused::default(),
+            refused: Refused::new(files),
         }
     }
 

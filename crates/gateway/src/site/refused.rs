@@ -16,13 +16,26 @@ use std::time::{Duration, Instant};
 /// The time that a process has to ask. Those that wait for a connection ask as soon as there is news of it.
 const TO_ASK: Duration = Duration::from_secs(2);
 
-/// Each takes a file of the gateway; where more are refused in that time, the oldest is reset at once.
+/// Each takes a file of the gateway. Where more are refused in that time, the oldest is reset at once.
 const MOST: usize = 1024;
 
+/// The share of the gateway's files that they may take.
+const SHARE: usize = 16;
+
 /// See the module.
-#[derive(Default)]
 pub(super) struct Refused {
     sockets: VecDeque<(Instant, TcpStream)>,
+    most: usize,
+}
+
+impl Refused {
+    /// In a process that may have so many files open.
+    pub(super) fn new(files: usize) -> Refused {
+        Refused {
+            sockets: VecDeque::new(),
+            most: (files / SHARE).clamp(1, MOST),
+        }
+    }
 }
 
 impl SiteSide {
@@ -34,8 +47,8 @@ impl SiteSide {
         let _ = SockRef::from(&socket).send_out_of_band(&[verdict.code()]);
         // However it is closed, it is reset then.
         let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
-        let sockets = &mut self.refused.sockets;
-        if sockets.len() == MOST {
+        let Refused { sockets, most } = &mut self.refused;
+        if sockets.len() >= *most {
             sockets.pop_front();
         }
         sockets.push_back((base.driver.now + TO_ASK, socket));
