@@ -43,7 +43,7 @@ fn interrupted(mpi: &Mpi) -> Item {
         name: format!("{}-interrupted", mpi.name),
         command: format!(
             "set -m; causeway run {SITES} -- {} -n 4 sh -c 'echo here; exec sleep 100' >said 2>&1 & pid=$!; set +m; \
-             until grep -q here said; do read -rt 0.05 <> <(:) || :; done; kill -INT $pid; wait $pid; echo status $?",
+             until [ $(grep -o here said | wc -l) -ge 4 ]; do read -rt 0.05 <> <(:) || :; done; kill -INT $pid; wait $pid; echo status $?",
             mpi.launcher
         ),
         seconds: 60,
