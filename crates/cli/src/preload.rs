@@ -1,6 +1,7 @@
 //! The libraries that are preloaded into a job's processes, which lie beside the causeway binary: their file
 //! names, and the loader's list of them and of the user's own.
 
+use causeway_wire::env::SANITIZERS;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -71,9 +72,6 @@ fn is_sanitizer(library: &OsStr) -> bool {
         .to_string_lossy();
     SANITIZERS.iter().any(|runtime| name.starts_with(runtime))
 }
-
-/// How the names of these runtimes begin.
-const SANITIZERS: &[&str] = &["libasan.", "libtsan.", "liblsan.", "libubsan.", "libclang_rt."];
 
 /// Options of AddressSanitizer.
 pub const ASAN_OPTIONS: &str = "ASAN_OPTIONS";

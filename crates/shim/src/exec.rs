@@ -228,7 +228,8 @@ fn is_named(entry: &[u8], name: &[u8]) -> bool {
 fn is_sanitizer(libraries: &[u8]) -> bool {
     let mut names = libraries.split(|byte| matches!(byte, b':' | b' ')).map(name);
     names.any(|name| {
-        name.starts_with(b"libasan.") || name.starts_with(b"libtsan.") || name.starts_with(b"libclang_rt.")
+        let mut runtimes = env::SANITIZERS.iter();
+        runtimes.any(|runtime| name.starts_with(runtime.as_bytes()))
     })
 }
 

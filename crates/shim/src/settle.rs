@@ -29,7 +29,6 @@ const MPI_LIBRARIES: &[&[u8]] = &[
     b"libmpi",
     b"libopen-",
     b"mca_",
-    b"libmpich",
     b"libprrte",
     b"libpmix",
     b"libfabric",

@@ -26,6 +26,9 @@ pub use verdict::{Reason, Verdict};
 /// every site, but for [`env::SITE`] and [`env::WORLD`], which the launcher of a job over all sites does
 /// not have.
 pub mod env {
+    /// How the names of sanitizers' runtimes begin, gcc's and clang's. In LD_PRELOAD they stand before
+    /// Causeway's libraries, since they refuse any other place.
+    pub const SANITIZERS: &[&str] = &["libasan.", "libtsan.", "liblsan.", "libubsan.", "libclang_rt."];
     /// The grid map, see [`crate::Grid`].
     pub const GRID: &str = "CAUSEWAY_GRID";
     /// The same where [`GRID`] is missing. Open MPI's mpirun forwards it for its name, whatever its value; a

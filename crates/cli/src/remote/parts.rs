@@ -34,9 +34,6 @@ const STARTS_WITHIN: Duration = Duration::from_secs(20);
 /// The pipe, for agents that are not called by the link beside it.
 pub const PIPE_ENV: &str = "CAUSEWAY_PARTS";
 
-/// Names that the line has of either kind.
-const NAMES: usize = 4;
-
 /// Longest line that is taken; one of this length is written whole (pipe(7), PIPE_BUF).
 const MAX_LINE_BYTES: usize = 1024;
 
@@ -185,9 +182,9 @@ impl Parts {
         Some(format!(
             "the job has ended on {} {} s ago, and waits for {}: ranks that exit without MPI_Finalize leave the others \
              waiting for them; Ctrl-C ends the job",
-            list(&ended),
+            listed(&ended),
             PATIENCE.as_secs(),
-            list(&left)
+            listed(&left)
         ))
     }
 }
@@ -202,19 +199,10 @@ impl AsFd for Parts {
     }
 }
 
-fn list(nodes: &[&str]) -> String {
-    let more = nodes.len().saturating_sub(NAMES);
-    let names = nodes[..nodes.len() - more].join(", ");
-    match more {
-        0 => names,
-        more => format!("{names} and {more} others"),
-    }
-}
-
-/// Sites that are named in a line; a grid may have a thousand.
+/// Sites or nodes that are named in a line; a grid may have a thousand.
 const MOST_NAMED: usize = 8;
 
-/// Names of sites for a line: the first ones, and how many more there are.
+/// Names for a line: the first ones, and how many more there are.
 pub fn listed(names: &[&str]) -> String {
     match names.split_at_checked(MOST_NAMED) {
         Some((first, more)) if !more.is_empty() => format!("{} and {} more", first.join(", "), more.len()),
@@ -241,7 +229,7 @@ mod tests {
     #[test]
     fn a_job_that_goes_on_without_a_node_is_told_of_once_and_after_some_time() {
         let (_directory, mut parts, now) = parts();
-        for node in ["a", "b", "c", "d", "e", "f", "g"] {
+        for node in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
             parts.pipe.write_all(format!("+{node}\n").as_bytes()).unwrap();
         }
         parts.pipe.write_all(b"-b\n").unwrap();
@@ -251,7 +239,7 @@ mod tests {
         let due = parts.due().unwrap();
         let line = parts.due_line(due).unwrap();
         assert!(
-            line.contains("ended on b 10 s ago, and waits for 10.2.0.1, a, c, d and 3 others:"),
+            line.contains("ended on b 10 s ago, and waits for 10.2.0.1, a, c, d, e, f, g, h and 2 more:"),
             "{line}"
         );
         parts.pipe.write_all(b"-c\n").unwrap();

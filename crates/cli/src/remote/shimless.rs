@@ -9,6 +9,7 @@ use crate::preload::SHIM;
 use nix::unistd::{Pid, gethostname};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -60,12 +61,17 @@ impl Watch {
         self.due = Some(now + self.pause);
         if let Some(pid) = descendants().into_iter().find(|pid| is_shimless(*pid)) {
             self.due = None;
-            let place = format!("/proc/{pid}/fd/2");
-            // A file is appended to, as the program may have written there.
-            let error = fs::OpenOptions::new().append(true).open(place);
-            let _ = error.and_then(|mut error| error.write_all(line(pid).as_bytes()));
+            tell(Path::new(&format!("/proc/{pid}/fd/2")), &line(pid));
         }
     }
+}
+
+/// Writes a line to a program's standard error, unless that would wait: nobody may read the pipe any more,
+/// and this process has others to end. A file is appended to, as the program may have written there.
+fn tell(error: &Path, line: &str) {
+    let mut options = fs::OpenOptions::new();
+    let opened = options.append(true).custom_flags(libc::O_NONBLOCK).open(error);
+    let _ = opened.and_then(|mut error| error.write_all(line.as_bytes()));
 }
 
 fn is_shimless(pid: Pid) -> bool {
@@ -125,6 +131,18 @@ mod tests {
         }
         assert!(!lacks_shim(&map("/usr/lib/libopen-rte.so.40")));
         assert!(!lacks_shim("7f00-7f01 rw-p 00000000 00:00 0 \n"));
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_keeps_nobody_waiting_and_a_file_keeps_what_it_has() {
+        let directory = tempfile::tempdir().unwrap();
+        let (pipe, file) = (directory.path().join("pipe"), directory.path().join("file"));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        // Without a reader an open that waits never returns.
+        tell(&pipe, "line\n");
+        fs::write(&file, "before\n").unwrap();
+        tell(&file, "line\n");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before\nline\n");
     }
 
     #[test]

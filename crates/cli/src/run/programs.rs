@@ -17,6 +17,8 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 pub struct Programs {
     /// The words of each program.
     lines: Vec<Vec<OsString>>,
+    /// The file can be read again: it is no pipe.
+    stays: bool,
 }
 
 /// The file cannot be used.
@@ -41,7 +43,10 @@ impl Programs {
             path: path.to_owned(),
             source,
         })?;
-        Ok(Some(Programs { lines: lines(&bytes) }))
+        Ok(Some(Programs {
+            lines: lines(&bytes),
+            stays: path.is_file(),
+        }))
     }
 
     /// The words of all programs, as if they stood on the command line.
@@ -49,10 +54,11 @@ impl Programs {
         self.lines.join(&OsString::from(":"))
     }
 
-    /// Rewrites the words. Returns what was left out, and whether anything has changed.
+    /// Rewrites the words. Returns what was left out, and whether the launcher needs another file: a pipe, as
+    /// of `<(...)`, was read to its end, and in a file the words may have changed.
     pub fn rewrite(&mut self, mpi: Mpi, libraries: &Libraries) -> (Vec<String>, bool) {
         let mut left_out = Vec::new();
-        let mut has_changed = false;
+        let mut has_changed = !self.stays;
         for line in &mut self.lines {
             let rewritten = rewrite(mpi, line, libraries);
             left_out.extend(rewritten.left_out);
@@ -131,6 +137,7 @@ mod tests {
         ] {
             let programs = Programs::read(mpi, &words(&line)).unwrap().unwrap();
             assert_eq!(programs.words(), words("-n 1 ./boss : -n 3 ./worker a"), "{line}");
+            assert!(programs.stays);
         }
         assert_eq!(
             Programs::read(Mpi::OpenMpi4, &words("./app --app f")).unwrap(),
@@ -147,6 +154,7 @@ mod tests {
     fn a_file_whose_ranks_preload_something_is_replaced_by_another() {
         let mut programs = Programs {
             lines: vec![words("-n 1 -env LD_PRELOAD /t.so ./boss"), words("-n 3 ./worker")],
+            stays: true,
         };
         let first = [PathBuf::from("/shim.so")];
         let libraries = Libraries {
@@ -163,7 +171,10 @@ mod tests {
         assert_eq!(line, words("-configfile=/run/programs -v"));
         let mut plain = Programs {
             lines: vec![words("-n 1 ./boss")],
+            stays: true,
         };
         assert_eq!(plain.rewrite(Mpi::Mpich, &libraries), (vec![], false));
+        plain.stays = false;
+        assert_eq!(plain.rewrite(Mpi::Mpich, &libraries), (vec![], true));
     }
 }

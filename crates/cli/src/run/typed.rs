@@ -10,7 +10,7 @@ use super::family::{Family, in_path};
 use super::is_set;
 use super::launcher::{Launcher, Mpi};
 use super::programs::Programs;
-use super::rewrite::{Libraries, rewrite};
+use super::rewrite::{Libraries, Rewritten, rewrite};
 use super::sites::Chosen;
 use crate::remote::parts::Expected;
 use std::ffi::OsString;
@@ -29,13 +29,6 @@ pub struct Typed<'a> {
     /// What it was found to say.
     pub line: CommandLine,
     programs: Option<Programs>,
-}
-
-/// The words for the launcher, and options that it does not get.
-#[derive(Debug)]
-pub struct Words {
-    pub words: Vec<OsString>,
-    pub left_out: Vec<String>,
 }
 
 /// Refuses a program of another MPI than the launcher's: each rank would be a job of its own, and end well.
@@ -106,19 +99,22 @@ impl<'a> Typed<'a> {
     ///
     /// # Errors
     /// That file cannot be written.
-    pub fn rewritten(&mut self, libraries: &Libraries, directory: &RunDirectory) -> Result<Words, RunError> {
+    pub fn rewritten(
+        &mut self,
+        libraries: &Libraries,
+        directory: &RunDirectory,
+    ) -> Result<Rewritten, RunError> {
         let mpi = self.mpi();
-        let rewritten = rewrite(mpi, self.words, libraries);
-        let (mut words, mut left_out) = (rewritten.words, rewritten.left_out);
+        let mut rewritten = rewrite(mpi, self.words, libraries);
         if let Some(programs) = &mut self.programs {
-            let (of_file, has_changed) = programs.rewrite(mpi, libraries);
-            left_out.extend(of_file);
-            if has_changed {
+            let (left_out, is_to_be_written) = programs.rewrite(mpi, libraries);
+            rewritten.left_out.extend(left_out);
+            if is_to_be_written {
                 let file = directory.write_programs(programs).map_err(RunError::Directory)?;
-                words = Programs::naming(mpi, words, &file);
+                rewritten.words = Programs::naming(mpi, rewritten.words, &file);
             }
         }
-        Ok(Words { words, left_out })
+        Ok(rewritten)
     }
 
     /// The launcher with these words and variables. What only one site may know is not among these.

@@ -111,7 +111,7 @@ static int record_duplicate(struct comm *on, int native, MPI_Comm *made)
         comm_find(*made)->topology = on->topology;
         topology_hold(on->topology);
     }
-    /* The site's MPI has called the error handler for what it has said. */
+    /* For an error of its own the site's MPI has called the error handler already. */
     return native != MPI_SUCCESS ? native : comm_error(on, status);
 }
 

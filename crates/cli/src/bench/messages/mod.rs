@@ -84,7 +84,7 @@ fn prepare(out: &Path) -> Result<(), Failure> {
             true => std::fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?,
             false => {
                 return Err(Failure::usage(format_args!(
-                    "{} is in the way and is none of causeway's counts; name another directory with --out",
+                    "{} is not a file that causeway has written, so it stays; name another directory with --out",
                     path.display()
                 )));
             }
