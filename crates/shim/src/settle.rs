@@ -108,7 +108,16 @@ fn failed<'a>(fd: c_int, destination: SocketAddr, fault: impl FnOnce(Way<'a>) ->
 /// The verdict; `None` when it has not come by the deadline.
 fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str> {
     const CLOSED: &str = "it closed the connection without a verdict";
+    let mut had_ended = false;
     loop {
+        // News may come between two looks. So bytes are counted before the look for the end, which counts as
+        // one, and both before the look for the verdict, which comes before all other bytes.
+        let received = sys::received_bytes(fd);
+        let has_ended = match sys::peek(fd, &mut [0]) {
+            Ok(count) => count == 0,
+            Err(Errno(libc::EAGAIN | libc::EINTR)) => false,
+            Err(_) => return Err(CLOSED),
+        };
         match sys::receive_urgent(fd) {
             Ok(Some(code)) => {
                 let unknown = Verdict::Failed(Reason::Protocol);
@@ -117,18 +126,14 @@ fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str
             Ok(None) => {}
             Err(_) => return Err(CLOSED),
         }
-        let has_ended = match sys::peek(fd, &mut [0]) {
-            Ok(count) => count == 0,
-            Err(Errno(libc::EAGAIN | libc::EINTR)) => false,
-            Err(_) => return Err(CLOSED),
-        };
-        // The verdict comes before all data, and was read by way of another descriptor.
-        if sys::received_bytes(fd) > u64::from(has_ended) {
+        // Then it was read by way of another descriptor.
+        if received > u64::from(has_ended) {
             return Ok(Some(Verdict::Connected));
         }
-        if has_ended {
+        if has_ended && had_ended {
             return Err(CLOSED);
         }
+        had_ended = has_ended;
         let news = libc::POLLPRI | libc::POLLIN | libc::POLLRDHUP;
         match sys::wait(fd, news, deadline) {
             Ok(true) => {}
@@ -190,6 +195,17 @@ mod tests {
         assert!(verdict(process.as_raw_fd(), soon()).is_err());
         let (process, _gateway) = pair();
         assert_eq!(verdict(process.as_raw_fd(), Instant::now()), Ok(None));
+    }
+
+    #[test]
+    fn a_refusal_that_comes_while_it_is_looked_for_is_no_success() {
+        for _ in 0..3000 {
+            let (process, gateway) = pair();
+            let teller = std::thread::spawn(move || urgent(&gateway, Reason::Refused as u8));
+            let refused = Ok(Some(Verdict::Failed(Reason::Refused)));
+            assert_eq!(verdict(process.as_raw_fd(), soon()), refused);
+            teller.join().unwrap();
+        }
     }
 
     #[test]
