@@ -286,6 +286,27 @@ fn without_shim() -> Item {
     }
 }
 
+/// A program that opens its MPI so that nothing preloaded stands before it: the rank is told of likewise.
+fn past_shim() -> Item {
+    let mpich = mpi::debian_mpich();
+    let host = "#define _GNU_SOURCE\n#include <dlfcn.h>\n\
+                int main(int c, char **v) { \
+                void *plugin = dlopen(v[1], RTLD_NOW | RTLD_DEEPBIND); \
+                return ((int (*)(int, char **))dlsym(plugin, \"ring\"))(c - 1, v + 1); }";
+    Item {
+        name: "mpi-opened-deep".to_owned(),
+        command: format!(
+            "echo '{host}' | gcc -w -x c -o host - && mpicc.mpich -shared -fPIC -Dmain=ring -o plugin.so {} && \
+             causeway run {SITES} -- {} -n 4 $PWD/host $PWD/plugin.so >said 2>&1; cat said; \
+             grep -oE 'rank [0-3] on (rennes|nancy)-[12] .* has loaded lib.* past Causeway.s shim' said",
+            root().join("tests/programs/ring.c").display(),
+            mpich.launcher
+        ),
+        seconds: 60,
+        expected: Expected::Says(vec!["has loaded".to_owned()]),
+    }
+}
+
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
 fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
@@ -294,5 +315,6 @@ fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
     items.extend(of_wrappers(&mpi::debian_mpich(), "mpicc.mpich"));
     items.extend(of_wrappers(&mpi::debian_openmpi(), "mpicc.openmpi"));
     items.push(without_shim());
+    items.push(past_shim());
     grid::run("rennes-nancy", "launch-lines", items);
 }

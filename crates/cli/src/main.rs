@@ -9,6 +9,7 @@ mod broker;
 mod check;
 mod collectives;
 mod connect;
+mod elf;
 mod failure;
 mod gateway;
 mod grid;

@@ -1,14 +1,19 @@
-//! Notices processes of a job that have an MPI and not the shim: they reach no other site, and wait for ever.
+//! Notices processes of a job whose MPI does not connect through the shim: they reach no other site, and wait
+//! for ever.
 //!
 //! The shim itself keeps wrappers from losing it, but not what loads no library (a statically linked wrapper)
-//! or clears the environment after it has (a container). Only a look at the processes tells. It asks the
-//! kernel which libraries they have loaded, a few times as a job begins and ever more rarely after that.
+//! or clears the environment after it has (a container). Nor can it stand before an MPI that a program opens
+//! with RTLD_DEEPBIND: such a library takes connect() from the C library, past everything preloaded. Only a
+//! look at the processes tells. It asks the kernel which libraries they have loaded, and their memory which
+//! connect() these call, a few times as a job begins and ever more rarely after that.
 
 use super::tree::descendants;
+use crate::elf::Elf;
 use crate::preload::SHIM;
 use nix::unistd::{Pid, gethostname};
 use std::fs;
 use std::io::Write;
+use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -22,6 +27,12 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 /// How the names of MPI libraries begin.
 const LIBRARIES: [&str; 3] = ["libmpi.so", "libmpich.so", "libmpi_abi.so"];
+
+/// Those whose connect() leads to other ranks, with the libraries that they connect with.
+const CONNECTING: [&str; 5] = ["mca_btl_tcp", "libfabric", "libtcp-fi", "libopen-pal", "libucs"];
+
+/// Where connect() is in the C library; before glibc 2.34 also in that of threads.
+const C_LIBRARIES: [&str; 3] = ["libc.so", "libc-2", "libpthread"];
 
 /// Variables by which launchers tell a process its rank.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
@@ -59,9 +70,10 @@ impl Watch {
         }
         self.pause = (2 * self.pause).min(LONGEST);
         self.due = Some(now + self.pause);
-        if let Some(pid) = descendants().into_iter().find(|pid| is_shimless(*pid)) {
+        let found = descendants().into_iter().find_map(|pid| Some((pid, lack(pid)?)));
+        if let Some((pid, lack)) = found {
             self.due = None;
-            tell(Path::new(&format!("/proc/{pid}/fd/2")), &line(pid));
+            tell(Path::new(&format!("/proc/{pid}/fd/2")), &line(pid, &lack));
         }
     }
 }
@@ -74,23 +86,65 @@ fn tell(error: &Path, line: &str) {
     let _ = opened.and_then(|mut error| error.write_all(line.as_bytes()));
 }
 
-fn is_shimless(pid: Pid) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| lacks_shim(&maps))
+/// Why a process reaches no other site.
+#[derive(Debug, PartialEq, Eq)]
+enum Lack {
+    /// It has an MPI and not the shim.
+    Shim,
+    /// It has both, and this library of the MPI calls the C library's connect().
+    Way(String),
 }
 
-/// Whether a process with these mappings has an MPI and not the shim.
-fn lacks_shim(maps: &str) -> bool {
-    let has = |wanted: &dyn Fn(&str) -> bool| {
-        maps.lines().any(|line| {
-            let name = line.rsplit_once('/').map_or("", |(_, name)| name);
-            wanted(name)
-        })
+fn lack(pid: Pid) -> Option<Lack> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let has = |names: &[&str]| objects(&maps).any(|object| object.begins(names));
+    if !has(&[SHIM]) {
+        return has(&LIBRARIES).then_some(Lack::Shim);
+    }
+    let past = |object: &Object| {
+        // This process is the other's ancestor, which security modules require.
+        let memory = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
+        let bound = Elf::of_process(memory, object.addresses.start)?.bound(b"connect")?;
+        let holds = |object: Object| object.begins(&C_LIBRARIES) && object.addresses.contains(&bound);
+        objects(&maps)
+            .any(holds)
+            .then(|| Lack::Way(object.name.to_owned()))
     };
-    has(&|name| LIBRARIES.iter().any(|library| name.starts_with(library)))
-        && !has(&|name| name.starts_with(SHIM))
+    let connecting = |object: &Object| object.begins(&CONNECTING) || object.begins(&LIBRARIES);
+    let mut begins = objects(&maps).filter(|object| object.is_begin && connecting(object));
+    begins.find_map(|object| past(&object))
 }
 
-fn line(pid: Pid) -> String {
+/// A part of a file that a process has in its memory.
+struct Object<'a> {
+    name: &'a str,
+    addresses: Range<u64>,
+    /// Whether it begins where the file does.
+    is_begin: bool,
+}
+
+impl Object<'_> {
+    fn begins(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.name.starts_with(name))
+    }
+}
+
+/// The parts of files in a process's mappings (proc_pid_maps(5)).
+fn objects(maps: &str) -> impl Iterator<Item = Object<'_>> {
+    maps.lines().filter_map(|line| {
+        let (numbers, name) = line.rsplit_once('/')?;
+        let mut words = numbers.split(' ');
+        let (from, to) = words.next()?.split_once('-')?;
+        let number = |digits| u64::from_str_radix(digits, 16).ok();
+        Some(Object {
+            name,
+            addresses: number(from)?..number(to)?,
+            is_begin: number(words.nth(1)?)? == 0,
+        })
+    })
+}
+
+fn line(pid: Pid, lack: &Lack) -> String {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let environment = String::from_utf8_lossy(&environment);
     let value = |name: &str| {
@@ -105,9 +159,20 @@ fn line(pid: Pid) -> String {
     let rank = rank.map_or("a process".to_owned(), |rank| format!("rank {rank}"));
     let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let host = gethostname().unwrap_or_default();
+    let (what, remedy) = match lack {
+        Lack::Shim => (
+            "uses an MPI without Causeway's shim".to_owned(),
+            "what starts it drops LD_PRELOAD (a statically linked wrapper, or a container that clears its \
+             environment); let it pass on LD_PRELOAD and CAUSEWAY_*",
+        ),
+        Lack::Way(library) => (
+            format!("has loaded {library} past Causeway's shim"),
+            "it opens its MPI, or a library that needs one, with RTLD_DEEPBIND; let it use dlopen() without \
+             that flag, or link the program with the MPI",
+        ),
+    };
     format!(
-        "causeway: {rank} on {} ({}) uses an MPI without Causeway's shim and cannot reach other sites: what starts it drops LD_PRELOAD \
-         (a statically linked wrapper, or a container that clears its environment); let it pass on LD_PRELOAD and CAUSEWAY_*\n",
+        "causeway: {rank} on {} ({}) {what} and cannot reach other sites: {remedy}\n",
         host.display(),
         Path::new(&program).display()
     )
@@ -116,6 +181,8 @@ fn line(pid: Pid) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::process::Stdio;
 
     #[test]
     fn a_process_is_known_by_its_libraries() {
@@ -126,11 +193,68 @@ mod tests {
             "/home/u/mpi dir/lib/libmpi_abi.so.1",
         ];
         for mpi in mpis {
-            assert!(lacks_shim(&map(mpi)), "{mpi}");
-            assert!(!lacks_shim(&(map(mpi) + &map("/c/libcauseway_shim.so"))), "{mpi}");
+            let maps = map(mpi);
+            let object = objects(&maps).next().unwrap();
+            assert!(object.begins(&LIBRARIES) && object.is_begin, "{mpi}");
+            assert_eq!(object.addresses, 0x7f00..0x7f01);
         }
-        assert!(!lacks_shim(&map("/usr/lib/libopen-rte.so.40")));
-        assert!(!lacks_shim("7f00-7f01 rw-p 00000000 00:00 0 \n"));
+        let others = map("/usr/lib/libopen-rte.so.40") + "7f00-7f01 rw-p 00000000 00:00 0 \n";
+        assert!(!objects(&others).any(|object| object.begins(&LIBRARIES)));
+    }
+
+    /// A process of this test's own with an MPI's library, until its standard input closes.
+    fn python(preload: &Path, program: &str) -> (std::process::Child, Pid) {
+        let mut python = Command::new("python3");
+        python.args([
+            "-c",
+            &format!("import sys\n{program}\nprint(flush=True); sys.stdin.read()"),
+        ]);
+        python.env("LD_PRELOAD", preload);
+        python.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut python = python.spawn().unwrap();
+        let mut line = [0];
+        python.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        let pid = Pid::from_raw(python.id().try_into().unwrap());
+        (python, pid)
+    }
+
+    #[test]
+    fn an_mpi_that_is_opened_past_the_shim_is_known_by_the_connect_it_calls() {
+        let directory = tempfile::tempdir().unwrap();
+        let library = |name: &str, source: &str| {
+            let path = directory.path().join(name);
+            let mut cc = Command::new("cc")
+                .args(["-xc", "-", "-shared", "-fPIC", "-Wl,-z,now", "-o"])
+                .arg(&path)
+                .stdin(Stdio::piped())
+                .spawn()
+                .unwrap();
+            cc.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
+            assert!(cc.wait().unwrap().success());
+            path
+        };
+        let shim = library(
+            "libcauseway_shim.so",
+            "int connect(int fd, void *to, unsigned length) { return fd + length + !to; }",
+        );
+        let ucs = library(
+            "libucs.so.0",
+            "int connect(int, void *, unsigned); int reach(void) { return connect(-1, 0, 0); }",
+        );
+        let opened = |flags: &str| {
+            let ucs = ucs.display();
+            format!("import ctypes, os\nctypes.CDLL('{ucs}', mode=os.RTLD_NOW | {flags}).reach()")
+        };
+        for (flags, expected) in [
+            ("os.RTLD_GLOBAL", None),
+            ("os.RTLD_LOCAL", None),
+            ("os.RTLD_DEEPBIND", Some(Lack::Way("libucs.so.0".to_owned()))),
+        ] {
+            let (mut python, pid) = python(&shim, &opened(flags));
+            assert_eq!(lack(pid), expected, "{flags}");
+            drop(python.stdin.take());
+            python.wait().unwrap();
+        }
     }
 
     #[test]

@@ -1,13 +1,10 @@
 //! Which MPI a program was built for, by the libraries that it asks the loader for.
 
 use super::launcher::Mpi;
+use crate::elf::Elf;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// What names its libraries stands near the beginning of a program; reading ends here.
-const MOST_READ: u64 = 32 << 20;
 
 /// The binary interfaces for which launchers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +34,9 @@ impl Family {
 
     /// Reads a program; `None` where it is a script, needs no MPI's library, or cannot be read.
     pub fn of(program: &Path) -> Option<Family> {
-        let mut bytes = Vec::new();
-        let file = File::open(program).ok()?;
-        file.take(MOST_READ).read_to_end(&mut bytes).ok()?;
-        needed(&bytes)?.iter().find_map(|name| Family::of_library(name))
+        // A program may have the names of others in its data, as Causeway has; the loader's list tells.
+        let needed = Elf::of_file(File::open(program).ok()?)?.needed();
+        needed.iter().find_map(|name| Family::of_library(name))
     }
 
     fn of_library(name: &[u8]) -> Option<Family> {
@@ -58,67 +54,6 @@ impl Family {
 /// How the names of the libraries for C and Fortran begin.
 const OPEN_MPI: &[&[u8]] = &[b"libmpi.so.40", b"libmpi_mpifh.so", b"libmpi_usempi"];
 const MPICH: &[&[u8]] = &[b"libmpich", b"libmpi.so.12", b"libmpifort.so.12"];
-
-/// The libraries that a 64-bit, little-endian ELF file asks the loader for (DT_NEEDED; elf(5)). A program may
-/// have the names of others in its data, as Causeway has.
-fn needed(file: &[u8]) -> Option<Vec<&[u8]>> {
-    const LOAD: u32 = 1;
-    const DYNAMIC: u32 = 2;
-    const NEEDED: u64 = 1;
-    const STRINGS: u64 = 5;
-    if !file.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let (at, size, count) = (word(file, 0x20)?, half(file, 0x36)?, half(file, 0x38)?);
-    let headers = (0..count).map(|number| {
-        let at = at.checked_add(number.checked_mul(size)?)?;
-        Some((
-            quarter(file, at)?,
-            word(file, at + 8)?,
-            word(file, at + 16)?,
-            word(file, at + 32)?,
-        ))
-    });
-    // Of each: its kind, place in the file, address and length.
-    let headers: Vec<(u32, u64, u64, u64)> = headers.collect::<Option<_>>()?;
-    let (_, dynamic, _, length) = headers.iter().find(|header| header.0 == DYNAMIC)?;
-    let entries = (0..length / 16).map_while(|number| {
-        let at = dynamic.checked_add(16 * number)?;
-        Some((word(file, at)?, word(file, at + 8)?))
-    });
-    let entries: Vec<(u64, u64)> = entries.take_while(|(tag, _)| *tag != 0).collect();
-    let address = entries.iter().find(|(tag, _)| *tag == STRINGS)?.1;
-    let holds = |start: u64, length: u64| address >= start && address - start < length;
-    let (_, place, start, _) = headers
-        .iter()
-        .find(|(kind, _, start, length)| *kind == LOAD && holds(*start, *length))?;
-    let strings = place.checked_add(address - start)?;
-    let names = entries
-        .iter()
-        .filter(|(tag, _)| *tag == NEEDED)
-        .map(|(_, offset)| {
-            let from = usize::try_from(strings.checked_add(*offset)?).ok()?;
-            file.get(from..)?.split(|byte| *byte == 0).next()
-        });
-    names.collect()
-}
-
-fn field<const BYTES: usize>(file: &[u8], at: u64) -> Option<[u8; BYTES]> {
-    let at = usize::try_from(at).ok()?;
-    file.get(at..at.checked_add(BYTES)?)?.try_into().ok()
-}
-
-fn word(file: &[u8], at: u64) -> Option<u64> {
-    field(file, at).map(u64::from_le_bytes)
-}
-
-fn quarter(file: &[u8], at: u64) -> Option<u32> {
-    field(file, at).map(u32::from_le_bytes)
-}
-
-fn half(file: &[u8], at: u64) -> Option<u64> {
-    field(file, at).map(|bytes| u16::from_le_bytes(bytes).into())
-}
 
 /// A program as a shell finds it.
 pub fn in_path(path: &OsStr, program: &OsStr) -> Option<PathBuf> {
@@ -170,23 +105,5 @@ mod tests {
         // This very program has them, from the test above.
         assert_eq!(Family::of(&std::env::current_exe().unwrap()), None);
         assert_eq!(Family::of(Path::new("/no/such")), None);
-    }
-
-    #[test]
-    fn damaged_programs_never_panic() {
-        let directory = tempfile::tempdir().unwrap();
-        let program = linked_with(directory.path(), "libmpi.so.40");
-        let bytes = std::fs::read(program).unwrap();
-        for end in 0..bytes.len().min(4096) {
-            let _ = needed(&bytes[..end]);
-        }
-        for at in 0..4096 {
-            for value in [0, 0x7f, 0xff] {
-                let mut damaged = bytes.clone();
-                damaged[at] = value;
-                let _ = needed(&damaged);
-            }
-        }
-        assert_eq!(needed(b"#!/bin/sh\n# libmpi.so.40\n"), None);
     }
 }
