@@ -1,8 +1,9 @@
 //! Decides which address ranges a site may call its own. Pure.
 //!
-//! Whoever runs the grid grants ranges with a token. A site that was granted none may have whatever nobody
-//! has on the Internet: a member that calls somebody's public addresses its own would get the connections of
-//! others' jobs to them.
+//! Whoever runs the grid grants ranges with a token. A site that was granted none may have what nobody has on
+//! the Internet, in ranges no larger than a cluster: a member that calls somebody's addresses its own would
+//! get the connections of others' jobs to them, whether these are public or a private network of another
+//! site.
 
 use crate::api::{Record, Subnet};
 use crate::virtual_addresses::may_be_virtual;
@@ -15,14 +16,16 @@ pub(crate) const MAX_GRANTED: usize = 64;
 /// Whether all that a record has lies where the site may be.
 pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(), TextError> {
     let may_have = |range: &Cidr| match granted {
-        [] => may_be_virtual(range) || is_loopback(range),
+        [] => may_be_virtual(range) && is_small(range) || is_loopback(range),
         granted => granted.iter().any(|granted| holds(&granted.0, range)),
     };
     let Some(outside) = record.subnets.iter().find(|subnet| !may_have(&subnet.0)) else {
         return Ok(());
     };
     let allowed = match granted {
-        [] => "private, shared, unique local and loopback ranges".to_owned(),
+        [] => format!(
+            "private, shared, unique local and loopback ranges of at most /{LARGEST_V4} (IPv6: /{LARGEST_V6})"
+        ),
         granted => {
             let granted: Vec<String> = granted.iter().map(|range| range.0.to_string()).collect();
             granted.join(", ")
@@ -38,6 +41,20 @@ pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(
 /// Whether all of a range lies in another.
 pub fn holds(outer: &Cidr, inner: &Cidr) -> bool {
     outer.prefix() <= inner.prefix() && outer.contains(inner.address())
+}
+
+/// The shortest prefix that needs no grant: 65 536 addresses.
+const LARGEST_V4: u8 = 16;
+/// The same for IPv6: what one organisation has.
+const LARGEST_V6: u8 = 48;
+
+fn is_small(range: &Cidr) -> bool {
+    let largest = if range.address().is_ipv4() {
+        LARGEST_V4
+    } else {
+        LARGEST_V6
+    };
+    range.prefix() >= largest
 }
 
 fn is_loopback(range: &Cidr) -> bool {
@@ -58,7 +75,7 @@ mod tests {
     #[test]
     fn a_site_has_what_nobody_has_on_the_internet_unless_it_was_granted_something() {
         for private in [
-            "10.0.0.0/8",
+            "10.7.0.0/16",
             "192.168.7.0/24",
             "100.64.1.0/24",
             "127.3.0.0/16",
@@ -68,6 +85,9 @@ mod tests {
             assert_eq!(outcome(private, &[]), Ok(()), "{private}");
         }
         for public in [
+            "10.64.0.0/10",
+            "192.168.0.0/15",
+            "fd00::/47",
             "0.0.0.0/0",
             "8.0.0.0/5",
             "198.51.100.0/24",

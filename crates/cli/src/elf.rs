@@ -59,7 +59,8 @@ struct Segment {
 }
 
 impl Elf {
-    /// Reads a program or a library. `None` if it is no such file, asks the loader for nothing, or is damaged.
+    /// Reads a program or a library. `None` if it is no such file, asks the loader for nothing, or is
+    /// damaged.
     pub fn of_file(file: File) -> Option<Elf> {
         Elf::read(file, Place::File)
     }

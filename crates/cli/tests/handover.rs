@@ -6,7 +6,7 @@
     reason = "a helper of a test fails it by panicking"
 )]
 
-use causeway_control::{self as control, ControlError, Reply, Request, Status, TunnelStatus};
+use causeway_control::{self as control, ControlError, Plan, Reply, Request, Status, TunnelStatus};
 use causeway_gateway::STATE_VERSION;
 use causeway_wire::{Preface, Token, Verdict};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -191,7 +191,10 @@ impl Grid {
         let request = Request::Job {
             name: name.to_owned(),
             weight: 1,
-            plan: None,
+            plan: Plan {
+                sites: vec!["site2".into(), "site3".into()],
+                ranks: 0,
+            },
         };
         match control::ask(&self.control(1), &request).unwrap() {
             (Reply::Job(job), held) => (job.token.parse().unwrap(), held),

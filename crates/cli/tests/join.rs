@@ -2,7 +2,7 @@
 //! without privilege.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use causeway_control::{Reply, Request, Status, ask};
+use causeway_control::{Plan, Reply, Request, Status, ask};
 use causeway_wire::preface::{Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Verdict};
 use std::io::{Read, Write};
@@ -168,7 +168,10 @@ impl Grid {
         let request = Request::Job {
             name: "whole".to_owned(),
             weight: 1,
-            plan: None,
+            plan: Plan {
+                sites: vec!["site2".into()],
+                ranks: 0,
+            },
         };
         let (Reply::Job(job), _held) = ask(&self.control(1), &request).unwrap() else {
             panic!("no job");

@@ -468,7 +468,10 @@ fn start_job(grid: &Grid) -> (control::JobReply, std::os::unix::net::UnixStream)
     let request = Request::Job {
         name: "mpirun ./app".into(),
         weight: 1,
-        plan: None,
+        plan: control::Plan {
+            sites: vec!["site2".into()],
+            ranks: 0,
+        },
     };
     match control::ask(&grid.control(1), &request).unwrap() {
         (Reply::Job(job), held) => (job, held),

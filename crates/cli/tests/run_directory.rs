@@ -6,7 +6,7 @@
     reason = "a helper of a test fails it by panicking"
 )]
 
-use causeway_control::{Envelope, JobReply, NodeInfo, Reply, SiteInfo, SiteStatus, Status, VERSION};
+use causeway_control::{Envelope, JobReply, NodeInfo, Reply, SiteInfo, SiteStatus, Sites, Status, VERSION};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -35,6 +35,7 @@ fn sites() -> Vec<SiteStatus> {
             }],
             relays: false,
             transparent: false,
+            local: vec![],
         }),
         unreachable: None,
     }]
@@ -51,6 +52,10 @@ fn serve(listener: UnixListener) {
             Reply::Job(JobReply {
                 token: "00".repeat(16),
                 grid: "1|rennes;127.0.0.0/8;127.0.0.1:7000;20000-32767".into(),
+                left_out: Default::default(),
+            })
+        } else if line.contains("\"sites\"") {
+            Reply::Sites(Sites {
                 site: "rennes".into(),
                 links: Default::default(),
                 mpi: Default::default(),

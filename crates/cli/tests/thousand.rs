@@ -63,6 +63,8 @@ impl Gateway {
             lan = ["127.{net}.0.253:7000"]
             wan = "{wan}"
             control = "{}"
+            [accept]
+            partners = ["all"]
             [grid]
             key_file = "grid.key"
             train = false
@@ -344,7 +346,8 @@ fn a_job_whose_processes_could_not_read_the_map_of_the_grid_does_not_start_and_i
     if !shim_is_built() {
         return;
     }
-    let output = gateway.run("echo started", &["-n", "4", "./app"]);
+    let at_all = (SLOTS + 1249 * NODES * SLOTS).to_string();
+    let output = gateway.run("echo started", &["-n", &at_all, "./app"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(

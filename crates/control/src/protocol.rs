@@ -3,11 +3,12 @@
 use crate::site::Link;
 use crate::status::{SiteStatus, Status};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// Version of the request and reply lines. Since 2 a status has more of a job than its name.
-pub const VERSION: u32 = 2;
+/// Version of the request and reply lines. Since 3 a job is asked for with the sites that take part in it.
+pub const VERSION: u32 = 3;
 
 /// Longest line either side reads: a grid of a thousand sites with hundreds of nodes each fits.
 pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
@@ -16,16 +17,18 @@ pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Start a job. The job ends when this connection closes.
+    /// What the gateway knows of the sites, to choose those that a job is for.
+    Sites {},
+    /// Start a job. The job ends when this connection closes, and hears until then of sites that it loses:
+    /// [`Reply::Lost`].
     Job {
         /// What runs, for `causeway status` and logs.
         name: String,
         /// Its share of a busy tunnel beside other jobs', 1 to [`MAX_WEIGHT`].
         #[serde(default = "usual_weight")]
         weight: u32,
-        /// The job's plan. Whoever says it hears of sites that the job loses: [`Reply::Lost`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        plan: Option<Plan>,
+        /// Where it runs: no other site learns of it.
+        plan: Plan,
     },
     /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the
     /// answer.
@@ -41,9 +44,8 @@ pub enum Request {
     Connect {
         /// Where to, for `causeway status` and logs.
         name: String,
-        /// The node, address or site that is to be reached: its site alone learns of the job.
-        #[serde(default)]
-        host: String,
+        /// The site that is to be reached: it alone learns of the job.
+        site: String,
         /// The stream goes on after the job, until both its ends have closed it.
         #[serde(default)]
         lingers: bool,
@@ -56,8 +58,7 @@ pub enum Request {
         /// Its share of a busy tunnel beside other jobs', 1 to [`MAX_WEIGHT`].
         weight: u32,
         /// See [`Request::Job`].
-        #[serde(default)]
-        plan: Option<Plan>,
+        plan: Plan,
     },
     /// A process that the gateway started tells what a node runs for it. The audit writes it down.
     Started {
@@ -99,14 +100,24 @@ fn usual_weight() -> u32 {
     1
 }
 
-/// Where a job is to run, for the grid's register of jobs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a job is to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Its sites; none where they are not chosen, which may be any.
+    /// The sites of its processes. The gateway's own takes part without being named.
     pub sites: Vec<String>,
     /// Its processes; 0 where nobody has said how many.
     pub ranks: u32,
+}
+
+impl Plan {
+    /// Returns the plan of a job for one site.
+    pub fn at(site: String) -> Plan {
+        Plan {
+            sites: vec![site],
+            ranks: 0,
+        }
+    }
 }
 
 /// Version and request, as they stand on the line.
@@ -122,10 +133,12 @@ pub struct Envelope<T> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// The job is registered with every site that has a tunnel.
+    /// What the gateway knows of the sites.
+    Sites(Sites),
+    /// The job is registered with every site that takes part.
     Job(JobReply),
-    /// A further line to the command that holds a job with a [`Plan`]: the job has lost a site. It is one
-    /// sentence for the user. More may follow.
+    /// A further line to the command that holds a job: the job has lost a site. It is one sentence for the
+    /// user. More may follow.
     Lost(String),
     /// The bytes of the spawned process follow.
     Spawn {},
@@ -228,24 +241,32 @@ pub struct SiteMpi {
     pub setup: Option<String>,
 }
 
-/// What `causeway run` needs to know to start an MPI.
+/// What a command needs to know before it chooses the sites of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct JobReply {
-    /// The job's token in hexadecimal, for the environment of its processes.
-    pub token: String,
-    /// The grid map in its text form, for the environment of its processes.
-    pub grid: String,
+pub struct Sites {
     /// The gateway's own site.
     pub site: String,
-    /// All sites, the own one first.
+    /// All sites, the own one first. Those that would not take part in a job count as unreachable.
     pub sites: Vec<SiteStatus>,
     /// Links of each site whose gateway has told them, by the site's name. The other end of a link may have
     /// measured it otherwise.
     #[serde(default)]
-    pub links: std::collections::BTreeMap<String, Vec<Link>>,
+    pub links: BTreeMap<String, Vec<Link>>,
     /// How the own site starts MPI programs. The others' gateways tell their own nodes.
     #[serde(default)]
     pub mpi: SiteMpi,
+}
+
+/// A job that has started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobReply {
+    /// Its token in hexadecimal, for the environment of its processes.
+    pub token: String,
+    /// The map of the sites that take part, in its text form, for the environment of its processes.
+    pub grid: String,
+    /// Sites that were to take part and do not, each with the reason in a sentence.
+    #[serde(default)]
+    pub left_out: BTreeMap<String, String>,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The messages by which a gateway describes its site, its nodes and its links.
 
 use causeway_wire::TextError;
-use causeway_wire::grid::{self, GridError};
+use causeway_wire::grid::{self, GridError, Span};
 use causeway_wire::{Cidr, Site};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,9 @@ pub struct SiteInfo {
     /// Its gateway takes connections from the site's router, and delivers them from their true sources.
     #[serde(default)]
     pub transparent: bool,
+    /// Networks that its processes reach by themselves, whatever other sites announce: `[site] local`.
+    #[serde(default)]
+    pub local: Vec<String>,
 }
 
 impl SiteInfo {
@@ -56,6 +59,7 @@ impl SiteInfo {
             ("subnets", self.subnets.len(), MAX_SUBNETS),
             ("real subnets", self.real_subnets.len(), MAX_SUBNETS),
             ("nodes", self.nodes.len(), MAX_NODES),
+            ("local networks", self.local.len(), MAX_SUBNETS),
         ];
         if let Some((what, count, most)) = counts.iter().find(|(_, count, most)| count > most) {
             return Err(format!("announces {count} {what}; {most} are allowed").into());
@@ -107,6 +111,8 @@ impl SiteInfo {
             real_subnets,
             gateways: self.gateways.clone(),
             delivery_ports: grid::parse_ports(&self.delivery_ports).map_err(|error| error.to_string())?,
+            nodes: Span::of(self.nodes.iter().map(|node| node.address)),
+            local: read(&self.local)?,
         })
     }
 }
@@ -141,6 +147,7 @@ mod tests {
             }],
             relays: false,
             transparent: false,
+            local: vec![],
         }
     }
 

@@ -6,7 +6,11 @@ mod common;
 use causeway_control as control;
 use causeway_wire::{Reason, Verdict};
 use common::{Grid, send_preface};
-use std::net::SocketAddr;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Command, Stdio};
 
 /// A connection of a process of site one under this job.
 fn connect(grid: &Grid, token: &str, destination: SocketAddr) -> Result<(), Reason> {
@@ -24,7 +28,7 @@ fn connect(grid: &Grid, token: &str, destination: SocketAddr) -> Result<(), Reas
 fn a_site_that_says_nothing_takes_part_in_no_job_of_others_and_their_user_is_told_which_key_would() {
     let grid = Grid::with_far_accept("");
     let (job, _held) = grid.job("test");
-    let why = job.sites[1].unreachable.as_deref().unwrap();
+    let why = job.left_out["site2"].as_str();
     assert!(
         why.contains("accepts no jobs of site1: who runs site2") && why.contains("jobs in [accept]"),
         "{why}"
@@ -41,14 +45,14 @@ fn a_site_that_says_nothing_takes_part_in_no_job_of_others_and_their_user_is_tol
     assert!(grid.status(2).jobs.is_empty() && grid.status(2).refused.is_empty());
     // The other way round nothing was forbidden.
     let (job, _held) = grid.job_at(2, "test");
-    assert_eq!(job.sites[1].unreachable, None);
+    assert_eq!(job.left_out.get("site2"), None);
 }
 
 #[test]
 fn jobs_of_a_site_that_is_named_run_and_reach_listed_nodes_alone() {
     let grid = Grid::with_far_accept("jobs = [\"site1\"]");
     let (job, _held) = grid.job("test");
-    assert_eq!(job.sites[1].unreachable, None);
+    assert_eq!(job.left_out.get("site2"), None);
     let to = |host, port| connect(&grid, &job.token, grid.address(2, host, port));
     let listener = grid.listen();
     connect(&grid, &job.token, listener.local_addr().unwrap()).unwrap();
@@ -95,6 +99,37 @@ fn the_host_of_the_launcher_is_reached_at_the_site_where_the_job_began_and_nowhe
 }
 
 #[test]
+fn of_what_listens_on_the_launchers_host_only_the_launchers_own_is_reached() {
+    let grid = Grid::start();
+    let verdict = |to: SocketAddr| {
+        let stream = grid.dial_at(2);
+        let preface = grid.preface(&stream, to, true);
+        send_preface(stream, &preface).err()
+    };
+    let launchers = TcpListener::bind(grid.address(1, 253, 0)).unwrap();
+    assert_eq!(verdict(launchers.local_addr().unwrap()), None);
+    // Another program of the same user, which does not descend from the command that holds the job.
+    let program = format!(
+        "import socket, time; s = socket.socket(); s.bind((\"{}\", 0)); s.listen(); \
+         print(s.getsockname()[1], flush=True); time.sleep(60)",
+        grid.address(1, 253, 0).ip()
+    );
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "python3 -c \"$1\" & echo $!", "sh", &program]);
+    let mut shell = shell.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(shell.stdout.take().unwrap()).lines();
+    let mut number = || lines.next().unwrap().unwrap().parse::<i32>().unwrap();
+    let (pid, port) = (number(), number());
+    shell.wait().unwrap();
+    let port = u16::try_from(port).unwrap();
+    let refused = Some(Verdict::Failed(Reason::Refused));
+    assert_eq!(verdict(grid.address(1, 253, port)), refused);
+    assert_eq!(grid.status(1).refused["not-the-launchers"], 1);
+    assert_eq!(grid.audit(1).last().unwrap().kind, "not-the-launchers");
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+}
+
+#[test]
 fn nothing_of_another_sites_runs_that_cannot_be_written_down() {
     let grid = Grid::with_far_accept("jobs = [\"site1\"]");
     let (job, _held) = grid.job("test");
@@ -110,7 +145,7 @@ fn under_a_job_of_causeway_connect_nothing_is_started() {
     let grid = Grid::start();
     let request = control::Request::Connect {
         name: "connect".into(),
-        host: "node2".into(),
+        site: "site2".into(),
         lingers: false,
     };
     let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
@@ -127,12 +162,12 @@ fn nothing_is_started_for_another_site_over_a_tunnel_in_clear_text_unless_that_i
     let grid = Grid::in_clear_with_far_accept("jobs = [\"site1\"]");
     assert!(grid.status(1).clear_text && grid.status(2).clear_text);
     let (job, _held) = grid.job("test");
-    let why = job.sites[1].unreachable.as_deref().unwrap();
+    let why = job.left_out["site2"].as_str();
     assert!(why.contains("over_clear_text = true in [accept]"), "{why}");
     grid.spawn_fails(&job.token, "node2");
     let grid = Grid::in_clear_with_far_accept("jobs = [\"site1\"]\nover_clear_text = true");
     let (job, _held) = grid.job("test");
-    assert_eq!(job.sites[1].unreachable, None);
+    assert_eq!(job.left_out.get("site2"), None);
     // Where nothing is said, nothing crosses in clear text.
     let grid = Grid::start();
     assert!(!grid.status(1).clear_text);

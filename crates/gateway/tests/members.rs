@@ -8,7 +8,7 @@ use causeway_control::{self as control, Reply, Request, TunnelStatus};
 use causeway_tunnel::{Header, Kind, OpenRequest, Settings, Target};
 use causeway_wire::Token;
 use common::member::{Member, shared};
-use common::{Grid, cross, wait_for};
+use common::{Grid, cross, everywhere, wait_for};
 use std::io::Write;
 
 /// Returns the reason why site one has no tunnel with site three.
@@ -142,7 +142,7 @@ fn a_member_that_confirms_no_job_keeps_none_from_starting_without_it() {
     let grid = Grid::with_member();
     let _member = Member::introduced(&grid);
     let request = Request::Job {
-        plan: None,
+        plan: everywhere(),
         name: "without it".into(),
         weight: 1,
     };
@@ -150,12 +150,9 @@ fn a_member_that_confirms_no_job_keeps_none_from_starting_without_it() {
     let Reply::Job(job) = reply else {
         panic!("{reply:?}")
     };
-    let why = |name: &str| {
-        let mut sites = job.sites.iter();
-        sites.find(|site| site.name == name).unwrap().unreachable.clone()
-    };
-    assert_eq!(why("site2"), None);
-    assert!(why("site3").unwrap().contains("did not confirm the job"));
+    assert_eq!(job.left_out.get("site2"), None);
+    assert!(job.left_out["site3"].contains("did not confirm the job"));
+    assert!(!job.grid.contains("site3"), "{}", job.grid);
     assert_eq!(grid.status(1).refused["job-unconfirmed"], 1);
 }
 
@@ -348,10 +345,14 @@ fn who_takes_no_part_in_a_job_is_not_told_its_token() {
         let request = Request::Job {
             name: name.into(),
             weight: 1,
-            plan: Some(plan(sites)),
+            plan: plan(sites),
         };
         match control::ask(&grid.control(1), &request).unwrap() {
-            (Reply::Job(job), held) => (job.token, held),
+            (Reply::Job(job), held) => {
+                // Nor has its processes' map more sites.
+                assert!(!job.grid.contains("site3"), "{}", job.grid);
+                (job.token, held)
+            }
             (other, _) => panic!("{other:?}"),
         }
     };
@@ -361,6 +362,25 @@ fn who_takes_no_part_in_a_job_is_not_told_its_token() {
     let heard = member.hear_until(&of_three);
     assert!(
         !heard.contains(&of_two) && !heard.contains("for site two"),
+        "{heard}"
+    );
+}
+
+#[test]
+fn a_site_that_is_no_partner_of_this_ones_users_is_not_told_of_their_jobs_whatever_it_accepts() {
+    let grid =
+        Grid::with_member_and_accept("jobs = [\"all\"]\npartners = [\"site2\"]\nover_clear_text = true");
+    let mut member = Member::introduced(&grid);
+    let (job, _held) = grid.job("of partners");
+    assert_eq!(job.left_out.get("site2"), None);
+    let why = &job.left_out["site3"];
+    assert!(why.contains("add \"site3\" to partners in [accept]"), "{why}");
+    assert!(!job.grid.contains("site3"), "{}", job.grid);
+    // What it hears comes in order: the answer to this comes after the job would have.
+    member.say(r#"{"ping":{"number":77}}"#);
+    let heard = member.hear_until("\"number\":77");
+    assert!(
+        !heard.contains(&job.token) && !heard.contains("of partners"),
         "{heard}"
     );
 }

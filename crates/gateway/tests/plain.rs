@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 fn plain_job(grid: &Grid) -> (Token, UnixStream) {
     let request = Request::Connect {
         name: "connect".into(),
-        host: "node2".into(),
+        site: "site2".into(),
         lingers: false,
     };
     match control::ask(&grid.control(1), &request).unwrap() {
@@ -82,7 +82,7 @@ fn users_of_another_site_connect_where_this_one_says_so_and_nowhere_else() {
     assert_eq!((refused["connect"], refused["unlisted-destination"]), (2, 1));
     // It accepts connections, not jobs.
     let job = grid.job("test").0;
-    let why = job.sites[1].unreachable.as_deref().unwrap();
+    let why = job.left_out["site2"].as_str();
     assert!(why.contains("accepts no jobs of site1"), "{why}");
 }
 
@@ -91,14 +91,14 @@ fn a_site_that_says_nothing_takes_no_connection_and_its_user_is_told_which_key_w
     let grid = Grid::with_far_accept("");
     let request = Request::Connect {
         name: "connect".into(),
-        host: "node2".into(),
+        site: "site2".into(),
         lingers: false,
     };
     let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
     let Reply::Job(job) = reply else {
         panic!("{reply:?}")
     };
-    let why = job.sites[1].unreachable.as_deref().unwrap();
+    let why = job.left_out["site2"].as_str();
     assert!(
         why.contains("site2") && why.contains("connect_from in [accept]"),
         "{why}"
@@ -160,7 +160,7 @@ fn a_connection_whose_ends_stay_open_goes_soon_after_its_command_unless_its_user
     let open = |lingers| {
         let request = Request::Connect {
             name: "connect".into(),
-            host: "node2".into(),
+            site: "site2".into(),
             lingers,
         };
         let (reply, held) = control::ask(&grid.control(1), &request).unwrap();
@@ -216,11 +216,14 @@ fn a_round_trip_tells_its_time_the_other_clock_and_version() {
 }
 
 #[test]
-fn who_starts_a_job_hears_of_the_links_of_every_site() {
+fn who_chooses_sites_hears_of_the_links_of_every_one() {
     let grid = Grid::start();
-    let (job, _held) = grid.job("links");
+    let (reply, _) = control::ask(&grid.control(1), &Request::Sites {}).unwrap();
+    let Reply::Sites(sites) = reply else {
+        panic!("{reply:?}")
+    };
     let mut heard = Vec::new();
-    for (from, links) in &job.links {
+    for (from, links) in &sites.links {
         for link in links {
             assert!(link.rtt_microseconds > 0, "{link:?}");
             heard.push((from.as_str(), link.to.as_str()));

@@ -119,7 +119,7 @@ fn requests_that_are_not_understood_get_an_answer() {
     };
     assert!(ask("hello\n").contains("not understood"));
     assert!(ask("{\"version\":9,\"body\":{\"status\":{}}}\n").contains("speaks version 9"));
-    assert!(ask(&"x".repeat(64 * 1024 + 1)).contains("longer than"));
+    assert!(ask(&"x".repeat(256 * 1024 + 1)).contains("longer than"));
     let unknown = Request::Spawn {
         token: grid.token.to_hex(),
         node: "elsewhere".into(),

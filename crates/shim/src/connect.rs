@@ -51,7 +51,7 @@ pub fn connect(fd: c_int, destination: Option<SocketAddr>, caller: usize) -> Out
             false => Outcome::PassThrough,
         };
     };
-    let way = match route(&context.grid, &context.here, destination) {
+    let way = match route(context, destination) {
         Route::Native => {
             if context.debug {
                 report::debug(format_args!("connect {destination}: native"));

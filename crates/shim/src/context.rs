@@ -8,9 +8,10 @@
 //! surely leads to no neighbour is refused, and a later call asks again.
 
 use crate::address::in_family_of;
+use crate::ifaddrs::{self, Own};
 use crate::report::{self, Matter};
-use crate::{ask, ifaddrs, sys};
-use causeway_wire::{Grid, Site, Token, env};
+use crate::{ask, sys};
+use causeway_wire::{Cidr, Grid, Site, Token, env};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -25,8 +26,10 @@ pub struct Context {
     pub here: Site,
     /// The job's.
     pub token: Token,
-    /// The node's own addresses, with the names of their interfaces.
-    pub addresses: Vec<(Vec<u8>, IpAddr)>,
+    /// The node's own addresses.
+    pub addresses: Vec<Own>,
+    /// The networks that the node reaches directly.
+    pub neighbours: Vec<Cidr>,
     /// Whether to print each decision.
     pub debug: bool,
     /// Whether the process's MPI is its site's alone. It is to see the node as it is: it chooses among all of
@@ -48,7 +51,7 @@ enum State {
 struct Lost {
     grid: Grid,
     token: Token,
-    addresses: Vec<(Vec<u8>, IpAddr)>,
+    addresses: Vec<Own>,
     debug: bool,
     again: Again,
 }
@@ -139,7 +142,7 @@ fn read() -> State {
         }
     };
     let addresses = ifaddrs::own_addresses();
-    let ips: Vec<IpAddr> = addresses.iter().map(|(_, ip)| *ip).collect();
+    let ips: Vec<IpAddr> = addresses.iter().map(|own| own.ip).collect();
     let candidates = grid.sites_of(&ips);
     let here = match candidates.as_slice() {
         [] => {
@@ -173,10 +176,17 @@ fn read() -> State {
         grid,
         here,
         token,
+        neighbours: networks(&addresses),
         addresses,
         debug,
         is_own_mpi: is_of_own_mpi(),
     }))
+}
+
+/// What a node reaches directly. Loopback is everybody's: whole grids lie on it in tests.
+fn networks(addresses: &[Own]) -> Vec<Cidr> {
+    let own = addresses.iter().filter(|own| !own.ip.is_loopback());
+    own.filter_map(|own| own.network).collect()
 }
 
 fn is_of_own_mpi() -> bool {
@@ -218,7 +228,7 @@ fn tell_lost(candidates: &[&Site]) {
 impl Lost {
     /// The sites at which the node may be.
     fn candidates(&self) -> Vec<&Site> {
-        let addresses: Vec<IpAddr> = self.addresses.iter().map(|(_, ip)| *ip).collect();
+        let addresses: Vec<IpAddr> = self.addresses.iter().map(|own| own.ip).collect();
         self.grid.sites_of(&addresses)
     }
 
@@ -234,6 +244,7 @@ impl Lost {
             grid: self.grid.clone(),
             here,
             token: self.token,
+            neighbours: networks(&self.addresses),
             addresses: self.addresses.clone(),
             debug: self.debug,
             is_own_mpi: is_of_own_mpi(),
@@ -298,7 +309,7 @@ impl Again {
 impl Context {
     /// This node's address as the grid knows it: IPv4 where it has both.
     pub fn own_address(&self) -> Option<IpAddr> {
-        let own = self.addresses.iter().map(|(_, ip)| *ip);
+        let own = self.addresses.iter().map(|own| own.ip);
         let own = own.filter(|ip| self.here.has_node(*ip));
         own.min_by_key(IpAddr::is_ipv6).map(|ip| self.here.in_grid(ip))
     }

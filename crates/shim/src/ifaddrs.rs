@@ -2,12 +2,24 @@
 //! `interfaces` does.
 
 use crate::{address, real};
+use causeway_wire::Cidr;
 use libc::{c_int, ifaddrs};
 use std::ffi::CStr;
 use std::net::IpAddr;
 
-/// The node's internet addresses, with the names of their interfaces.
-pub fn own_addresses() -> Vec<(Vec<u8>, IpAddr)> {
+/// An internet address of the node.
+#[derive(Debug, Clone)]
+pub struct Own {
+    /// The name of its interface.
+    pub interface: Vec<u8>,
+    /// The address.
+    pub ip: IpAddr,
+    /// The network that the interface reaches directly.
+    pub network: Option<Cidr>,
+}
+
+/// The node's internet addresses.
+pub fn own_addresses() -> Vec<Own> {
     let (Some(list), Some(free)) = (real::getifaddrs(), real::freeifaddrs()) else {
         return Vec::new();
     };
@@ -23,13 +35,28 @@ pub fn own_addresses() -> Vec<(Vec<u8>, IpAddr)> {
         if let Some(ip) = ip_of(entry) {
             // SAFETY: the list gives every entry a name that ends in a zero byte.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-            addresses.push((name.to_bytes().to_vec(), ip));
+            // SAFETY: a sockaddr of the list, which is only read.
+            let mask = unsafe { bytes_of(entry.ifa_netmask) }.and_then(|bytes| address::decode(bytes));
+            addresses.push(Own {
+                interface: name.to_bytes().to_vec(),
+                ip,
+                network: mask.and_then(|mask| network(ip, mask.ip())),
+            });
         }
         next = entry.ifa_next;
     }
     // SAFETY: the list's head, once.
     unsafe { free(head) };
     addresses
+}
+
+/// The range of an address under a netmask.
+fn network(ip: IpAddr, mask: IpAddr) -> Option<Cidr> {
+    let prefix = match mask {
+        IpAddr::V4(mask) => u32::from(mask).leading_ones(),
+        IpAddr::V6(mask) => u128::from(mask).leading_ones(),
+    };
+    Cidr::new(ip, u8::try_from(prefix).ok()?)
 }
 
 /// The internet address of an entry; `None` where it has another one.

@@ -150,8 +150,8 @@ pub fn filter_one(entry: &[u8]) -> Shown {
     let mut of_site = context
         .addresses
         .iter()
-        .filter(|(of, ip)| of == name && context.here.has_node(*ip));
-    of_site.find_map(|(_, ip)| instead(*ip)).unwrap_or(Shown::Nothing)
+        .filter(|own| own.interface == name && context.here.has_node(own.ip));
+    of_site.find_map(|own| instead(own.ip)).unwrap_or(Shown::Nothing)
 }
 
 #[cfg(test)]

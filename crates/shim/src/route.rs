@@ -1,7 +1,8 @@
 //! Decides which way a connection takes. Pure: addresses in, a decision out.
 
 use crate::address;
-use causeway_wire::{Grid, Place, Site};
+use crate::context::Context;
+use causeway_wire::{Cidr, Grid, Place, Site};
 use std::net::SocketAddr;
 
 /// The way to a destination, as seen from one site.
@@ -27,11 +28,16 @@ pub struct Way<'a> {
     pub which: usize,
 }
 
-/// Decides. The gateway taken has the destination's own family (IPv4-mapped counts as IPv4); only where the
+/// Decides for a process with this context.
+pub fn route(context: &Context, destination: SocketAddr) -> Route<'_> {
+    decide(&context.grid, &context.here, &context.neighbours, destination)
+}
+
+/// The gateway taken has the destination's own family (IPv4-mapped counts as IPv4); only where the
 /// site has none, an IPv6 socket goes to an IPv4 gateway through its mapped address. Never the other way
 /// round: source and destination would be of two families, and the far end could not show the source.
-pub fn route<'a>(grid: &'a Grid, here: &'a Site, destination: SocketAddr) -> Route<'a> {
-    let Place::Remote(to) = grid.place(here, destination.ip()) else {
+fn decide<'a>(grid: &'a Grid, here: &'a Site, neighbours: &[Cidr], destination: SocketAddr) -> Route<'a> {
+    let Place::Remote(to) = grid.place(here, neighbours, destination.ip()) else {
         return Route::Native;
     };
     let v4 = destination.ip().to_canonical().is_ipv4();
@@ -55,9 +61,9 @@ mod tests {
     const V6_GATEWAYS: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;[fd00:1::fd]:7000;20000-32767\
                         |nancy;10.2.0.0/24,fd00:2::/64;[fd00:2::fd]:7000;20000-32767";
 
-    fn decide(grid: &str, destination: &str) -> String {
+    fn decided(grid: &str, destination: &str) -> String {
         let grid: Grid = grid.parse().unwrap();
-        match route(&grid, &grid.sites[0], destination.parse().unwrap()) {
+        match decide(&grid, &grid.sites[0], &[], destination.parse().unwrap()) {
             Route::Native => "native".to_owned(),
             Route::Gateway(way) => format!("{} by {} ({})", way.to.name, way.gateway, way.which),
             Route::NoGateway(site) => format!("no gateway to {}", site.name),
@@ -74,32 +80,32 @@ mod tests {
             "192.0.2.1:1",
             "0.0.0.0:1",
         ] {
-            assert_eq!(decide(DUAL, destination), "native");
+            assert_eq!(decided(DUAL, destination), "native");
         }
-        assert_eq!(decide(DUAL, "[::ffff:10.1.0.9]:1"), "native");
+        assert_eq!(decided(DUAL, "[::ffff:10.1.0.9]:1"), "native");
     }
 
     #[test]
     fn another_site_goes_to_the_gateway_of_the_destinations_family() {
-        assert_eq!(decide(DUAL, "10.2.0.1:1"), "nancy by 10.1.0.253:7000 (0)");
+        assert_eq!(decided(DUAL, "10.2.0.1:1"), "nancy by 10.1.0.253:7000 (0)");
         assert_eq!(
-            decide(DUAL, "[::ffff:10.2.0.1]:1"),
+            decided(DUAL, "[::ffff:10.2.0.1]:1"),
             "nancy by [::ffff:10.1.0.253]:7000 (0)"
         );
-        assert_eq!(decide(DUAL, "[fd00:2::1]:1"), "nancy by [fd00:1::fd]:7000 (1)");
+        assert_eq!(decided(DUAL, "[fd00:2::1]:1"), "nancy by [fd00:1::fd]:7000 (1)");
     }
 
     #[test]
     fn an_ipv6_destination_reaches_an_ipv4_gateway_by_its_mapped_address() {
         assert_eq!(
-            decide(V4_GATEWAYS, "[fd00:2::1]:1"),
+            decided(V4_GATEWAYS, "[fd00:2::1]:1"),
             "nancy by [::ffff:10.1.0.253]:7000 (0)"
         );
     }
 
     #[test]
     fn an_ipv4_destination_has_no_way_through_an_ipv6_gateway() {
-        assert_eq!(decide(V6_GATEWAYS, "10.2.0.1:1"), "no gateway to nancy");
-        assert_eq!(decide(V6_GATEWAYS, "[::ffff:10.2.0.1]:1"), "no gateway to nancy");
+        assert_eq!(decided(V6_GATEWAYS, "10.2.0.1:1"), "no gateway to nancy");
+        assert_eq!(decided(V6_GATEWAYS, "[::ffff:10.2.0.1]:1"), "no gateway to nancy");
     }
 }

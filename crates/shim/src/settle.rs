@@ -93,7 +93,7 @@ fn failed<'a>(fd: c_int, destination: SocketAddr, fault: impl FnOnce(Way<'a>) ->
     table::forget(fd);
     sys::dissolve(fd);
     let context = context();
-    let way = context.and_then(|context| match route(&context.grid, &context.here, destination) {
+    let way = context.and_then(|context| match route(context, destination) {
         Route::Gateway(way) => Some((context, way)),
         Route::Native | Route::NoGateway(_) => None,
     });

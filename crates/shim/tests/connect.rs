@@ -4,6 +4,7 @@ mod support;
 
 use causeway_wire::{Reason, Verdict, Wants};
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::Duration;
 use support::*;
 
@@ -282,6 +283,39 @@ assert only.connect_ex(REMOTE6) == errno.ENETUNREACH
         );
         let preface = prefaces.recv_timeout(SOON).expect("the preface").0;
         assert_eq!(preface.source.ip().to_string(), "::ffff:10.1.0.1");
+    });
+}
+
+#[test]
+fn what_lies_in_a_network_of_the_node_is_no_other_sites_but_for_the_nodes_that_this_one_lists() {
+    on_a_node(|node| {
+        let _prefaces = gateway(GATEWAY, |intake| echo(intake.stream));
+        // A neighbour in a network that is not the site's, and which nancy announces.
+        let neighbour = TcpListener::bind("192.168.7.1:0").expect("the node's other network");
+        let port = neighbour.local_addr().expect("bound").port();
+        let wide = "1|rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767\
+                    |nancy;192.168.0.0/16,10.64.0.0/10;10.2.0.253:7000;20000-32767;192.168.7.9";
+        // The site names a network that no interface of the node is in.
+        let named = wide.replacen("32767|", "32767;;10.77.0.0/16|", 1);
+        let through = |grid: &str, to: &str| {
+            let mut python = node.python(&format!(
+                "s = tcp(); s.setblocking(False); s.connect_ex((\"{to}\", {port}))"
+            ));
+            let python = python.env("CAUSEWAY_GRID", grid).env("CAUSEWAY_SHIM_DEBUG", "1");
+            !passes(python).contains(&format!("connect {to}:{port}: native"))
+        };
+        for (grid, to, is_carried) in [
+            (wide, "192.168.7.1", false),
+            (wide, "192.168.7.9", true),
+            (wide, "192.168.8.1", true),
+            (wide, "10.77.0.5", true),
+            (&named, "10.77.0.5", false),
+            (&named, "10.78.0.5", true),
+        ] {
+            assert_eq!(through(grid, to), is_carried, "{to} in {grid}");
+        }
+        neighbour.set_nonblocking(true).expect("a listener");
+        assert!(neighbour.accept().is_ok(), "the neighbour was reached natively");
     });
 }
 

@@ -131,6 +131,7 @@ mod tests {
                 nodes: (1..=nodes).map(node).collect(),
                 relays: false,
                 transparent: false,
+                local: vec![],
             }),
             unreachable: None,
         }

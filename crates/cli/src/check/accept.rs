@@ -22,7 +22,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
         return Vec::new();
     };
     let accept = &config.accept;
-    let mut steps = vec![jobs(accept, config), connections(accept)];
+    let mut steps = vec![jobs(accept, config), partners(accept), connections(accept)];
     steps.extend(unknown(accept, subject.status()));
     if !accept.addresses.is_empty() {
         let ranges: Vec<String> = accept.addresses.iter().map(ToString::to_string).collect();
@@ -50,11 +50,21 @@ fn jobs(accept: &Accept, config: &Config) -> Step {
     Step::ok(name, detail)
 }
 
+fn partners(accept: &Accept) -> Step {
+    let partners = accept.partners.as_ref().unwrap_or(&accept.jobs);
+    let detail = match partners.as_slice() {
+        [] => "jobs of this site's users run at no other site; partners in [accept] would name those at which they may".to_owned(),
+        partners => format!("jobs of this site's users may run at {}", partners.join(", ")),
+    };
+    Step::ok("partners", detail)
+}
+
 /// Names in `[accept]` that no site has: a slip of the pen, or a site that has not joined yet.
 fn unknown(accept: &Accept, status: Option<&Status>) -> Option<Step> {
     let sites: Vec<&str> = status?.sites.iter().map(|site| site.name.as_str()).collect();
     let from = accept.connect_from.iter().map(|from| from.site.as_str());
-    let named = accept.jobs.iter().map(String::as_str).chain(from);
+    let jobs = accept.jobs.iter().chain(accept.partners.iter().flatten());
+    let named = jobs.map(String::as_str).chain(from);
     let mut unknown: Vec<&str> = named
         .filter(|name| *name != ALL_SITES && !sites.contains(name))
         .collect();

@@ -11,8 +11,8 @@ mod copy;
 pub mod place;
 
 use crate::say;
-use causeway_control::{self as control, ControlError, JobReply, Reply, Request};
-use causeway_wire::{Preface, Reason, Verdict};
+use causeway_control::{self as control, ControlError, Reply, Request, Status};
+use causeway_wire::{Preface, Reason, Token, Verdict};
 use place::{Place, PlaceError};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
@@ -50,6 +50,8 @@ pub enum ConnectError {
     Place(#[from] PlaceError),
     #[error("the gateway's answer is not understood: {0}")]
     Answer(String),
+    #[error("{0} takes no connection from here: {1}")]
+    TakesNone(String, String),
     #[error("connect to {0}: {1}")]
     Native(SocketAddr, io::Error),
     #[error("connect to the gateway of this site at {0}: {1}")]
@@ -79,8 +81,9 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<(), ConnectError> {
     // A name is for people, and as long as a node's may be.
     let host: String = args.host.chars().take(255).collect();
-    let (job, _held) = start_job(format!("connect {host} {}", args.port), &args.host, args.linger)?;
-    let (destination, stream) = match place::find(&job, &args.host, args.port)? {
+    let status = gateway_status()?;
+    let mut _held = None;
+    let (destination, stream) = match place::find(&status, &args.host, args.port)? {
         // Nodes of one site reach each other without us.
         Place::Here(address) => {
             let stream = TcpStream::connect_timeout(&address, VERDICT_DEADLINE);
@@ -93,36 +96,52 @@ fn run(args: &Args) -> Result<(), ConnectError> {
             site,
             address,
             gateway,
-        } => (address, through(&job, &site, address, gateway)?),
+        } => {
+            let (job, held) = start_job(format!("connect {host} {}", args.port), &site, args.linger)?;
+            _held = Some(held);
+            (address, through(job, (&status.site, &site), address, gateway)?)
+        }
     };
     copy::both_ways(stream).map_err(|error| ConnectError::Broken(destination, error))
 }
 
-/// The job lives as long as the connection that comes with it.
-pub fn start_job(name: String, host: &str, lingers: bool) -> Result<(JobReply, UnixStream), ConnectError> {
-    match control::ask(
-        &control::socket(),
-        &Request::Connect {
-            name,
-            host: host.to_owned(),
-            lingers,
-        },
-    )? {
-        (Reply::Job(job), held) => Ok((job, held)),
+/// What this site's gateway knows of the sites.
+pub fn gateway_status() -> Result<Status, ConnectError> {
+    match control::ask(&control::socket(), &Request::Status {})? {
+        (Reply::Status(status), _) => Ok(*status),
         (other, _) => Err(ConnectError::Answer(format!("{other:?}"))),
     }
 }
 
+/// The token of a job for connections to a site. The job lives as long as the connection that comes with it.
+pub fn start_job(name: String, site: &str, lingers: bool) -> Result<(Token, UnixStream), ConnectError> {
+    let request = Request::Connect {
+        name,
+        site: site.to_owned(),
+        lingers,
+    };
+    let (job, held) = match control::ask(&control::socket(), &request)? {
+        (Reply::Job(job), held) => (job, held),
+        (other, _) => return Err(ConnectError::Answer(format!("{other:?}"))),
+    };
+    if let Some(why) = job.left_out.get(site) {
+        return Err(ConnectError::TakesNone(site.to_owned(), why.clone()));
+    }
+    let token = job.token.parse();
+    Ok((
+        token.map_err(|error| ConnectError::Answer(format!("{error}")))?,
+        held,
+    ))
+}
+
 /// Connects through the gateway, as a shim does for a blocking connect.
 pub fn through(
-    job: &JobReply,
-    site: &str,
+    token: Token,
+    (own, site): (&str, &str),
     destination: SocketAddr,
     gateway: SocketAddr,
 ) -> Result<TcpStream, ConnectError> {
     let near = |error| ConnectError::Near(gateway, error);
-    let token = job.token.parse();
-    let token = token.map_err(|error| ConnectError::Answer(format!("{error}")))?;
     let mut stream = connect_at_home(gateway).map_err(near)?;
     stream.set_nodelay(true).map_err(near)?;
     let preface = Preface {
@@ -141,7 +160,7 @@ pub fn through(
         Some(Verdict::Connected) => Ok(stream),
         Some(Verdict::Failed(Reason::Denied)) => Err(ConnectError::NotAccepted(
             destination,
-            job.site.clone(),
+            own.to_owned(),
             site.to_owned(),
         )),
         Some(Verdict::Failed(reason)) => Err(ConnectError::Refused(destination, site.to_owned(), reason)),

@@ -1,6 +1,6 @@
 //! Finds where a host lies that was typed, from what the gateway knows of the grid.
 
-use causeway_control::{JobReply, SiteInfo, SiteStatus};
+use causeway_control::{SiteInfo, SiteStatus, Status};
 use std::net::{IpAddr, SocketAddr};
 
 /// Where a host lies.
@@ -78,20 +78,20 @@ pub enum PlaceError {
 ///
 /// # Errors
 /// See [`PlaceError`].
-pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> {
-    let known = job
+pub fn find(status: &Status, host: &str, port: u16) -> Result<Place, PlaceError> {
+    let known = status
         .sites
         .iter()
         .filter_map(|site| Some((site, site.info.as_ref()?)));
-    let found =
-        known.filter_map(|(site, info)| Some((site, info, address_in(info, host, site.name == job.site)?)));
+    let found = known
+        .filter_map(|(site, info)| Some((site, info, address_in(info, host, site.name == status.site)?)));
     let found: Vec<(&SiteStatus, &SiteInfo, IpAddr)> = found.collect();
     let (site, info, ip) = match found[..] {
-        [] => return Err(nowhere(job, host)),
+        [] => return Err(nowhere(status, host)),
         // Of an address the own site has the first word: here it is a neighbour's.
         [first] => first,
         [first, ..] if host.parse::<IpAddr>().is_ok() => {
-            let own = found.iter().find(|(site, ..)| site.name == job.site);
+            let own = found.iter().find(|(site, ..)| site.name == status.site);
             own.copied().unwrap_or(first)
         }
         [..] => {
@@ -105,7 +105,7 @@ pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> 
         }
     };
     let address = SocketAddr::new(ip, port);
-    if site.name == job.site {
+    if site.name == status.site {
         let real = info.site().map_or(ip, |site| site.real(ip));
         return Ok(Place::Here(SocketAddr::new(real, port)));
     }
@@ -117,7 +117,7 @@ pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> 
             why,
         });
     }
-    let own = job.sites.iter().find(|site| site.name == job.site);
+    let own = status.sites.iter().find(|site| site.name == status.site);
     let mut gateways = own
         .and_then(|own| own.info.as_ref())
         .map_or(&[][..], |own| &own.gateways)
@@ -149,8 +149,8 @@ fn address_in(info: &SiteInfo, host: &str, is_own: bool) -> Option<IpAddr> {
     site.contains(address).then_some(address)
 }
 
-fn nowhere(job: &JobReply, host: &str) -> PlaceError {
-    let infos = job.sites.iter().filter_map(|site| site.info.as_ref());
+fn nowhere(status: &Status, host: &str) -> PlaceError {
+    let infos = status.sites.iter().filter_map(|site| site.info.as_ref());
     let virtual_ones: Vec<_> = infos
         .filter_map(|info| info.site().ok().filter(|site| site.is_virtual()))
         .collect();
@@ -163,7 +163,7 @@ fn nowhere(job: &JobReply, host: &str) -> PlaceError {
     }
     PlaceError::Nowhere {
         host: host.to_owned(),
-        unknown: unknown_sites(job),
+        unknown: unknown_sites(status),
     }
 }
 
@@ -174,8 +174,8 @@ fn listed<'a>(nodes: impl Iterator<Item = (IpAddr, &'a str)>) -> String {
     nodes.join(", ")
 }
 
-fn unknown_sites(job: &JobReply) -> String {
-    let unknown = job.sites.iter().filter(|site| site.info.is_none());
+fn unknown_sites(status: &Status) -> String {
+    let unknown = status.sites.iter().filter(|site| site.info.is_none());
     let unknown: Vec<String> = unknown
         .map(|site| {
             format!(
@@ -207,6 +207,7 @@ mod tests {
                 delivery_ports: "20000-32767".into(),
                 relays: false,
                 transparent: false,
+                local: vec![],
                 nodes: vec![NodeInfo {
                     name: format!("{name}-1"),
                     address: [10, net, 0, 1].into(),
@@ -217,19 +218,16 @@ mod tests {
         }
     }
 
-    fn job() -> JobReply {
+    fn status() -> Status {
         let silent = SiteStatus {
             name: "bordeaux".into(),
             info: None,
             unreachable: Some("refused".into()),
         };
-        JobReply {
-            token: String::new(),
-            grid: String::new(),
+        Status {
             site: "rennes".into(),
             sites: vec![site("rennes", 1), site("nancy", 2), silent],
-            links: Default::default(),
-            mpi: Default::default(),
+            ..Status::default()
         }
     }
 
@@ -240,47 +238,47 @@ mod tests {
             address: ([10, 2, 0, last], 22).into(),
             gateway: ([10, 1, 0, 253], 7000).into(),
         };
-        assert_eq!(find(&job(), "nancy-1", 22), Ok(far(1)));
-        assert_eq!(find(&job(), "10.2.0.77", 22), Ok(far(77)));
-        assert_eq!(find(&job(), "::ffff:10.2.0.77", 22), Ok(far(77)));
+        assert_eq!(find(&status(), "nancy-1", 22), Ok(far(1)));
+        assert_eq!(find(&status(), "10.2.0.77", 22), Ok(far(77)));
+        assert_eq!(find(&status(), "::ffff:10.2.0.77", 22), Ok(far(77)));
         assert_eq!(
-            find(&job(), "rennes-1", 22),
+            find(&status(), "rennes-1", 22),
             Ok(Place::Here(([10, 1, 0, 1], 22).into()))
         );
     }
 
     /// Seen from lyon, whose addresses are its own alone: rennes and nancy have the same ones, and a node-1
     /// each.
-    fn overlap() -> JobReply {
-        let mut job = job();
-        for (at, site) in job.sites[..2].iter_mut().enumerate() {
+    fn overlap() -> Status {
+        let mut status = status();
+        for (at, site) in status.sites[..2].iter_mut().enumerate() {
             let info = site.info.as_mut().unwrap();
             info.subnets = vec![format!("100.64.{at}.0/24")];
             info.real_subnets = vec!["192.168.1.0/24".into()];
             info.nodes[0].name = "node-1".into();
             info.nodes[0].address = [100, 64, at as u8, 7].into();
         }
-        job.sites.push(self::site("lyon", 3));
-        job.site = "lyon".into();
-        job
+        status.sites.push(self::site("lyon", 3));
+        status.site = "lyon".into();
+        status
     }
 
     #[test]
     fn a_name_that_nodes_of_two_sites_have_is_not_guessed_at_even_if_one_is_here() {
         for own in ["lyon", "rennes", "nancy"] {
-            let mut job = overlap();
-            job.site = own.into();
-            let said = find(&job, "node-1", 22).unwrap_err().to_string();
+            let mut status = overlap();
+            status.site = own.into();
+            let said = find(&status, "node-1", 22).unwrap_err().to_string();
             assert!(
                 said.contains("several sites") && said.contains("100.64.0.7 at rennes, 100.64.1.7 at nancy"),
                 "{said}"
             );
         }
-        let mut job = overlap();
-        assert!(matches!(find(&job, "lyon-1", 22), Ok(Place::Here(_))));
-        job.site = "nancy".into();
+        let mut status = overlap();
+        assert!(matches!(find(&status, "lyon-1", 22), Ok(Place::Here(_))));
+        status.site = "nancy".into();
         let neighbour = Place::Here(([192, 168, 1, 7], 22).into());
-        assert_eq!(find(&job, "192.168.1.7", 22), Ok(neighbour));
+        assert_eq!(find(&status, "192.168.1.7", 22), Ok(neighbour));
     }
 
     #[test]
@@ -298,16 +296,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_reached_says_why() {
-        let said = |job: &JobReply, host: &str| find(job, host, 22).unwrap_err().to_string();
-        let nowhere = said(&job(), "192.0.2.1");
+        let said = |status: &Status, host: &str| find(status, host, 22).unwrap_err().to_string();
+        let nowhere = said(&status(), "192.0.2.1");
         assert!(
             nowhere.contains("no site") && nowhere.contains("bordeaux (refused)"),
             "{nowhere}"
         );
-        let mut down = job();
+        let mut down = status();
         down.sites[1].unreachable = Some("connection refused".into());
         assert!(said(&down, "nancy-1").contains("from here: connection refused"));
-        let mut other_family = job();
+        let mut other_family = status();
         other_family.sites[0].info.as_mut().unwrap().gateways = vec!["[fd00::1]:7000".parse().unwrap()];
         assert!(said(&other_family, "nancy-1").contains("[listen] lan"));
     }

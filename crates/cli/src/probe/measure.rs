@@ -2,7 +2,7 @@
 //! which says how many came.
 
 use crate::connect::place::{self, Place};
-use crate::connect::{ConnectError, start_job, through};
+use crate::connect::{ConnectError, gateway_status, start_job, through};
 use causeway_control::SINK_PORT;
 use causeway_wire::TextError;
 use serde::Serialize;
@@ -48,19 +48,20 @@ pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured,
 
 /// The stream, and the job, with whose end the sink ends.
 fn open(site: &str) -> Result<(TcpStream, UnixStream), ConnectError> {
-    let (job, held) = start_job(format!("probe {site}"), site, false)?;
-    let found = job.sites.iter().find(|found| found.name == site);
+    let status = gateway_status()?;
+    let found = status.sites.iter().find(|found| found.name == site);
     let gateway = found.and_then(|found| {
         let site = found.info.as_ref()?.site().ok()?;
         Some(site.in_grid(site.gateways.first()?.ip()))
     });
     let host = gateway.map_or_else(|| site.to_owned(), |gateway| gateway.to_string());
-    let stream = match place::find(&job, &host, SINK_PORT)? {
+    let (token, held) = start_job(format!("probe {site}"), site, false)?;
+    let stream = match place::find(&status, &host, SINK_PORT)? {
         Place::At {
             site,
             address,
             gateway,
-        } => through(&job, &site, address, gateway)?,
+        } => through(token, (&status.site, &site), address, gateway)?,
         Place::Here(address) => {
             return Err(ConnectError::Answer(format!(
                 "{site} has our own address {address}"

@@ -15,6 +15,8 @@ pub struct CommandLine {
     pub names_hosts: bool,
     /// Hosts that the user names one by one.
     pub hosts: Vec<String>,
+    /// The values of all options that name hosts: lists, and names of files.
+    pub host_values: Vec<OsString>,
     /// The user names hosts by their numbers in Causeway's list, as Open MPI's `+n0`.
     pub numbers_hosts: bool,
     /// There may be more ranks than slots: the user says so, or the launcher is hydra, which never counts.
@@ -106,8 +108,12 @@ impl CommandLine {
                 .extend(hosts.filter(|host| !host.is_empty()).map(str::to_owned));
         }
         let is_other = mpi.is_open_mpi() && name == "file";
-        self.names_hosts |= HOSTS.contains(&name) && !is_other && !are_numbers;
-        self.names_hosts |= mpi.is_open_mpi() && name.ends_with("mca") && names_host_file(value.as_deref());
+        let is_parameter = mpi.is_open_mpi() && name.ends_with("mca") && names_host_file(value.as_deref());
+        if HOSTS.contains(&name) && !is_other && !are_numbers || is_parameter {
+            self.names_hosts = true;
+            let values = option.values.iter().map(|value| value.of(words).to_owned());
+            self.host_values.extend(values);
+        }
         let mapping = value.filter(|_| name == "map-by").unwrap_or_default();
         self.allows_more_than_slots |=
             name == "oversubscribe" || mapping.to_ascii_lowercase().contains("oversubscribe");

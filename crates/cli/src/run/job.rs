@@ -3,7 +3,8 @@
 use super::Args;
 use super::MAX_NAME;
 use super::error::RunError;
-use causeway_control::{self as control, JobReply, Plan, Reply, Request, SiteStatus, Status};
+use super::sites;
+use causeway_control::{self as control, JobReply, Plan, Reply, Request, SiteStatus, Sites, Status};
 use causeway_wire::Grid;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -12,13 +13,28 @@ use std::time::{Duration, Instant};
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// What the gateway knows of the sites, once those are there that are named. Without the shim this site's own
+/// nodes have their real addresses.
+pub(super) fn known_sites(args: &Args, wanted: &[String]) -> Result<Sites, RunError> {
+    if !args.direct {
+        wait_for_sites(wanted)?;
+    }
+    match control::ask(&control::socket(), &Request::Sites {})? {
+        (Reply::Sites(mut sites), _) => {
+            if args.direct || args.transparent {
+                sites::name_own_hosts_as_they_are(&mut sites);
+            }
+            Ok(sites)
+        }
+        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
+    }
+}
+
+/// Starts the job at the sites of the plan, all of which take part.
 pub(super) fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     let name: String = words.join(" ").chars().take(MAX_NAME).collect();
-    if !args.direct {
-        wait_for_sites(&plan.sites)?;
-    }
-    let (weight, plan) = (args.weight, Some(plan));
+    let weight = args.weight;
     let request = match args.transparent {
         true => Request::Transparent { name, weight, plan },
         false => Request::Job { name, weight, plan },
@@ -48,10 +64,13 @@ pub(super) fn wait_for_sites(names: &[String]) -> Result<(), RunError> {
     }
 }
 
-/// Starts a job, which lasts as long as the connection.
+/// Starts a job, which lasts as long as the connection, or says which site takes no part.
 pub(super) fn ask_for_job(request: &Request) -> Result<(JobReply, UnixStream), RunError> {
     match control::ask(&control::socket(), request)? {
-        (Reply::Job(job), connection) => Ok((job, connection)),
+        (Reply::Job(mut job), connection) => match job.left_out.pop_first() {
+            Some((site, why)) => Err(RunError::Unreachable(site, why, "")),
+            None => Ok((job, connection)),
+        },
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }
 }

@@ -33,12 +33,12 @@ pub mod versions;
 use crate::preload::{SHIM, UCX};
 use crate::say;
 use arguments::{extra_arguments, of_the_job};
-use causeway_control::JobReply;
+use causeway_control::Sites;
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::Wish;
 use error::RunError;
-use job::{gateway_status, start_job};
+use job::{gateway_status, known_sites, start_job};
 use launcher::{Launcher, Mpi};
 use patience::Patience;
 use rewrite::Libraries;
@@ -142,14 +142,12 @@ fn run(args: &Args) -> Result<u8, RunError> {
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
     let preloads = preloads(&own, launcher.mpi, redirects)?;
-    let (mut job, connection) = start_job(args, sites::plan(args.sites.as_deref(), &typed.line))?;
-    if !redirects {
-        sites::name_own_hosts_as_they_are(&mut job);
-    }
-    let (chosen, ip) = agree(args, &job, &launcher, &typed.line)?;
+    let known = known_sites(args, &sites::named(args.sites.as_deref()))?;
+    let (chosen, ip) = agree(args, &known, &launcher, &typed.line)?;
+    let (job, connection) = start_job(args, sites::plan(&known, &chosen, &typed.line))?;
     let (is_tuned, eager) = tuned(args, &launcher, &chosen)?;
     let sites = chosen.names();
-    let groups = groups_of(args, &job, &sites, &chosen.wish)?;
+    let groups = groups_of(args, &known, &sites, &chosen.wish)?;
     let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
     let (hierarchical, collectives) = libraries(args, &own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
@@ -172,11 +170,11 @@ fn run(args: &Args) -> Result<u8, RunError> {
     };
     let mut environment = variables(&typed, &facts);
     let crossed = hierarchical.then_some(&sites[..]);
-    environment.extend(of_collectives(args, &job, crossed, groups, rules));
+    environment.extend(of_collectives(args, &known, crossed, groups, rules));
     let preload = libraries.around(std::env::var_os("LD_PRELOAD").as_deref());
     environment.extend(of_the_job(&launcher, &job, redirects, preload, typed.word));
     let words = typed.rewritten(&libraries, &directory)?;
-    let own_address = sites::own_address(&job, redirects);
+    let own_address = sites::own_address(&known, redirects);
     let extra = extra_arguments(
         &launcher,
         &typed.line,
@@ -190,7 +188,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);
     }
-    let expected = typed.expected(&job.site, &chosen);
+    let expected = typed.expected(&known.site, &chosen);
     let ended = child::run(command, connection, directory.path(), signals, expected)?;
     Ok(ended.status()?)
 }
@@ -217,20 +215,20 @@ fn tuned(args: &Args, launcher: &Launcher, chosen: &Chosen) -> Result<(bool, Opt
 /// The sites that take part, all checks passed, and the addresses by which processes reach each other.
 fn agree<'a>(
     args: &Args,
-    job: &'a JobReply,
+    known: &'a Sites,
     launcher: &Launcher,
     line: &CommandLine,
 ) -> Result<(Chosen<'a>, sites::Ip), RunError> {
     let redirects = !args.direct && !args.transparent;
-    let chosen = sites::choose(job, args.sites.as_deref(), line)?;
+    let chosen = sites::choose(known, args.sites.as_deref(), line)?;
     if args.transparent {
-        sites::check_transparent(job, &chosen)?;
+        sites::check_transparent(known, &chosen)?;
     }
     if !redirects {
         sites::check_real(&chosen)?;
     }
-    sites::check_names(job, &chosen)?;
-    let ip = sites::common_ip(job, launcher.mpi, &chosen.sites)?;
+    sites::check_names(known, &chosen)?;
+    let ip = sites::common_ip(known, launcher.mpi, &chosen.sites)?;
     Ok((chosen, ip))
 }
 
@@ -238,14 +236,14 @@ fn agree<'a>(
 /// and what the user asks of it.
 fn of_collectives(
     args: &Args,
-    job: &JobReply,
+    known: &Sites,
     hierarchical: Option<&[String]>,
     groups: Option<String>,
     rules: Option<String>,
 ) -> Vec<(&'static str, OsString)> {
     let mut environment = Vec::new();
     if let Some(sites) = hierarchical {
-        let settings = collectives::settings(&job.links, sites).into_iter();
+        let settings = collectives::settings(&known.links, sites).into_iter();
         let open = settings.filter(|(name, _)| !collectives::is_set(name));
         environment.extend(open.map(|(name, value)| (name, value.into())));
     }
@@ -315,11 +313,11 @@ fn libraries(
 
 /// The groups of the job's profile, for the environment of its ranks. Where the user names hosts, any site
 /// may take part.
-fn groups_of(args: &Args, job: &JobReply, sites: &[String], wish: &Wish) -> Result<Option<String>, RunError> {
+fn groups_of(args: &Args, known: &Sites, sites: &[String], wish: &Wish) -> Result<Option<String>, RunError> {
     let Some(file) = &args.groups else {
         return Ok(None);
     };
-    let any: Vec<String> = job.sites.iter().map(|site| site.name.clone()).collect();
+    let any: Vec<String> = known.sites.iter().map(|site| site.name.clone()).collect();
     let sites = if sites.is_empty() { &any } else { sites };
     let ranks = match wish {
         Wish::Total(ranks) => Some(*ranks),

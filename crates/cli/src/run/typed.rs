@@ -56,9 +56,14 @@ impl<'a> Typed<'a> {
         let programs = Programs::read(launcher.mpi, words)?;
         let file = programs.as_ref().map(Programs::words);
         let mut line = CommandLine::parse(launcher.mpi, words, file.as_deref());
-        let mut hosts = environment::hosts(launcher.mpi).iter();
         refuse_others(launcher.mpi, &line.programs)?;
-        line.names_hosts |= !names_sites && hosts.any(|name| is_set(name));
+        if !names_sites {
+            let set = environment::hosts(launcher.mpi)
+                .iter()
+                .filter_map(std::env::var_os);
+            line.host_values.extend(set);
+            line.names_hosts |= !line.host_values.is_empty();
+        }
         Ok(Typed {
             word,
             words,

@@ -271,6 +271,7 @@ pub mod tests {
             nodes: Vec::new(),
             relays: false,
             transparent: false,
+            local: vec![],
         };
         let mut site = SiteStatus {
             name: "nancy".into(),

@@ -9,6 +9,9 @@ use crate::keys::CommandKey;
 use crate::membership::jobs::Job;
 use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use std::collections::BTreeMap;
 
 impl Commands {
     pub(super) fn start_job(&mut self, context: &mut CommandContext<'_>, key: CommandKey, mut job: Job) {
@@ -19,7 +22,7 @@ impl Commands {
             return self.answer(context, key, Reply::Error(why.to_owned()));
         }
         // Processes that cannot read the map would not know which connections are not theirs to make.
-        let map = context.directory().grid().text();
+        let map = context.directory().map_of(&job.plan.sites).text();
         if let (Err(why), false) = (map, job.plain || job.transparent) {
             return self.answer(
                 context,
@@ -39,6 +42,8 @@ impl Commands {
         job.user.clone_from(&context.driver.user);
         if let Some(command) = self.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
+            let holder = getsockopt(&command.socket, PeerCredentials).map_or(0, |peer| peer.pid());
+            job.holder = u32::try_from(holder).unwrap_or(0);
         }
         let CommandContext {
             driver,
@@ -60,20 +65,19 @@ impl Commands {
             return;
         };
         command.stage = Stage::Holding(token);
-        let mut sites = context.view().sites();
-        if let Some(job) = context.jobs().get(&token) {
-            let own = &context.config().site;
-            for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
-                site.unreachable = why_not_at(job, own, &site.name);
-            }
-        }
+        let Some(job) = context.jobs().get(&token) else {
+            return;
+        };
+        let own = &context.config().site;
+        let others = job.plan.sites.iter().filter(|site| *site != own);
+        let left_out = others.filter_map(|site| Some((site.clone(), why_not_at(context, job, site)?)));
+        let left_out: BTreeMap<String, String> = left_out.collect();
+        let is_in = |site: &&String| !left_out.contains_key(*site);
+        let participants: Vec<String> = job.plan.sites.iter().filter(is_in).cloned().collect();
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
-            grid: context.directory().grid().to_string(),
-            site: context.config().site.clone(),
-            sites,
-            links: context.tunnels.ways().links(context.driver),
-            mpi: context.config().mpi.clone(),
+            grid: context.directory().map_of(&participants).to_string(),
+            left_out,
         });
         self.put_answer(context, key, &reply);
     }
@@ -109,10 +113,23 @@ impl Commands {
     }
 }
 
-/// Why a job that started here, at site `own`, does not run at another site that can be reached.
-fn why_not_at(job: &Job, own: &str, site: &str) -> Option<String> {
+/// Why a job that started here does not run at another site.
+fn why_not_at(context: &CommandContext<'_>, job: &Job, site: &str) -> Option<String> {
     if job.awaited.contains(site) {
         return Some(format!("its gateway did not confirm the job within {DEADLINE:?}"));
     }
-    job.refused.get(site).map(|why| why.for_user(own, site))
+    if let Some(why) = job.refused.get(site) {
+        return Some(why.for_user(&context.config().site, site));
+    }
+    if job.told.contains(site) && context.directory().other(site).is_some() {
+        return None;
+    }
+    let mut known = context.view().sites().into_iter();
+    let unreachable = known
+        .find(|known| known.name == site)
+        .map(|known| known.unreachable);
+    let unknown = || "this site's gateway knows no such site".to_owned();
+    Some(unreachable.map_or_else(unknown, |why| {
+        why.unwrap_or_else(|| "it has just gone".to_owned())
+    }))
 }

@@ -1,15 +1,15 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
+use crate::commands::choice::sites_for_jobs;
 use crate::commands::command::{Command, KeptCommand, Stage};
 use crate::commands::event::CommandsEvent;
 use crate::commands::{CommandContext, Commands};
 use crate::inherited::InheritError;
 use crate::keys::CommandKey;
-use crate::membership::directory::{Directory, Whereabouts};
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::source::Class;
 use crate::sys::timers::CommandsDeadline;
-use causeway_control::{Envelope, MAX_WEIGHT, Reply, Request, VERSION};
+use causeway_control::{Envelope, MAX_WEIGHT, Plan, Reply, Request, VERSION};
 use causeway_wire::TextError;
 use mio::Interest;
 use mio::net::UnixStream;
@@ -20,8 +20,8 @@ use std::time::Duration;
 /// A command writes its request at once; a site confirms a job within a round trip.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Longest request: a job's or a node's name.
-const REQUEST_BYTES: usize = 64 * 1024;
+/// Longest request: a job's name and those of its sites, which have to fit into a map, too.
+const REQUEST_BYTES: usize = 256 * 1024;
 
 impl Commands {
     /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
@@ -190,25 +190,27 @@ impl Commands {
                 let status = context.view().status(context.driver);
                 self.answer(context, key, Reply::Status(Box::new(status)));
             }
+            Request::Sites {} => {
+                let sites = sites_for_jobs(context);
+                self.answer(context, key, Reply::Sites(sites));
+            }
             Request::Job { name, weight, plan } => {
-                let mut job = new_job(key, name, weight);
-                job.plan = plan;
+                let job = new_job(key, name, weight, plan);
                 self.start_job(context, key, job);
             }
-            Request::Connect { name, host, lingers } => {
-                let directory = context.directory();
+            Request::Connect { name, site, lingers } => {
                 let job = Job {
-                    only: site_of(directory, host),
                     plain: true,
                     lingers,
-                    ..new_job(key, name, 1)
+                    ..new_job(key, name, 1, Plan::at(site))
                 };
                 self.start_job(context, key, job);
             }
             Request::Transparent { name, weight, plan } => {
-                let mut job = new_job(key, name, weight);
-                job.plan = plan;
-                job.transparent = true;
+                let job = Job {
+                    transparent: true,
+                    ..new_job(key, name, weight, plan)
+                };
                 self.start_job(context, key, job);
             }
             Request::Started {
@@ -295,20 +297,10 @@ impl Commands {
     }
 }
 
-/// The site of a node, or the site that is called so.
-fn site_of(directory: &Directory, host: String) -> Option<String> {
-    match directory.find_node(&host) {
-        Whereabouts::At(site) => Some(site),
-        _ if directory.other(&host).is_some() => Some(host),
-        Whereabouts::Here | Whereabouts::Nowhere => None,
+fn new_job(key: CommandKey, name: String, weight: u32, plan: Plan) -> Job {
+    let weight = weight.clamp(1, MAX_WEIGHT);
+    Job {
+        plan,
+        ..Job::new(name, weight, Origin::Here(key), BTreeSet::new())
     }
-}
-
-fn new_job(key: CommandKey, name: String, weight: u32) -> Job {
-    Job::new(
-        name,
-        weight.clamp(1, MAX_WEIGHT),
-        Origin::Here(key),
-        BTreeSet::new(),
-    )
 }

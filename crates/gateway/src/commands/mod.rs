@@ -29,6 +29,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+mod choice;
 pub(crate) mod command;
 pub(crate) mod event;
 mod job_life;

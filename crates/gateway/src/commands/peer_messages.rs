@@ -153,9 +153,11 @@ fn learn_job(
         Err((why, said)) => {
             let kind = match why {
                 JobRefusal::Bounds => "job",
-                JobRefusal::Jobs | JobRefusal::ConnectFrom | JobRefusal::ClearText | JobRefusal::Unsaid => {
-                    "not-accepted"
-                }
+                JobRefusal::Jobs
+                | JobRefusal::ConnectFrom
+                | JobRefusal::ClearText
+                | JobRefusal::NoPartner
+                | JobRefusal::Unsaid => "not-accepted",
             };
             consent::refuse(driver, kind, entry, said);
             GatewayToGateway::JobRefused { token: text, why }

@@ -1,6 +1,7 @@
 //! What a site lets the others do on it: `[accept]`. Nothing, where nothing is said.
 
 use super::reader::{Reader, Table};
+use causeway_broker::holds;
 use causeway_wire::Cidr;
 use causeway_wire::TextError;
 use causeway_wire::grid::{self, ALL_SITES};
@@ -15,6 +16,8 @@ const MAX_PROCESSES: i64 = 1_000_000;
 pub struct Accept {
     /// Sites whose jobs may start processes and open streams here.
     pub jobs: Vec<String>,
+    /// Sites that may take part in jobs of this one's own users; none: those that `jobs` names.
+    pub partners: Option<Vec<String>>,
     /// Who may connect where with `causeway connect`.
     pub connect_from: Vec<ConnectFrom>,
     /// Addresses of this site, beside those of its listed nodes, to which jobs and connections of other sites
@@ -80,6 +83,12 @@ impl Accept {
         self.jobs.iter().any(|known| known == site || known == ALL_SITES)
     }
 
+    /// Whether this site may take part in jobs that start here.
+    pub fn is_partner(&self, site: &str) -> bool {
+        let partners = self.partners.as_ref().unwrap_or(&self.jobs);
+        partners.iter().any(|known| known == site || known == ALL_SITES)
+    }
+
     /// Whether users of this site may connect to anything here.
     pub fn takes_connections_of(&self, site: &str) -> bool {
         self.connect_from.iter().any(|known| known.is_of(site))
@@ -135,6 +144,7 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
         jobs: reader
             .list_or_empty(&accept, "jobs", site_or_all)
             .unwrap_or_default(),
+        partners: reader.list_or_empty(&accept, "partners", site_or_all),
         connect_from: reader
             .list_or_empty(&accept, "connect_from", str::parse)
             .unwrap_or_default(),
@@ -148,6 +158,7 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
     };
     let known = [
         "jobs",
+        "partners",
         "connect_from",
         "addresses",
         "max_processes",
@@ -155,9 +166,4 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
     ];
     reader.no_other_keys(&accept, &known);
     read
-}
-
-/// Whether one range lies in another.
-fn holds(subnet: &Cidr, range: &Cidr) -> bool {
-    subnet.contains(range.address()) && range.prefix() >= subnet.prefix()
 }

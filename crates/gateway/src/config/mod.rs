@@ -6,19 +6,18 @@
 pub mod accept;
 mod mpi;
 mod reader;
+mod site;
 mod values;
 
 use accept::{Accept, read_accept};
-use causeway_wire::TextError;
-
 use causeway_broker::client::MEMBERSHIP_FILE;
-use causeway_broker::may_be_virtual;
 use causeway_control::{NodeInfo, SiteMpi, private};
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
-use causeway_wire::{Cidr, grid};
+use causeway_wire::{Cidr, TextError, grid};
 use reader::{Reader, Table};
-use std::net::{IpAddr, SocketAddr};
+use site::{networks_around, read_nodes, read_virtual};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use values::{
@@ -47,6 +46,9 @@ pub struct Config {
     /// The ranges by which the grid knows `subnets`, in the same order; empty where these are unique, or
     /// where the broker has not said yet.
     pub virtual_subnets: Vec<Cidr>,
+    /// Networks that processes of this site reach by themselves, whatever other sites announce: those of this
+    /// host, where nothing else is said.
+    pub local: Vec<Cidr>,
     /// Compute nodes in the order of use.
     pub nodes: Vec<NodeInfo>,
     /// Words of the command that runs another one on `{node}`.
@@ -176,6 +178,8 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let subnets = reader.required_list(&site, "subnets", |text| {
         text.parse::<Cidr>().map_err(TextError::of)
     });
+    let local = reader.list_or_empty(&site, "local", |text| text.parse::<Cidr>().map_err(TextError::of));
+    let local = local.unwrap_or_else(|| networks_around(subnets.as_deref().unwrap_or_default()));
     let remote_shell = reader.list(&site, "remote_shell", |word| Ok(word.to_owned()));
     let accept = read_accept(reader, &root, subnets.as_deref().unwrap_or_default());
     // Several gateways of one host may have their configurations in one directory.
@@ -244,6 +248,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         "subnets",
         "overlap_ok",
         "virtual_subnets",
+        "local",
         "nodes",
         "remote_shell",
         "low_ports",
@@ -276,6 +281,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         subnets: subnets?,
         overlap_ok: overlap_ok || !virtual_subnets.is_empty(),
         virtual_subnets,
+        local,
         nodes,
         audit,
         accept,
@@ -403,76 +409,6 @@ fn read_lan<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, subnets: &[Cidr]) -
         reader.mistake_at(listen, "lan", "at most one address per family");
     }
     Some(lan)
-}
-
-/// A range for each of the subnets, of its size, and apart from all of them.
-fn read_virtual<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -> Vec<Cidr> {
-    let parse = |text: &str| text.parse::<Cidr>().map_err(TextError::of);
-    let ranges = reader.list(site, "virtual_subnets", parse).unwrap_or_default();
-    if ranges.is_empty() || subnets.is_empty() {
-        return ranges;
-    }
-    let mut pairs = subnets.iter().zip(&ranges);
-    if ranges.len() != subnets.len() || !pairs.all(|(subnet, range)| subnet.is_of_size(range)) {
-        let why = "needs one range for each of the subnets, in their order and of their size";
-        reader.mistake_at(site, "virtual_subnets", why);
-    }
-    let mut earlier = ranges.iter().enumerate();
-    if let Some((_, range)) = earlier.find(|(at, one)| ranges[..*at].iter().any(|other| one.overlaps(other)))
-    {
-        let why = format!("{range} overlaps with an earlier one: an address would mean two nodes");
-        reader.mistake_at(site, "virtual_subnets", &why);
-    }
-    if let Some(range) = ranges.iter().find(|range| !may_be_virtual(range)) {
-        let why = format!(
-            "{range} may be somebody's: virtual ranges are private (RFC 1918), shared (100.64.0.0/10) or unique local (fc00::/7)"
-        );
-        reader.mistake_at(site, "virtual_subnets", &why);
-    }
-    let mut clashes = ranges
-        .iter()
-        .filter(|range| subnets.iter().any(|subnet| range.overlaps(subnet)));
-    if let Some(range) = clashes.next() {
-        let why = format!("{range} overlaps with the subnets: a virtual address must not be a real one here");
-        reader.mistake_at(site, "virtual_subnets", &why);
-    }
-    ranges
-}
-
-fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -> Vec<NodeInfo> {
-    let mut nodes: Vec<NodeInfo> = Vec::new();
-    for table in reader.tables(site, "nodes") {
-        let name = reader.required_string(&table, "name", |text| match text {
-            "" => Err("is empty".into()),
-            _ if !grid::is_node_name(text) => Err("is no host name".into()),
-            _ => Ok(text.to_owned()),
-        });
-        let address = reader.required_string(&table, "address", |text| {
-            let address: IpAddr = text.parse().map_err(|_| format!("{text:?} is not an address"))?;
-            let inside = subnets.is_empty() || subnets.iter().any(|subnet| subnet.contains(address));
-            if inside {
-                Ok(address)
-            } else {
-                Err(format!("{address} is not in the site's subnets").into())
-            }
-        });
-        let slots = reader.integer(&table, "slots", 1..=100_000).unwrap_or(1);
-        reader.no_other_keys(&table, &["name", "address", "slots"]);
-        if let (Some(name), Some(address)) = (name, address) {
-            if nodes
-                .iter()
-                .any(|node| node.name == name || node.address == address)
-            {
-                reader.mistake_at(&table, "name", &format!("{name} or {address} is listed twice"));
-            }
-            nodes.push(NodeInfo {
-                name,
-                address,
-                slots: slots as u32,
-            });
-        }
-    }
-    nodes
 }
 
 fn read_peers<'a>(

@@ -131,6 +131,37 @@ fn nobody_may_do_anything_here_unless_the_file_says_so() {
 }
 
 #[test]
+fn a_sites_local_networks_are_what_it_names_or_those_of_its_host_beyond_its_subnets() {
+    let with = |line: &str| parse(&GOOD.replacen("subnets", &format!("{line}\nsubnets"), 1));
+    let local = |line: &str| {
+        with(line)
+            .unwrap()
+            .local
+            .iter()
+            .map(Cidr::to_string)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        local("local = [\"10.77.0.0/16\", \"fd77::/64\"]"),
+        ["10.77.0.0/16", "fd77::/64"]
+    );
+    assert!(local("local = []").is_empty());
+    let config = with("").unwrap();
+    let is_own = |network: &Cidr| {
+        config
+            .subnets
+            .iter()
+            .any(|subnet| causeway_broker::holds(subnet, network))
+    };
+    assert!(!config.local.iter().any(is_own), "{:?}", config.local);
+    let said = with("local = [\"10.77.0.0\"]").unwrap_err().to_string();
+    assert!(
+        said.contains("site.local") && said.contains("is not a subnet"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_others_may_do_is_said_for_each_site_port_and_address() {
     let with = |lines: &str| parse(&GOOD.replace("[grid]", &format!("[accept]\n{lines}\n[grid]")));
     let accept = with(
@@ -143,11 +174,19 @@ fn what_others_may_do_is_said_for_each_site_port_and_address() {
     assert!(accept.takes_connections_to("nancy", 8999) && !accept.takes_connections_to("nancy", 9000));
     assert!(accept.opens([10, 1, 0, 79].into()) && !accept.opens([10, 1, 0, 80].into()));
     assert!(accept.opens([10, 1, 0, 253].into()) && accept.max_processes == Some(3));
+    let is_partner = |lines: &str, site: &str| with(lines).unwrap().accept.is_partner(site);
+    assert!(accept.is_partner("nancy") && !accept.is_partner("lyon"));
+    let named = "jobs = [\"nancy\"]\npartners = [\"lyon\"]";
+    assert!(is_partner(named, "lyon") && !is_partner(named, "nancy"));
+    assert!(
+        !is_partner("jobs = [\"all\"]\npartners = []", "nancy") && is_partner("partners = [\"all\"]", "x")
+    );
     assert!(with("jobs = [\"all\"]").unwrap().accept.takes_jobs_of("anybody"));
     assert_eq!(with("jobs = []").unwrap().accept, Accept::default());
     for (line, why) in [
         ("jobs = \"all\"", "accept.jobs: is not a list"),
         ("jobs = [\"-x\"]", "neither the name of a site nor"),
+        ("partners = [\"-x\"]", "neither the name of a site nor"),
         ("connect_from = [\"nancy\"]", "is not SITE:PORT"),
         ("connect_from = [\"nancy:0\"]", "is not SITE:PORT"),
         ("connect_from = [\"nancy:9-8\"]", "is not SITE:PORT"),

@@ -130,6 +130,7 @@ mod tests {
         SiteInfo {
             real_subnets: vec![],
             transparent: false,
+            local: vec![],
             name: site.into(),
             subnets: vec![format!("10.{number}.0.0/24")],
             gateways: vec![format!("10.{number}.0.253:7000").parse().unwrap()],

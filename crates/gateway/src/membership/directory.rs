@@ -1,10 +1,12 @@
 //! What this gateway knows of the grid: its own site, and the others as they announced themselves.
 
 use crate::config::Config;
+use crate::membership::map;
 use crate::membership::places::Places;
 use causeway_control::name::means;
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::TextError;
+use causeway_wire::grid::Span;
 use causeway_wire::{Cidr, Grid, Site};
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -45,10 +47,17 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
         real_subnets: real_subnets.to_vec(),
         gateways: config.lan.clone(),
         delivery_ports: config.delivery_ports.clone(),
+        nodes: Vec::new(),
+        local: config.local.clone(),
     };
     let in_grid = |node: &NodeInfo| NodeInfo {
         address: site.in_grid(node.address),
         ..node.clone()
+    };
+    let nodes: Vec<NodeInfo> = config.nodes.iter().map(in_grid).collect();
+    let site = Site {
+        nodes: Span::of(nodes.iter().map(|node| node.address)),
+        ..site
     };
     let info = SiteInfo {
         name: config.site.clone(),
@@ -60,9 +69,10 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
             config.delivery_ports.start(),
             config.delivery_ports.end()
         ),
-        nodes: config.nodes.iter().map(in_grid).collect(),
+        nodes,
         relays: config.relay,
         transparent: config.transparent.is_some(),
+        local: config.local.iter().map(Cidr::to_string).collect(),
     };
     Known { info, site }
 }
@@ -187,16 +197,16 @@ impl Directory {
         Ok(())
     }
 
-    /// Makes the map for a job's processes: the same whichever gateway makes it.
-    pub(crate) fn grid(&self) -> Grid {
-        let mut sites: Vec<Site> = self
-            .others
-            .values()
-            .chain([&self.own])
-            .map(|known| known.site.clone())
-            .collect();
-        sites.sort_by(|a, b| a.name.cmp(&b.name));
-        Grid { sites }
+    /// Makes the map for the processes of a job at these sites and the own one.
+    pub(crate) fn map_of(&self, participants: &[String]) -> Grid {
+        let others = participants.iter().filter_map(|site| self.others.get(site));
+        map::of(others.chain([&self.own]).map(|known| &known.site))
+    }
+
+    /// Tells where another site and this one each have a range that holds addresses of the other's.
+    pub(in crate::membership) fn overlaps(&self, with: &str) -> Vec<String> {
+        let other = self.others.get(with);
+        other.map_or_else(Vec::new, |other| map::overlaps(&self.own.site, &other.site))
     }
 
     pub(crate) fn is_own_address(&self, address: IpAddr) -> bool {
@@ -275,6 +285,7 @@ mod tests {
             }],
             relays: false,
             transparent: false,
+            local: vec![],
         }
     }
 
@@ -286,16 +297,25 @@ mod tests {
             real_subnets: vec![],
             gateways: info.gateways.clone(),
             delivery_ports: 20000..=32767,
+            nodes: vec![],
+            local: vec![],
         };
         Directory::of(Known { info, site })
     }
 
     #[test]
-    fn every_gateway_makes_the_same_map() {
+    fn a_map_has_the_own_site_and_those_that_take_part() {
         let mut rennes = directory();
         rennes.learn("nancy", info("nancy", 2)).unwrap();
-        let text = rennes.grid().to_string();
-        assert!(text.find("nancy") < text.find("rennes"), "{text}");
+        rennes.learn("aix", info("aix", 3)).unwrap();
+        let map = |sites: &[&str]| {
+            let sites: Vec<String> = sites.iter().map(|site| (*site).to_owned()).collect();
+            let sites = rennes.map_of(&sites).sites.into_iter().map(|site| site.name);
+            sites.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(map(&[]), "rennes");
+        assert_eq!(map(&["rennes", "rennes", "nowhere"]), "rennes");
+        assert_eq!(map(&["rennes", "aix"]), "aix rennes");
     }
 
     #[test]
@@ -418,7 +438,7 @@ mod tests {
         );
         rennes.learn("nancy", info("nancy", 2)).unwrap();
         rennes.learn("nancy", info("nancy", 2)).unwrap();
-        assert_eq!(rennes.grid().sites.len(), 2);
+        assert_eq!(rennes.map_of(&["nancy".to_owned()]).sites.len(), 2);
     }
 
     #[test]

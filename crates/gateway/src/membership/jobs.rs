@@ -44,8 +44,10 @@ pub(crate) struct Job {
     /// Its connections are those that routers hand to gateways; see `transparent`.
     pub(crate) transparent: bool,
     pub(crate) origin: Origin,
-    /// Where it is to run, if its command has said so.
-    pub(crate) plan: Option<Plan>,
+    /// The process that started it here, from which its launcher descends; 0 where that is not to be seen.
+    pub(crate) holder: u32,
+    /// Where it is to run; nothing where it is another site's.
+    pub(crate) plan: Plan,
     /// Since when, in seconds since 1970.
     pub(crate) since: u64,
     /// Sites that have not confirmed yet.
@@ -53,8 +55,6 @@ pub(crate) struct Job {
     /// Other sites that take part in it, which know its token: those that were told here, or those of which
     /// its own site tells, this one and that one left out.
     pub(crate) told: BTreeSet<String>,
-    /// The one site that a connection of `causeway connect` is for.
-    pub(crate) only: Option<String>,
     /// Sites that take no part in it.
     pub(crate) refused: BTreeMap<String, JobRefusal>,
     /// Bytes of its streams that have ended.
@@ -72,11 +72,11 @@ impl Job {
             lingers: false,
             transparent: false,
             origin,
-            plan: None,
+            holder: 0,
+            plan: Plan::default(),
             since: Clock::system().now(),
             awaited,
             told: BTreeSet::new(),
-            only: None,
             refused: BTreeMap::new(),
             sent_bytes: 0,
             received_bytes: 0,
@@ -85,12 +85,7 @@ impl Job {
 
     /// Says whether its user wants it at another site.
     pub(crate) fn wants(&self, site: &str) -> bool {
-        let planned = self.plan.as_ref().filter(|plan| !plan.sites.is_empty());
-        let planned = planned.is_none_or(|plan| plan.sites.iter().any(|known| known == site));
-        match &self.only {
-            Some(only) => only == site,
-            None => !self.plain && planned,
-        }
+        self.plan.sites.iter().any(|wanted| wanted == site)
     }
 
     /// Says whether another site takes part in it: only then does it open streams, or is one opened there.
@@ -139,11 +134,11 @@ impl Jobs {
                 Origin::Here(command) => KeptOrigin::Here(command.0),
                 Origin::Site(site) => KeptOrigin::Site(site.clone()),
             },
+            holder: job.holder,
             plan: job.plan.clone(),
             since: job.since,
             awaited: job.awaited.iter().cloned().collect(),
             told: job.told.iter().cloned().collect(),
-            only: job.only.clone(),
             refused: job
                 .refused
                 .iter()
@@ -168,11 +163,11 @@ impl Jobs {
                     KeptOrigin::Here(command) => Origin::Here(CommandKey(command)),
                     KeptOrigin::Site(site) => Origin::Site(site),
                 },
+                holder: kept.holder,
                 plan: kept.plan,
                 since: kept.since,
                 awaited: kept.awaited.into_iter().collect(),
                 told: kept.told.into_iter().collect(),
-                only: kept.only,
                 refused: kept.refused.into_iter().collect(),
                 sent_bytes: kept.sent_bytes,
                 received_bytes: kept.received_bytes,
@@ -310,9 +305,8 @@ impl Jobs {
 
     /// Commands that want to hear that their job has lost a site.
     pub(crate) fn losing(&self, site: &str) -> Vec<CommandKey> {
-        let uses = |plan: &Plan| plan.sites.is_empty() || plan.sites.iter().any(|known| known == site);
         let losing = self.known.values().filter_map(|job| match job.origin {
-            Origin::Here(command) if job.plan.as_ref().is_some_and(uses) => Some(command),
+            Origin::Here(command) if !job.plain && job.wants(site) => Some(command),
             _ => None,
         });
         losing.collect()
@@ -363,11 +357,11 @@ pub(crate) struct KeptJob {
     pub(crate) lingers: bool,
     pub(crate) transparent: bool,
     pub(crate) origin: KeptOrigin,
-    pub(crate) plan: Option<Plan>,
+    pub(crate) holder: u32,
+    pub(crate) plan: Plan,
     pub(crate) since: u64,
     pub(crate) awaited: Vec<String>,
     pub(crate) told: Vec<String>,
-    pub(crate) only: Option<String>,
     pub(crate) refused: Vec<(String, JobRefusal)>,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -430,7 +424,7 @@ mod tests {
     #[test]
     fn who_said_where_its_job_runs_hears_of_the_loss_of_these_sites() {
         let mut jobs = Jobs::default();
-        let plans = [None, Some(vec!["nancy"]), Some(vec!["lyon"]), Some(vec![])];
+        let plans = [vec![], vec!["nancy"], vec!["lyon"], vec!["lyon", "nancy"]];
         for (number, sites) in plans.into_iter().enumerate() {
             let mut job = Job::new(
                 "mpirun".into(),
@@ -438,10 +432,10 @@ mod tests {
                 Origin::Here(CommandKey(number)),
                 BTreeSet::new(),
             );
-            job.plan = sites.map(|sites| Plan {
+            job.plan = Plan {
                 sites: sites.into_iter().map(str::to_owned).collect(),
                 ranks: 2,
-            });
+            };
             jobs.start(Token([number as u8; 16]), job);
         }
         let mut losing = jobs.losing("nancy");

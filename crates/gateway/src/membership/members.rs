@@ -81,7 +81,7 @@ impl Membership {
                 let event = MembershipEvent::Message(message);
                 self.events.push_back(event);
             }
-            Event::Jobs(jobs) => self.on_registered(driver, tunnels, &jobs),
+            Event::Jobs(jobs) => self.on_registered(driver, &jobs),
             Event::Relays(_) => {}
         }
     }
@@ -149,7 +149,13 @@ impl Membership {
             Some(grid) => claims::judge(&grid.members, site, &info)?,
         };
         match claims {
-            Claims::Recorded => self.directory.learn(site, info),
+            Claims::Recorded => {
+                self.directory.learn(site, info)?;
+                for overlap in self.directory.overlaps(site) {
+                    driver.log.refuse("overlap", format_args!("site {site}"), overlap);
+                }
+                Ok(())
+            }
             Claims::Unrecorded(what) => {
                 driver.log.refuse(
                     "unrecorded",

@@ -16,9 +16,10 @@ pub(crate) mod directory;
 pub(crate) mod event;
 pub(crate) mod jobs;
 pub(crate) mod kept;
+mod map;
 mod members;
 pub(crate) mod pair_token;
-mod participants;
+pub(crate) mod participants;
 mod places;
 mod register;
 

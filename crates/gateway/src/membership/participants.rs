@@ -1,5 +1,6 @@
 //! Who takes part in a job: only sites that its user wants and that accept it learn its token.
 
+use crate::config::Config;
 use crate::driver::Driver;
 use crate::keys::PairKey;
 use crate::membership::Membership;
@@ -20,7 +21,7 @@ impl Membership {
         job: Job,
     ) -> bool {
         driver.say(format_args!("job {} starts: {}", token.hint(), job.name));
-        self.register_job(driver, tunnels, &token, &job);
+        self.register_job(driver, &token, &job);
         self.jobs.start(token, job);
         self.announce(driver, tunnels, &token);
         let job = self.jobs.get(&token);
@@ -57,7 +58,7 @@ impl Membership {
             return;
         };
         for (_, pair) in tunnels.pairs().iter() {
-            take_in(job, pair);
+            take_in(&driver.config, job, pair);
         }
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
         // others.
@@ -83,7 +84,7 @@ impl Membership {
                 continue;
             };
             let was_told = job.told.contains(pair.site());
-            take_in(job, pair);
+            take_in(&driver.config, job, pair);
             match job.told.contains(pair.site()) {
                 // The others are to know that it takes part.
                 true if !was_told => tell(driver, tunnels, &token, job, None),
@@ -96,16 +97,11 @@ impl Membership {
 }
 
 /// Counts a site among those that take part in a job, or notes why it does not.
-fn take_in(job: &mut Job, pair: &Pair) {
+fn take_in(config: &Config, job: &mut Job, pair: &Pair) {
     if !matches!(job.origin, Origin::Here(_)) || !job.wants(pair.site()) {
         return;
     }
-    let refusal = match pair.accepts() {
-        Some(Acceptance { jobs, .. }) if !job.plain => jobs,
-        Some(Acceptance { connections, .. }) => connections,
-        None => Some(JobRefusal::Unsaid),
-    };
-    match refusal {
+    match why_without(config, pair, job.plain) {
         None => {
             job.refused.remove(pair.site());
             job.told.insert(pair.site().to_owned());
@@ -113,6 +109,20 @@ fn take_in(job: &mut Job, pair: &Pair) {
         Some(why) => {
             job.refused.insert(pair.site().to_owned(), why);
         }
+    }
+}
+
+/// Why a site does not take part in a job of this one; none where it does. Who takes part knows the job's
+/// token and connects to its processes here, so both sites are asked, but for a connection, which goes one
+/// way.
+pub(crate) fn why_without(config: &Config, pair: &Pair, plain: bool) -> Option<JobRefusal> {
+    match pair.accepts() {
+        Some(Acceptance { connections, .. }) if plain => connections,
+        Some(Acceptance { jobs, .. }) => {
+            let is_partner = config.accept.is_partner(pair.site());
+            jobs.or_else(|| (!is_partner).then_some(JobRefusal::NoPartner))
+        }
+        None => Some(JobRefusal::Unsaid),
     }
 }
 

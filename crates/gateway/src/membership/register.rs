@@ -6,7 +6,6 @@
 use crate::driver::Driver;
 use crate::membership::Membership;
 use crate::membership::jobs::{Job, Origin};
-use crate::tunnels::Tunnels;
 use causeway_broker::api::{self, JobStart, MAX_JOB_NAME, MAX_JOB_SITES};
 use causeway_broker::clock::Clock;
 use causeway_wire::Token;
@@ -45,21 +44,13 @@ fn told(mut sites: Vec<String>) -> Vec<String> {
 }
 
 impl Membership {
-    pub(in crate::membership) fn register_job(
-        &self,
-        driver: &Driver,
-        tunnels: &Tunnels,
-        token: &Token,
-        job: &Job,
-    ) {
+    pub(in crate::membership) fn register_job(&self, driver: &Driver, token: &Token, job: &Job) {
         let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) else {
             return;
         };
-        let plan = job.plan.as_ref();
-        let mut sites = plan.map_or_else(Vec::new, |plan| plan.sites.clone());
-        if sites.is_empty() {
-            let met = tunnels.pairs().iter().map(|(_, pair)| pair.site().to_owned());
-            sites = std::iter::once(driver.config.site.clone()).chain(met).collect();
+        let mut sites = job.plan.sites.clone();
+        if !sites.contains(&driver.config.site) {
+            sites.insert(0, driver.config.site.clone());
         }
         let mut name = job.name.clone();
         name.truncate(name.floor_char_boundary(MAX_JOB_NAME));
@@ -68,7 +59,7 @@ impl Membership {
             id: number(token),
             name,
             sites: told(sites),
-            ranks: plan.map_or(0, |plan| plan.ranks),
+            ranks: job.plan.ranks,
             age_seconds: Clock::system().now().saturating_sub(job.since),
         });
     }
@@ -80,12 +71,7 @@ impl Membership {
     }
 
     /// What the broker has, once it is found again.
-    pub(in crate::membership) fn on_registered(
-        &self,
-        driver: &Driver,
-        tunnels: &Tunnels,
-        registered: &[api::Job],
-    ) {
+    pub(in crate::membership) fn on_registered(&self, driver: &Driver, registered: &[api::Job]) {
         let Some(grid) = &self.session else {
             return;
         };
@@ -102,7 +88,7 @@ impl Membership {
             .collect();
         for (id, token, job) in &running {
             if !mine.contains(&id.as_str()) {
-                self.register_job(driver, tunnels, token, job);
+                self.register_job(driver, token, job);
             }
         }
         for id in mine {

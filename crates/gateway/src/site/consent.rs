@@ -7,8 +7,9 @@ use crate::membership::consent::{self, Refusal};
 use crate::membership::directory::Whereabouts;
 use crate::membership::jobs::{Job, Origin};
 use crate::site::SiteSide;
-use crate::site::opening::Delivery;
+use crate::site::opening::{Delivery, NOT_THE_LAUNCHERS};
 use crate::sys::addresses::is_of_this_host;
+use crate::sys::listening::{Taker, taker};
 use causeway_control::SINK_PORT;
 use causeway_wire::Token;
 use std::net::SocketAddr;
@@ -60,11 +61,8 @@ impl SiteSide {
             let why = format!("stream to {destination}, where this gateway itself listens");
             return Err(("own-listener", why));
         }
-        if !is_open(job, config, destination) {
-            let why = format!(
-                "stream to {destination}, which is no listed node: addresses in [accept] names others that may be reached"
-            );
-            return Err(("unlisted-destination", why));
+        if !is_open(config, destination) && !is_launchers(job, destination)? {
+            return Ok(Delivery::Nobody);
         }
         judge_port(job, config, destination)?;
         if job.transparent && config.transparent.is_none() {
@@ -96,13 +94,33 @@ fn is_own_listener(config: &Config, destination: SocketAddr) -> bool {
     })
 }
 
-/// Whether other sites reach an address: a listed node's, one that the configuration names, and this host's
-/// for jobs that started here, whose launcher runs on it.
-fn is_open(job: &Job, config: &Config, destination: SocketAddr) -> bool {
+/// Whether other sites reach an address: a listed node's, and one that the configuration names. On this host
+/// they reach the launcher, too, of a job that started here.
+fn is_open(config: &Config, destination: SocketAddr) -> bool {
     let address = destination.ip();
-    let is_launchers = || matches!(job.origin, Origin::Here(_)) && is_of_this_host(address);
     let is_listed = config.nodes.iter().any(|node| node.address == address);
-    is_listed || config.accept.opens(address) || is_launchers()
+    is_listed || config.accept.opens(address)
+}
+
+/// Whether the launcher of a job that started here listens there.
+///
+/// # Errors
+/// Something else does, or no launcher can.
+fn is_launchers(job: &Job, destination: SocketAddr) -> Result<bool, Refusal> {
+    if !matches!(job.origin, Origin::Here(_)) || !is_of_this_host(destination.ip()) {
+        let why = format!(
+            "stream to {destination}, which is no listed node: addresses in [accept] names others that may be reached"
+        );
+        return Err(("unlisted-destination", why));
+    }
+    match taker(job.holder, destination) {
+        Taker::Process => Ok(true),
+        Taker::Nobody => Ok(false),
+        Taker::Other => {
+            let why = format!("stream to {destination}, where something listens that is not of the job");
+            Err((NOT_THE_LAUNCHERS, why))
+        }
+    }
 }
 
 /// Whether a stream may reach a port: a job's processes have those of 1024 and above, `causeway connect`

@@ -275,6 +275,7 @@ mod tests {
             nodes: Vec::new(),
             relays: false,
             transparent,
+            local: vec![],
         };
         SiteStatus {
             name: name.into(),

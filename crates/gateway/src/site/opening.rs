@@ -23,12 +23,18 @@ pub(crate) enum Process {
     Node(Token, String),
 }
 
+/// The kind of a refusal that looks to the far side as if nobody listened: what else listens on a head node
+/// is nobody's business there.
+pub(in crate::site) const NOT_THE_LAUNCHERS: &str = "not-the-launchers";
+
 /// What becomes of a stream that is to reach an address of this site.
 pub(in crate::site) enum Delivery {
     /// A connection is under way.
     Begun,
     /// It is for a process that counts, which is still to be started.
     Sink,
+    /// Nothing of the job's launcher listens there.
+    Nobody,
 }
 
 /// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many,
@@ -74,6 +80,7 @@ impl SiteSide {
                 match self.open_delivery(base, (pair, id), &site, token, source, destination)? {
                     Delivery::Begun => Ok(None),
                     Delivery::Sink => Ok(Some(Process::Sink(token))),
+                    Delivery::Nobody => Err(Reason::Refused),
                 }
             }
             Target::Node(node) => Ok(Some(Process::Node(token, node))),
@@ -96,9 +103,13 @@ impl SiteSide {
         match self.judge_delivery(base, site, token, source, asked, destination) {
             Ok(Delivery::Begun) => {}
             Ok(Delivery::Sink) => return Ok(Delivery::Sink),
+            Ok(Delivery::Nobody) => return Err(Reason::Refused),
             Err((kind, why)) => {
                 base.record_refusal((kind, why), site, token);
-                return Err(Reason::Denied);
+                return Err(match kind {
+                    NOT_THE_LAUNCHERS => Reason::Refused,
+                    _ => Reason::Denied,
+                });
             }
         }
         if let Err(error) = record_connection(base, token, site, destination) {

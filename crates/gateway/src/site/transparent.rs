@@ -250,6 +250,7 @@ mod tests {
                 nodes: Vec::new(),
                 relays: false,
                 transparent: name == "nancy",
+                local: vec![],
             };
             gateway.membership.pretend(info);
             gateway.tunnels.pairs_mut().pretend(name, PairKey(net));

@@ -1,6 +1,7 @@
 //! What the kernel gives: sockets and their options, signals, timers, listeners, and who is let in.
 
 pub(crate) mod addresses;
+pub(crate) mod listening;
 pub(crate) mod priority;
 pub(crate) mod signals;
 pub(crate) mod socket;

@@ -170,6 +170,8 @@ pub(crate) enum JobRefusal {
     ClearText,
     /// Too many jobs of the site run there, or this one's name is too long.
     Bounds,
+    /// `partners` in `[accept]` of the site where the job started does not name it. No other site says this.
+    NoPartner,
 }
 
 impl JobRefusal {
@@ -183,6 +185,7 @@ impl JobRefusal {
                 "what crosses may be in clear text (insecure in [grid]), and over_clear_text in [accept] is not set"
             }
             JobRefusal::Bounds => "too many of its site's jobs run",
+            JobRefusal::NoPartner => "partners in [accept] of the job's own site does not name the site",
         }
     }
 
@@ -202,6 +205,10 @@ impl JobRefusal {
                  over_clear_text = true in [accept] of the gateway.toml of {other}"
             ),
             JobRefusal::Bounds => format!("too many jobs of {own} run there"),
+            JobRefusal::NoPartner => format!(
+                "jobs of {own} do not run there: add \"{other}\" to partners in [accept] of this site's gateway.toml. Its \
+                 processes then connect to those of these jobs here"
+            ),
         }
     }
 }

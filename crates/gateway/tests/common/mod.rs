@@ -68,6 +68,14 @@ const PROXY: u8 = 9;
 
 static NEXT_NET: AtomicU8 = AtomicU8::new(0);
 
+/// Every site of any test: those that there are take part.
+pub fn everywhere() -> control::Plan {
+    control::Plan {
+        sites: (1..=9).map(|site| format!("site{site}")).collect(),
+        ranks: 0,
+    }
+}
+
 impl Grid {
     /// Both gateways, their tunnel up, and one job.
     pub fn start() -> Grid {
@@ -453,7 +461,7 @@ impl Grid {
             &Request::Job {
                 name: name.into(),
                 weight: 1,
-                plan: None,
+                plan: everywhere(),
             },
         )
         .unwrap()

@@ -95,7 +95,7 @@ impl Sites {
         let request = Request::Job {
             name: "test".into(),
             weight: 1,
-            plan: None,
+            plan: super::everywhere(),
         };
         match control::ask(&self.control(1), &request).unwrap() {
             (Reply::Job(job), held) => {

@@ -3,7 +3,7 @@
 
 use causeway_bench::lab::{causeway, quoted};
 use causeway_bench::program::{Program, ProgramError, Running, io};
-use causeway_control::{self as control, Reply, Request, Status};
+use causeway_control::{self as control, Plan, Reply, Request, Status};
 use causeway_wire::preface::{Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Token, Verdict};
 use std::fs::{DirBuilder, OpenOptions};
@@ -147,7 +147,10 @@ impl Home {
         let request = Request::Job {
             name: "bench".to_owned(),
             weight: 1,
-            plan: None,
+            plan: Plan {
+                sites: vec!["site2".to_owned()],
+                ranks: 0,
+            },
         };
         match control::ask(&self.socket(1), &request).map_err(Error::other)? {
             (Reply::Job(job), held) => {

@@ -8,6 +8,14 @@
 //!    name   subnets     gateway (LAN)   source ports a gateway delivers from
 //! ```
 //!
+//! Two more fields may follow: the addresses of the site's compute nodes, as ranges, and networks of its own
+//! whose other addresses its processes never look for at another site, whatever that one announces:
+//!
+//! ```text
+//! ...|nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767;10.2.0.1-10.2.0.64,10.2.0.80;10.77.0.0/16
+//!                                                    nodes                        local networks
+//! ```
+//!
 //! A site whose private addresses another site has too is known by virtual ones. Its subnets then stand as
 //! `virtual=real`, of one size, and the version is 2:
 //!
@@ -15,6 +23,9 @@
 //! 2|rennes;100.64.0.0/24=192.168.1.0/24;192.168.1.253:7000;20000-32767|nancy;100.64.1.0/24=192.168.1.0/24;...
 //! ```
 
+mod span;
+
+pub use span::Span;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -151,6 +162,11 @@ pub struct Site {
     /// Source ports the gateway delivers from. Apart from the range of ephemeral ports, so that a connection
     /// of another process of the head node is not taken for a delivery.
     pub delivery_ports: RangeInclusive<u16>,
+    /// The addresses of its compute nodes, as the whole grid knows them.
+    pub nodes: Vec<Span>,
+    /// Networks that the site's processes reach by themselves: of what lies there, only other sites' nodes
+    /// and gateways are at these sites.
+    pub local: Vec<Cidr>,
 }
 
 /// All sites of a grid.
@@ -189,17 +205,22 @@ impl Grid {
         self.sites.iter().filter(has).collect()
     }
 
-    /// Says where `destination` lies for a process at `here`. The own site wins where ranges overlap.
-    pub fn place(&self, here: &Site, destination: IpAddr) -> Place<'_> {
+    /// Says where `destination` lies for a process at `here`, on a node in these networks. The own site wins
+    /// where ranges overlap, and a network of its own or of the node's over whatever is no node of the other.
+    pub fn place(&self, here: &Site, neighbours: &[Cidr], destination: IpAddr) -> Place<'_> {
         let destination = destination.to_canonical();
         if destination.is_loopback() || here.contains(destination) || here.has_node(destination) {
             return Place::Native;
         }
-        let remote = self
-            .sites
-            .iter()
-            .find(|site| site.name != here.name && site.contains(destination));
-        remote.map_or(Place::Native, Place::Remote)
+        let mut others = self.sites.iter().filter(|site| site.name != here.name);
+        let Some(remote) = others.find(|site| site.contains(destination)) else {
+            return Place::Native;
+        };
+        let mut near = here.local.iter().chain(neighbours);
+        if near.any(|network| network.contains(destination)) && !remote.has_host(destination) {
+            return Place::Native;
+        }
+        Place::Remote(remote)
     }
 }
 
@@ -231,6 +252,13 @@ impl Site {
     /// Whether an address, as the grid knows it, belongs to the site.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.subnets.iter().any(|subnet| subnet.contains(address))
+    }
+
+    /// Whether an address, as the grid knows it, is that of a compute node or of the gateway.
+    fn has_host(&self, address: IpAddr) -> bool {
+        let mut gateways = self.gateways.iter();
+        self.nodes.iter().any(|span| span.contains(address))
+            || gateways.any(|gateway| self.in_grid(gateway.ip()) == address)
     }
 
     /// Whether a connection that comes from this address was made by the site's gateway.
@@ -294,9 +322,20 @@ impl fmt::Display for Grid {
                 subnets.join(","),
                 gateways.join(",")
             )?;
+            if !(site.nodes.is_empty() && site.local.is_empty()) {
+                write!(f, ";{}", listed(&site.nodes))?;
+            }
+            if !site.local.is_empty() {
+                write!(f, ";{}", listed(&site.local))?;
+            }
         }
         Ok(())
     }
+}
+
+fn listed(items: &[impl fmt::Display]) -> String {
+    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+    items.join(",")
 }
 
 impl FromStr for Grid {
@@ -317,16 +356,11 @@ impl FromStr for Grid {
 }
 
 fn parse_site(text: &str) -> Result<Site, GridError> {
-    let mut fields = text.split(';');
-    let (Some(name), Some(subnets), Some(gateways), Some(ports), None) = (
-        fields.next(),
-        fields.next(),
-        fields.next(),
-        fields.next(),
-        fields.next(),
-    ) else {
-        return Err(GridError::Fields(text.to_owned()));
-    };
+    let fields: Vec<&str> = text.split(';').collect();
+    let (&[name, subnets, gateways, ports], more) = fields
+        .split_first_chunk()
+        .filter(|(_, more)| more.len() <= 2)
+        .ok_or_else(|| GridError::Fields(text.to_owned()))?;
     if !is_site_name(name) {
         return Err(GridError::Name(name.to_owned()));
     }
@@ -345,7 +379,15 @@ fn parse_site(text: &str) -> Result<Site, GridError> {
         real_subnets,
         gateways,
         delivery_ports: parse_ports(ports)?,
+        nodes: parse_list(more.first())?,
+        local: parse_list(more.get(1))?,
     })
+}
+
+/// Reads the items of a field that may be missing or empty.
+fn parse_list<T: FromStr<Err = GridError>>(field: Option<&&str>) -> Result<Vec<T>, GridError> {
+    let items = field.into_iter().flat_map(|field| field.split(','));
+    items.filter(|item| !item.is_empty()).map(str::parse).collect()
 }
 
 /// Reads a site's subnets. All of them are virtual or none is: otherwise some addresses would mean two
@@ -391,8 +433,8 @@ pub enum GridError {
     /// The map was made by another version of Causeway.
     #[error("grid map version {0:?} is not supported (expected \"1\" or \"2\")")]
     Version(String),
-    /// A site has not four fields.
-    #[error("site {0:?} does not have the fields name;subnets;gateways;ports")]
+    /// A site has not four to six fields.
+    #[error("site {0:?} does not have the fields name;subnets;gateways;ports and perhaps nodes;local")]
     Fields(String),
     /// See [`is_site_name`].
     #[error("{0:?} cannot name a site (1 to 63 letters, digits, '-', '_', '.')")]
@@ -400,6 +442,9 @@ pub enum GridError {
     /// A subnet is not `address/prefix`.
     #[error("{0:?} is not a subnet such as 10.1.0.0/24")]
     Subnet(String),
+    /// A range of nodes is not an address or two.
+    #[error("{0:?} is not an address or a range of them such as 10.1.0.1-10.1.0.64")]
+    Span(String),
     /// A gateway is not `address:port`.
     #[error("{0:?} is not an address such as 10.1.0.253:7000")]
     Gateway(String),

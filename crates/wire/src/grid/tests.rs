@@ -31,10 +31,55 @@ fn own_site_loopback_and_unknown_addresses_stay_native() {
     let grid: Grid = TEXT.parse().unwrap();
     let here = &grid.sites[0];
     for native in ["10.1.0.9", "127.0.0.1", "::1", "192.0.2.1", "::ffff:10.1.0.9"] {
-        assert_eq!(grid.place(here, ip(native)), Place::Native, "{native}");
+        assert_eq!(grid.place(here, &[], ip(native)), Place::Native, "{native}");
     }
     for remote in ["10.2.0.9", "::ffff:10.2.0.9"] {
-        assert!(matches!(grid.place(here, ip(remote)), Place::Remote(site) if site.name == "nancy"));
+        assert!(matches!(grid.place(here, &[], ip(remote)), Place::Remote(site) if site.name == "nancy"));
+    }
+}
+
+const LOCAL: &str = "1|nancy;10.64.0.0/10;10.2.0.253:7000;20000-32767;10.64.0.1-10.64.0.9\
+                     |rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767;;10.77.0.0/16,10.64.0.0/24";
+
+#[test]
+fn of_what_another_site_announces_in_a_sites_own_networks_only_the_nodes_are_there() {
+    let grid: Grid = LOCAL.parse().unwrap();
+    assert_eq!(grid.to_string(), LOCAL);
+    let (nancy, rennes) = (&grid.sites[0], &grid.sites[1]);
+    let near = ["10.78.0.0/16".parse().unwrap()];
+    let is_native = |here: &Site, address: &str| grid.place(here, &near, ip(address)) == Place::Native;
+    for own in ["10.77.0.5", "10.64.0.10", "::ffff:10.64.0.0", "10.78.1.1"] {
+        assert!(is_native(rennes, own), "{own}");
+    }
+    for theirs in ["10.64.0.9", "::ffff:10.64.0.1", "10.79.0.1", "10.127.255.255"] {
+        assert!(!is_native(rennes, theirs), "{theirs}");
+    }
+    assert!(
+        !is_native(nancy, "10.1.0.7"),
+        "what is rennes' alone is near to nobody else"
+    );
+    let flat = ["10.0.0.0/8".parse().unwrap()];
+    assert_eq!(grid.place(nancy, &flat, ip("10.1.0.7")), Place::Native);
+    assert!(
+        matches!(grid.place(nancy, &flat, ip("10.1.0.253")), Place::Remote(_)),
+        "the launcher's host"
+    );
+}
+
+#[test]
+fn a_site_has_four_to_six_fields() {
+    let fields = [
+        "a",
+        "10.1.0.0/24",
+        "10.1.0.253:7000",
+        "20000-32767",
+        "10.1.0.1",
+        "10.7.0.0/24",
+        "more",
+    ];
+    for count in 1..=fields.len() {
+        let text = format!("1|{}", fields[..count].join(";"));
+        assert_eq!(text.parse::<Grid>().is_ok(), (4..=6).contains(&count), "{text}");
     }
 }
 
@@ -63,11 +108,11 @@ fn sites_with_the_same_addresses_are_told_apart_by_virtual_ones() {
     assert_eq!(candidates, ["nancy", "rennes"]);
     assert!(grid.sites_of(&[ip("100.64.0.7")]).is_empty());
     for native in ["192.168.1.9", "100.64.0.9"] {
-        assert_eq!(grid.place(rennes, ip(native)), Place::Native, "{native}");
+        assert_eq!(grid.place(rennes, &[], ip(native)), Place::Native, "{native}");
     }
-    assert!(matches!(grid.place(rennes, ip("100.64.1.9")), Place::Remote(site) if site.name == "nancy"));
+    assert!(matches!(grid.place(rennes, &[], ip("100.64.1.9")), Place::Remote(site) if site.name == "nancy"));
     assert_eq!(
-        grid.place(&grid.sites[0], ip("192.168.1.9")),
+        grid.place(&grid.sites[0], &[], ip("192.168.1.9")),
         Place::Native,
         "of no site, seen from lyon"
     );
@@ -184,6 +229,8 @@ fn a_map_of_a_thousand_sites_with_the_longest_names_fits_and_one_that_is_too_lon
                 .unwrap(),
         ],
         delivery_ports: 20000..=32767,
+        nodes: vec![],
+        local: vec![],
     };
     let mut grid = Grid {
         sites: (0..1000).map(site).collect(),

@@ -17,14 +17,14 @@ pub mod rendezvous;
 mod site;
 
 use super::error::RunError;
-use super::job::{ask_for_job, wait_for_sites};
+use super::job::{ask_for_job, known_sites};
 use super::sites::{self, own_address};
 use super::{Args, collectives};
 use crate::preload::{SHIM, UCX, WORLD};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
-use causeway_control::{JobReply, Plan, Request, SiteMpi};
-use causeway_wire::{Grid, Token};
+use causeway_control::{Plan, Request, SiteMpi, Sites};
+use causeway_wire::Token;
 use command::{Command, Facts};
 use course::{Course, Ended, Order};
 use events::{Event, Events};
@@ -51,23 +51,22 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let signals = events::hold_signals().map_err(RunError::Signals)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
     let name = command::job_name(&args.command, &commands);
-    let plan = Some(Plan {
+    let plan = Plan {
         sites: names.clone(),
         ranks: ranks.iter().sum(),
-    });
-    wait_for_sites(&names)?;
+    };
+    let known = known_sites(args, &names)?;
+    let nodes = nodes(&known, &commands)?;
     let weight = args.weight;
     let (job, connection) = ask_for_job(&Request::Job { name, weight, plan })?;
-    let grid: Grid = job.grid.parse()?;
-    let nodes = nodes(&job, &commands)?;
-    let (server, rendezvous) = open(&job, grid, &names).map_err(RunError::Rendezvous)?;
+    let (server, rendezvous) = open(&known, &job.token, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
     events
         .hear(signals, &connection, server)
         .map_err(RunError::Threads)?;
     let collectives = match args.no_collectives {
         true => Vec::new(),
-        false => of_collectives(&job, &names),
+        false => of_collectives(&known, &names),
     };
     let facts = Facts {
         token: &job.token,
@@ -82,7 +81,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
         let place = match node {
             Some(node) => Place::Node(node),
-            None => Place::Here(&own, &job.mpi),
+            None => Place::Here(&own, &known.mpi),
         };
         let site = start(command, &place, &facts, number, commands.len() == 1, &events);
         match site {
@@ -151,8 +150,8 @@ fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError
 
 /// What the library of collectives is told of the links between these sites, and what the user has set of it
 /// here: rank 0, which reads that, may be at another site.
-fn of_collectives(job: &JobReply, sites: &[String]) -> Vec<(String, String)> {
-    let links = collectives::settings(&job.links, sites).into_iter();
+fn of_collectives(known: &Sites, sites: &[String]) -> Vec<(String, String)> {
+    let links = collectives::settings(&known.links, sites).into_iter();
     let open = links.filter(|(name, _)| !collectives::is_set(name));
     let open = open.map(|(name, value)| (name.to_owned(), value));
     // Of all variables there are, some may be no UTF-8; none of these is for the library.
@@ -163,10 +162,10 @@ fn of_collectives(job: &JobReply, sites: &[String]) -> Vec<(String, String)> {
 }
 
 /// The node at which each command starts; `None` for the own site's, which starts here.
-fn nodes<'a>(job: &'a JobReply, commands: &[Command]) -> Result<Vec<Option<&'a str>>, RunError> {
+fn nodes<'a>(known: &'a Sites, commands: &[Command]) -> Result<Vec<Option<&'a str>>, RunError> {
     let node = |command: &Command| {
-        let site = sites::named(job, command.site)?;
-        if site.name == job.site {
+        let site = sites::usable_site(known, command.site)?;
+        if site.name == known.site {
             return Ok(None);
         }
         let first = site.nodes.first().map(|node| Some(node.name.as_str()));
@@ -176,11 +175,11 @@ fn nodes<'a>(job: &'a JobReply, commands: &[Command]) -> Result<Vec<Option<&'a s
 }
 
 /// Listens where ranks of all sites can connect to, and says by which address they know that.
-fn open(job: &JobReply, grid: Grid, names: &[String]) -> Result<(Server, SocketAddr), String> {
-    let own_site = grid.sites.into_iter().find(|site| site.name == job.site);
-    let addresses = own_address(job, false).zip(own_address(job, true));
+fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketAddr), String> {
+    let own_site = sites::own_site(known);
+    let addresses = own_address(known, false).zip(own_address(known, true));
     let ((_, real), (_, in_grid)) = addresses.ok_or_else(|| {
-        let site = &job.site;
+        let site = &known.site;
         format!("no address of this host is in a subnet of site {site}; name one in the configuration of its gateway, or run this on another host")
     })?;
     let listen = || {
@@ -191,8 +190,7 @@ fn open(job: &JobReply, grid: Grid, names: &[String]) -> Result<(Server, SocketA
         Ok::<_, std::io::Error>((listener, port, u64::from_le_bytes(number)))
     };
     let (listener, port, number) = listen().map_err(|error| format!("listen on {real}: {error}"))?;
-    let token: Token = job
-        .token
+    let token: Token = token
         .parse()
         .map_err(|error| format!("the gateway's token: {error}"))?;
     let meeting = Meeting::new(names, number);

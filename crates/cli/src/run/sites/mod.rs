@@ -1,14 +1,16 @@
 //! Decides which sites take part, and with how many ranks: compares `--sites` with what the gateway says.
 //! Pure, but for `own_address`.
 
+mod hosts;
+
 use super::command_line::CommandLine;
 use super::directory::stands_by_name;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
 use super::launcher::Mpi;
 use causeway_control::name::means;
-use causeway_control::{JobReply, Plan, SiteInfo};
-use causeway_wire::{Cidr, Grid};
+use causeway_control::{Plan, SiteInfo, SiteStatus, Sites};
+use causeway_wire::{Cidr, Site};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
@@ -34,17 +36,13 @@ impl Chosen<'_> {
 ///
 /// # Errors
 /// Unknown or unreachable sites, contradicting counts, too few slots.
-pub fn choose<'a>(
-    job: &'a JobReply,
-    sites: Option<&str>,
-    line: &CommandLine,
-) -> Result<Chosen<'a>, RunError> {
+pub fn choose<'a>(known: &'a Sites, sites: Option<&str>, line: &CommandLine) -> Result<Chosen<'a>, RunError> {
     if sites.is_some() && line.names_hosts {
         return Err(RunError::Hosts);
     }
     let wanted = sites.map(parse).transpose()?;
     let wish = wish(wanted.as_deref(), line)?;
-    check_hosts(job, line)?;
+    check_hosts(known, line)?;
     if line.starts_nothing || line.names_hosts {
         return Ok(Chosen {
             wish,
@@ -53,8 +51,8 @@ pub fn choose<'a>(
         });
     }
     let infos = match &wanted {
-        Some(wanted) => named_sites(job, wanted)?,
-        None => all_sites(job)?,
+        Some(wanted) => named_sites(known, wanted)?,
+        None => all_sites(known)?,
     };
     let offers: Vec<Offer> = infos
         .iter()
@@ -76,10 +74,10 @@ pub fn choose<'a>(
 }
 
 /// Refuses names of hosts that no gateway knows. Launchers look them up before they ask, for seconds.
-fn check_hosts(job: &JobReply, line: &CommandLine) -> Result<(), RunError> {
+fn check_hosts(known: &Sites, line: &CommandLine) -> Result<(), RunError> {
     let own = nix::unistd::gethostname().unwrap_or_default();
     let own = own.to_string_lossy();
-    let infos = || job.sites.iter().filter_map(|site| site.info.as_ref());
+    let infos = || known.sites.iter().filter_map(|site| site.info.as_ref());
     let is_known = |host: &str| {
         host.parse::<IpAddr>().is_ok()
             || host == "localhost"
@@ -100,16 +98,16 @@ fn check_hosts(job: &JobReply, line: &CommandLine) -> Result<(), RunError> {
 ///
 /// # Errors
 /// The first such site.
-pub fn check_transparent(job: &JobReply, chosen: &Chosen) -> Result<(), RunError> {
-    let used = |name: &str| name == job.site || chosen.shares.iter().any(|share| share.site == name);
-    let mut used = job.sites.iter().filter(|site| used(&site.name));
+pub fn check_transparent(known: &Sites, chosen: &Chosen) -> Result<(), RunError> {
+    let used = |name: &str| name == known.site || chosen.shares.iter().any(|share| share.site == name);
+    let mut used = known.sites.iter().filter(|site| used(&site.name));
     let opaque = used.find(|site| !site.info.as_ref().is_some_and(|info| info.transparent));
     opaque.map_or(Ok(()), |site| Err(RunError::NotTransparent(site.name.clone())))
 }
 
 /// Replaces virtual addresses of this site's nodes by real ones, for a run in which nothing translates them.
-pub fn name_own_hosts_as_they_are(job: &mut JobReply) {
-    let mut sites = job.sites.iter_mut().filter(|site| site.name == job.site);
+pub fn name_own_hosts_as_they_are(known: &mut Sites) {
+    let mut sites = known.sites.iter_mut().filter(|site| site.name == known.site);
     let Some(info) = sites.find_map(|site| site.info.as_mut()) else {
         return;
     };
@@ -137,10 +135,10 @@ pub fn check_real(chosen: &Chosen) -> Result<(), RunError> {
 ///
 /// # Errors
 /// The first such node.
-pub fn check_names(job: &JobReply, chosen: &Chosen) -> Result<(), RunError> {
+pub fn check_names(known: &Sites, chosen: &Chosen) -> Result<(), RunError> {
     let by_name = chosen.shares.iter().filter(|share| stands_by_name(share.node));
     let mut sites: HashMap<&str, Vec<&str>> = HashMap::new();
-    for info in job.sites.iter().filter_map(|site| site.info.as_ref()) {
+    for info in known.sites.iter().filter_map(|site| site.info.as_ref()) {
         for node in &info.nodes {
             let sites = sites.entry(&node.name).or_default();
             if sites.last() != Some(&info.name.as_str()) {
@@ -172,7 +170,7 @@ pub enum Ip {
 ///
 /// # Errors
 /// There is none, or the launcher does not speak it.
-pub fn common_ip(job: &JobReply, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, RunError> {
+pub fn common_ip(known: &Sites, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, RunError> {
     let has = |site: &SiteInfo, v6: bool| {
         let subnets = site
             .subnets
@@ -180,12 +178,12 @@ pub fn common_ip(job: &JobReply, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, Run
             .filter_map(|subnet| subnet.parse::<Cidr>().ok());
         { subnets }.any(|subnet| subnet.address().is_ipv6() == v6)
     };
-    let mut known = job.sites.iter().filter_map(|site| site.info.as_ref());
+    let mut infos = known.sites.iter().filter_map(|site| site.info.as_ref());
     if used.is_empty() {
-        let v6 = known.any(|site| has(site, true));
+        let v6 = infos.any(|site| has(site, true));
         return Ok(if v6 { Ip::Any } else { Ip::V4 });
     }
-    let own = known.filter(|site| site.name == job.site);
+    let own = infos.filter(|site| site.name == known.site);
     let all: Vec<&SiteInfo> = own.chain(used.iter().copied()).collect();
     let lacking = |v6: bool| all.iter().find(|site| !has(site, v6));
     match (lacking(false), lacking(true)) {
@@ -203,11 +201,16 @@ pub fn common_ip(job: &JobReply, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, Run
     }
 }
 
+/// The site at which this runs.
+pub fn own_site(known: &Sites) -> Option<Site> {
+    let own = known.sites.iter().find(|site| site.name == known.site)?;
+    own.info.as_ref()?.site().ok()
+}
+
 /// This host's address that other sites' daemons can call, and its interface. It is the grid's address where
 /// the shim translates, else the real one.
-pub fn own_address(job: &JobReply, translates: bool) -> Option<(String, IpAddr)> {
-    let grid: Grid = job.grid.parse().ok()?;
-    let site = grid.sites.iter().find(|site| site.name == job.site)?;
+pub fn own_address(known: &Sites, translates: bool) -> Option<(String, IpAddr)> {
+    let site = own_site(known)?;
     let interfaces = nix::ifaddrs::getifaddrs().ok()?;
     let addresses = interfaces.filter_map(|interface| {
         let address = interface.address?;
@@ -221,14 +224,24 @@ pub fn own_address(job: &JobReply, translates: bool) -> Option<(String, IpAddr)>
     Some((name, address))
 }
 
-/// The plan of a job, known before there is one. A `--sites` that is not understood is said later.
-pub fn plan(sites: Option<&str>, line: &CommandLine) -> Plan {
-    let wanted = sites.and_then(|sites| parse(sites).ok()).unwrap_or_default();
-    let ranks = wanted.iter().filter_map(|(_, ranks)| *ranks).sum();
+/// Where a job with these sites runs.
+pub fn plan(known: &Sites, chosen: &Chosen, line: &CommandLine) -> Plan {
+    let sites = match () {
+        () if line.starts_nothing => Vec::new(),
+        () if line.names_hosts => hosts::sites_of(known, &line.host_values),
+        () => chosen.names(),
+    };
+    let shares = chosen.shares.iter().map(|share| share.ranks).sum();
     Plan {
-        ranks: line.total().unwrap_or(ranks),
-        sites: wanted.into_iter().map(|(name, _)| name.to_owned()).collect(),
+        ranks: line.total().unwrap_or(shares),
+        sites,
     }
+}
+
+/// The sites that `--sites` names. What is not understood of it is said later.
+pub fn named(sites: Option<&str>) -> Vec<String> {
+    let wanted = sites.and_then(|sites| parse(sites).ok()).unwrap_or_default();
+    wanted.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
 /// Reads `name=ranks` or `name`, all of one kind.
@@ -286,35 +299,36 @@ fn wish(wanted: Option<&[(&str, Option<u32>)]>, line: &CommandLine) -> Result<Wi
     }
 }
 
-fn named_sites<'a>(job: &'a JobReply, wanted: &[(&str, Option<u32>)]) -> Result<Vec<&'a SiteInfo>, RunError> {
+fn named_sites<'a>(known: &'a Sites, wanted: &[(&str, Option<u32>)]) -> Result<Vec<&'a SiteInfo>, RunError> {
     let names = wanted.iter().map(|(name, _)| *name);
     // In the user's order: the first site named gets the first ranks.
-    names.map(|name| named(job, name)).collect()
+    names.map(|name| usable_site(known, name)).collect()
 }
 
 /// A site that the user has named, which must be there and reachable.
 ///
 /// # Errors
 /// It is not.
-pub fn named<'a>(job: &'a JobReply, name: &str) -> Result<&'a SiteInfo, RunError> {
-    match job.sites.iter().find(|site| site.name == name) {
+pub fn usable_site<'a>(known: &'a Sites, name: &str) -> Result<&'a SiteInfo, RunError> {
+    match known.sites.iter().find(|site| site.name == name) {
         Some(site) => usable(site, ""),
         None => {
-            let known: Vec<&str> = job.sites.iter().map(|site| site.name.as_str()).collect();
-            Err(RunError::UnknownSite(name.to_owned(), known.join(", ")))
+            let names: Vec<&str> = known.sites.iter().map(|site| site.name.as_str()).collect();
+            Err(RunError::UnknownSite(name.to_owned(), names.join(", ")))
         }
     }
 }
 
-fn all_sites(job: &JobReply) -> Result<Vec<&SiteInfo>, RunError> {
+fn all_sites(known: &Sites) -> Result<Vec<&SiteInfo>, RunError> {
     // Fewer sites than the user believes would be found out late; leaving one out takes a word.
-    job.sites
+    known
+        .sites
         .iter()
         .map(|site| usable(site, "; --sites leaves it out"))
         .collect()
 }
 
-fn usable<'a>(site: &'a causeway_control::SiteStatus, hint: &'static str) -> Result<&'a SiteInfo, RunError> {
+fn usable<'a>(site: &'a SiteStatus, hint: &'static str) -> Result<&'a SiteInfo, RunError> {
     match (&site.unreachable, &site.info) {
         (None, Some(info)) => Ok(info),
         (Some(reason), _) => Err(RunError::Unreachable(site.name.clone(), reason.clone(), hint)),

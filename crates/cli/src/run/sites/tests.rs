@@ -1,12 +1,12 @@
 use super::*;
 use causeway_control::{NodeInfo, SiteStatus};
 
-fn job() -> JobReply {
+pub(super) fn known() -> Sites {
     let info = |name: &str, net: u8| SiteInfo {
         name: name.into(),
         subnets: vec![format!("10.{net}.0.0/24")],
         real_subnets: vec![],
-        gateways: vec![],
+        gateways: vec![([10, net, 0, 253], 7000).into()],
         delivery_ports: "20000-32767".into(),
         nodes: (1..=2)
             .map(|i| NodeInfo {
@@ -17,6 +17,7 @@ fn job() -> JobReply {
             .collect(),
         relays: false,
         transparent: name == "rennes",
+        local: vec![],
     };
     let up = |name: &str, net| SiteStatus {
         name: name.into(),
@@ -28,9 +29,7 @@ fn job() -> JobReply {
         info: None,
         unreachable: Some("no route to host".into()),
     };
-    JobReply {
-        token: "00".repeat(16),
-        grid: "1|rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767".into(),
+    Sites {
         site: "rennes".into(),
         sites: vec![up("rennes", 1), up("nancy", 2), down],
         links: Default::default(),
@@ -47,15 +46,15 @@ fn line(ranks: &[Option<u32>]) -> CommandLine {
 
 #[test]
 fn processes_use_ipv4_where_all_sites_have_it_else_ipv6_and_without_either_nothing_is_started() {
-    let mut job = job();
+    let mut known = known();
     let (v4, v6) = ("10.9.0.0/24".to_owned(), "fd00:9::/64".to_owned());
     let mut ip = |mpi, rennes: &[&String], nancy: &[&String]| {
         for (at, subnets) in [rennes, nancy].into_iter().enumerate() {
-            let info = job.sites[at].info.as_mut().unwrap();
+            let info = known.sites[at].info.as_mut().unwrap();
             info.subnets = subnets.iter().map(|subnet| (*subnet).clone()).collect();
         }
-        let used = [job.sites[1].info.as_ref().unwrap()];
-        common_ip(&job, mpi, &used).map_err(|error| error.to_string())
+        let used = [known.sites[1].info.as_ref().unwrap()];
+        common_ip(&known, mpi, &used).map_err(|error| error.to_string())
     };
     assert_eq!(ip(Mpi::Mpich, &[&v4, &v6], &[&v4]), Ok(Ip::V4));
     assert_eq!(ip(Mpi::OpenMpi4, &[&v4, &v6], &[&v4, &v6]), Ok(Ip::V4));
@@ -71,17 +70,17 @@ fn processes_use_ipv4_where_all_sites_have_it_else_ipv6_and_without_either_nothi
         refused.contains("nancy has IPv6 addresses alone, rennes IPv4 addresses alone"),
         "{refused}"
     );
-    assert_eq!(common_ip(&job, Mpi::OpenMpi4, &[]).unwrap(), Ip::Any);
+    assert_eq!(common_ip(&known, Mpi::OpenMpi4, &[]).unwrap(), Ip::Any);
 }
 
 fn refusal(sites: Option<&str>, line: &CommandLine) -> String {
-    choose(&job(), sites, line).unwrap_err().to_string()
+    choose(&known(), sites, line).unwrap_err().to_string()
 }
 
 #[test]
 fn named_sites_take_ranks_in_the_users_order() {
-    let job = job();
-    let chosen = choose(&job, Some("nancy=1,rennes=2"), &line(&[None])).unwrap();
+    let known = known();
+    let chosen = choose(&known, Some("nancy=1,rennes=2"), &line(&[None])).unwrap();
     let shares: Vec<_> = chosen
         .shares
         .iter()
@@ -89,7 +88,7 @@ fn named_sites_take_ranks_in_the_users_order() {
         .collect();
     assert_eq!(shares, [("nancy-1", 1), ("rennes-1", 1), ("rennes-2", 1)]);
     assert_eq!(
-        choose(&job, Some("rennes,nancy"), &line(&[Some(8)]))
+        choose(&known, Some("rennes,nancy"), &line(&[Some(8)]))
             .unwrap()
             .shares
             .len(),
@@ -134,8 +133,8 @@ fn each_mistake_is_one_clear_line() {
 
 #[test]
 fn without_the_shim_every_site_used_must_take_what_its_router_hands_over() {
-    let job = job();
-    let check = |sites| check_transparent(&job, &choose(&job, Some(sites), &line(&[None])).unwrap());
+    let known = known();
+    let check = |sites| check_transparent(&known, &choose(&known, Some(sites), &line(&[None])).unwrap());
     assert!(check("rennes=2").is_ok());
     let refusal = check("rennes=1,nancy=1").unwrap_err().to_string();
     assert!(
@@ -145,9 +144,9 @@ fn without_the_shim_every_site_used_must_take_what_its_router_hands_over() {
 }
 
 /// Rennes and nancy both have 192.168.1.0/24, and nodes of the same names.
-fn overlap() -> JobReply {
-    let mut job = job();
-    for (at, site) in job.sites[..2].iter_mut().enumerate() {
+fn overlap() -> Sites {
+    let mut known = known();
+    for (at, site) in known.sites[..2].iter_mut().enumerate() {
         let info = site.info.as_mut().unwrap();
         info.subnets = vec![format!("100.64.{at}.0/24"), format!("fdca:{at}::/64")];
         info.gateways = vec![([192, 168, 1, 253], 7000).into()];
@@ -157,14 +156,14 @@ fn overlap() -> JobReply {
             node.address = [100, 64, at as u8, 7 + number as u8].into();
         }
     }
-    job
+    known
 }
 
 #[test]
 fn without_the_shim_own_nodes_stand_by_their_real_addresses_and_other_virtual_sites_are_refused() {
-    let mut job = overlap();
-    name_own_hosts_as_they_are(&mut job);
-    let chosen = choose(&job, Some("rennes=2"), &line(&[None])).unwrap();
+    let mut known = overlap();
+    name_own_hosts_as_they_are(&mut known);
+    let chosen = choose(&known, Some("rennes=2"), &line(&[None])).unwrap();
     let hosts: Vec<String> = chosen
         .shares
         .iter()
@@ -172,13 +171,13 @@ fn without_the_shim_own_nodes_stand_by_their_real_addresses_and_other_virtual_si
         .collect();
     assert_eq!(hosts, ["192.168.1.7", "192.168.1.8"]);
     assert!(check_real(&chosen).is_ok());
-    let both = choose(&job, Some("rennes=1,nancy=1"), &line(&[None])).unwrap();
+    let both = choose(&known, Some("rennes=1,nancy=1"), &line(&[None])).unwrap();
     let refusal = check_real(&both).unwrap_err().to_string();
     assert!(
         refusal.contains("site nancy") && refusal.contains("virtual") && !refusal.contains('\n'),
         "{refusal}"
     );
-    let mut plain = self::job();
+    let mut plain = self::known();
     let before = plain.clone();
     name_own_hosts_as_they_are(&mut plain);
     assert_eq!(plain, before);
@@ -189,26 +188,28 @@ fn the_launchers_own_host_is_virtual_only_where_the_shim_translates() {
     let interfaces = nix::ifaddrs::getifaddrs().unwrap();
     let mut v4 = interfaces.filter_map(|one| one.address?.as_sockaddr_in().map(|address| address.ip()));
     let own = v4.next().unwrap();
-    let mut job = overlap();
-    job.grid = format!("2|rennes;100.64.0.9/32={own}/32;10.1.0.253:7000;20000-32767");
-    let address = |translates| own_address(&job, translates).unwrap().1;
+    let mut known = overlap();
+    let info = known.sites[0].info.as_mut().unwrap();
+    (info.subnets, info.real_subnets) = (vec!["100.64.0.9/32".into()], vec![format!("{own}/32")]);
+    info.gateways = vec!["10.1.0.253:7000".parse().unwrap()];
+    let address = |translates| own_address(&known, translates).unwrap().1;
     assert_eq!(address(true), IpAddr::from([100, 64, 0, 9]));
     assert_eq!(address(false), IpAddr::from(own));
 }
 
 #[test]
 fn a_node_that_stands_by_its_name_must_be_the_only_one_of_that_name() {
-    let mut job = overlap();
-    let check = |job: &JobReply| check_names(job, &choose(job, Some("rennes=1"), &line(&[None])).unwrap());
-    assert!(check(&job).is_ok(), "by its address");
-    job.sites[0].info.as_mut().unwrap().nodes[0].address = "fdca::7".parse().unwrap();
-    let refusal = check(&job).unwrap_err().to_string();
+    let mut known = overlap();
+    let check = |known: &Sites| check_names(known, &choose(known, Some("rennes=1"), &line(&[None])).unwrap());
+    assert!(check(&known).is_ok(), "by its address");
+    known.sites[0].info.as_mut().unwrap().nodes[0].address = "fdca::7".parse().unwrap();
+    let refusal = check(&known).unwrap_err().to_string();
     assert!(
         refusal.contains("node node-0 ") && refusal.contains("sites rennes, nancy"),
         "{refusal}"
     );
-    job.sites[1].info.as_mut().unwrap().nodes[0].name = "another".into();
-    assert!(check(&job).is_ok());
+    known.sites[1].info.as_mut().unwrap().nodes[0].name = "another".into();
+    assert!(check(&known).is_ok());
 }
 
 #[test]
@@ -217,5 +218,5 @@ fn the_users_own_hosts_need_no_site() {
         names_hosts: true,
         ..line(&[Some(4)])
     };
-    assert!(choose(&job(), None, &hosts).unwrap().shares.is_empty());
+    assert!(choose(&known(), None, &hosts).unwrap().shares.is_empty());
 }

@@ -1,0 +1,23 @@
+//! What a command is told to choose the sites of a job by.
+
+use crate::commands::CommandContext;
+use crate::membership::participants::why_without;
+use causeway_control::Sites;
+
+/// The sites as a user sees them who is to choose among them: one that would take no part in a job counts as
+/// unreachable.
+pub(super) fn sites_for_jobs(context: &CommandContext<'_>) -> Sites {
+    let config = context.config();
+    let mut sites = context.view().sites();
+    for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
+        let pair = context.tunnels.pairs().of(&site.name);
+        let refusal = pair.and_then(|pair| why_without(config, pair, false));
+        site.unreachable = refusal.map(|why| why.for_user(&config.site, &site.name));
+    }
+    Sites {
+        site: config.site.clone(),
+        sites,
+        links: context.tunnels.ways().links(context.driver),
+        mpi: config.mpi.clone(),
+    }
+}
