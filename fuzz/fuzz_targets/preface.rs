@@ -2,17 +2,27 @@
 //! come back the same; what they say must.
 #![no_main]
 
-use causeway_wire::Token;
+use causeway_wire::{Sender, Token};
 use causeway_wire::preface::{Decoded, MAX_BYTES, Preface};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     match Preface::decode(bytes) {
         Ok(Decoded::Incomplete { needed }) => assert!(needed > bytes.len() && needed <= MAX_BYTES),
-        Ok(Decoded::Complete { preface, length }) => {
+        Ok(Decoded::Complete { claim, length }) => {
             assert!(length <= bytes.len().min(MAX_BYTES));
-            let again = preface.encode().expect("both addresses are of one family");
-            let length = again.len();
-            assert_eq!(Preface::decode(&again), Ok(Decoded::Complete { preface, length }));
+            let token = Token([0; Token::BYTES]);
+            let preface = Preface {
+                source: claim.source,
+                destination: claim.destination,
+                token,
+                wants: claim.wants,
+            };
+            let again = preface.encode(Sender::Process, &[7; 8]);
+            let again = again.expect("both addresses are of one family");
+            let Ok(Decoded::Complete { claim, length }) = Preface::decode(&again) else {
+                panic!("what was encoded is read again");
+            };
+            assert_eq!((claim.proven(Sender::Process, &token), length), (Some(preface), again.len()));
         }
         Ok(Decoded::Question { question, length }) => {
             assert!(length <= bytes.len().min(MAX_BYTES));

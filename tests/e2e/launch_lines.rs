@@ -289,14 +289,13 @@ fn without_shim() -> Item {
 /// A program that opens its MPI so that nothing preloaded stands before it: the rank is told of likewise.
 fn past_shim() -> Item {
     let mpich = mpi::debian_mpich();
-    let host = "#define _GNU_SOURCE\n#include <dlfcn.h>\n\
-                int main(int c, char **v) { \
+    let host = "int main(int c, char **v) { \
                 void *plugin = dlopen(v[1], RTLD_NOW | RTLD_DEEPBIND); \
                 return ((int (*)(int, char **))dlsym(plugin, \"ring\"))(c - 1, v + 1); }";
     Item {
         name: "mpi-opened-deep".to_owned(),
         command: format!(
-            "echo '{host}' | gcc -w -x c -o host - && mpicc.mpich -shared -fPIC -Dmain=ring -o plugin.so {} && \
+            "echo '{host}' | gcc -w -D_GNU_SOURCE -include dlfcn.h -x c -o host - && mpicc.mpich -shared -fPIC -Dmain=ring -o plugin.so {} && \
              causeway run {SITES} -- {} -n 4 $PWD/host $PWD/plugin.so >said 2>&1; cat said; \
              grep -oE 'rank [0-3] on (rennes|nancy)-[12] .* has loaded lib.* past Causeway.s shim' said",
             root().join("tests/programs/ring.c").display(),

@@ -8,7 +8,7 @@
 
 use causeway_control::{self as control, ControlError, Plan, Reply, Request, Status, TunnelStatus};
 use causeway_gateway::STATE_VERSION;
-use causeway_wire::{Preface, Token, Verdict};
+use causeway_wire::{Preface, Sender, Token, Verdict};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -221,14 +221,14 @@ impl Grid {
             token: self.token,
             wants: causeway_wire::Wants::Verdict,
         };
-        (stream, preface.encode().unwrap())
+        (stream, preface.encode(Sender::Process, b"a nonce.").unwrap())
     }
 
     /// A connection across the sites: the connecting end, the accepting end.
     fn pair(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let (mut near, preface) = self.dial(listener.local_addr().unwrap());
         near.write_all(&preface).unwrap();
-        let far = accept(listener);
+        let far = accept(listener, &self.token);
         assert_eq!(verdict(&near), Verdict::Connected);
         (near, far)
     }
@@ -297,19 +297,27 @@ fn verdict(mut stream: &TcpStream) -> Verdict {
     Verdict::decode(verdict).unwrap()
 }
 
-/// Accepts as a shim does.
-fn accept(listener: &TcpListener) -> TcpStream {
+/// Accepts as a shim of this job does.
+fn accept(listener: &TcpListener, token: &Token) -> TcpStream {
     use causeway_wire::preface::{Decoded, FIXED_BYTES};
     let (mut stream, _) = listener.accept().unwrap();
     patient(&stream);
     let mut bytes = vec![0; FIXED_BYTES];
     stream.read_exact(&mut bytes).unwrap();
-    while let Decoded::Incomplete { needed } = Preface::decode(&bytes).unwrap() {
-        let have = bytes.len();
-        bytes.resize(needed, 0);
-        stream.read_exact(&mut bytes[have..]).unwrap();
+    loop {
+        match Preface::decode(&bytes).unwrap() {
+            Decoded::Incomplete { needed } => {
+                let have = bytes.len();
+                bytes.resize(needed, 0);
+                stream.read_exact(&mut bytes[have..]).unwrap();
+            }
+            Decoded::Complete { claim, .. } => {
+                stream.write_all(&claim.answer(token)).unwrap();
+                return stream;
+            }
+            Decoded::Question { .. } => panic!("a question and no preface"),
+        }
     }
-    stream
 }
 
 /// The error that ends reading; none when it ends in order.
@@ -578,7 +586,7 @@ fn connections_that_are_only_half_made_are_made_afterwards() {
     [1, 2].iter().for_each(|site| grid.drain(*site));
 
     near.write_all(second).unwrap();
-    let far = accept(&listener);
+    let far = accept(&listener, &grid.token);
     assert_eq!(verdict(&near), Verdict::Connected);
     cross(&near, &far);
     writeln!(asking, "{},\"body\":{{\"status\":{{}}}}}}", control::VERSION).unwrap();
@@ -586,7 +594,7 @@ fn connections_that_are_only_half_made_are_made_afterwards() {
     asking.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("\"handed_over\":1"), "{answer}");
     drop((full.accept().unwrap(), waits));
-    let far = accept(&full);
+    let far = accept(&full, &grid.token);
     assert_eq!(verdict(&connecting), Verdict::Connected);
     cross(&connecting, &far);
 }

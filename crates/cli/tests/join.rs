@@ -4,7 +4,7 @@
 
 use causeway_control::{Plan, Reply, Request, Status, ask};
 use causeway_wire::preface::{Decoded, FIXED_BYTES};
-use causeway_wire::{Preface, Verdict};
+use causeway_wire::{Preface, Sender, Token, Verdict};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -188,11 +188,12 @@ impl Grid {
             token: job.token.parse().unwrap(),
             wants: causeway_wire::Wants::Verdict,
         };
-        near.write_all(&preface.encode().unwrap()).unwrap();
+        near.write_all(&preface.encode(Sender::Process, b"a nonce.").unwrap())
+            .unwrap();
         let mut verdict = [0; Verdict::BYTES];
         near.read_exact(&mut verdict).unwrap();
         assert_eq!(Verdict::decode(verdict).unwrap(), Verdict::Connected);
-        let far = accept(&listener);
+        let far = accept(&listener, &preface.token);
         for (from, to) in [(&near, &far), (&far, &near)] {
             cross(from, to);
         }
@@ -219,18 +220,26 @@ impl Grid {
     }
 }
 
-/// Accepts as a shim does.
-fn accept(listener: &TcpListener) -> TcpStream {
+/// Accepts as a shim of this job does.
+fn accept(listener: &TcpListener, token: &Token) -> TcpStream {
     let (mut stream, _) = listener.accept().unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut bytes = vec![0; FIXED_BYTES];
     stream.read_exact(&mut bytes).unwrap();
-    while let Decoded::Incomplete { needed } = Preface::decode(&bytes).unwrap() {
-        let have = bytes.len();
-        bytes.resize(needed, 0);
-        stream.read_exact(&mut bytes[have..]).unwrap();
+    loop {
+        match Preface::decode(&bytes).unwrap() {
+            Decoded::Incomplete { needed } => {
+                let have = bytes.len();
+                bytes.resize(needed, 0);
+                stream.read_exact(&mut bytes[have..]).unwrap();
+            }
+            Decoded::Complete { claim, .. } => {
+                stream.write_all(&claim.answer(token)).unwrap();
+                return stream;
+            }
+            Decoded::Question { .. } => panic!("a question and no preface"),
+        }
     }
-    stream
 }
 
 /// Sends some megabytes, more than any window at the start, and the end of that half.

@@ -107,7 +107,7 @@ fn shims_get_through_while_one_host_holds_all_places_for_prefaces_and_the_slow_o
     let lan = grid.address(2, 253, 7000);
     let mut slow = connect_from(grid.address(2, 1, 0), lan);
     let preface = grid.preface(&slow, listener.local_addr().unwrap(), true);
-    let preface = preface.encode().unwrap();
+    let preface = common::encoded(&preface);
     let (begun, rest) = preface.split_at(20);
     slow.write_all(begun).unwrap();
     let mut flood: Vec<_> = (0..INTAKES + 400)

@@ -70,7 +70,7 @@ fn streams_wait_while_every_lane_is_cut_and_then_go_on() {
         wait_for("the new stream", || grid.status(1).streams == 2);
         grid.proxy.as_ref().unwrap().come_back();
         let fresh = fresh.join().unwrap().unwrap();
-        let (accepted, _) = common::accept(&listener);
+        let (accepted, _) = common::accept(&listener, &grid.token);
         cross(&fresh, &accepted, &pattern(8, 1000));
     });
     for site in [1, 2] {

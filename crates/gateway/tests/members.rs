@@ -107,7 +107,7 @@ fn a_member_that_grants_everything_and_reads_nothing_is_sent_no_more_than_a_lane
     let stream = grid.dial();
     let mut preface = grid.preface(&stream, grid.address(3, 1, 5000), false);
     preface.token = job.token.parse().unwrap();
-    (&stream).write_all(&preface.encode().unwrap()).unwrap();
+    (&stream).write_all(&common::encoded(&preface)).unwrap();
     wait_for("the stream to be opened", || {
         tunnel(&grid).is_some_and(|tunnel| tunnel.streams == 1)
     });

@@ -4,8 +4,8 @@
 mod common;
 
 use causeway_control::{self as control, Reply, Request};
-use causeway_wire::{Preface, Reason, Token, Verdict};
-use common::{Grid, send_preface, wait_for};
+use causeway_wire::{Preface, Reason, Sender, Token, Verdict};
+use common::{Grid, accept_silently, encoded, send_preface, wait_for};
 use std::io::{Read, Write};
 
 #[test]
@@ -36,14 +36,37 @@ fn prefaces_that_lie_are_denied_and_counted() {
 }
 
 #[test]
+fn what_listens_at_a_destination_and_does_not_know_the_jobs_token_gets_neither_it_nor_the_stream() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    // Anything, another protocol's greeting, and a process's own proof.
+    let preface =
+        |near: &std::net::TcpStream| encoded(&grid.preface(near, listener.local_addr().unwrap(), true));
+    for wrong in [
+        vec![0; 8],
+        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        preface(&grid.dial()),
+    ] {
+        let mut near = grid.connect(listener.local_addr().unwrap()).unwrap();
+        near.write_all(b"secret").unwrap();
+        let (mut far, claim) = accept_silently(&listener);
+        assert!(claim.proven(Sender::Gateway, &grid.token).is_some());
+        far.write_all(&wrong).unwrap();
+        let mut got = Vec::new();
+        assert!(far.read_to_end(&mut got).is_err() && got.is_empty(), "{got:?}");
+        assert!(near.read(&mut [0]).is_err());
+    }
+    assert_eq!(grid.status(2).refused["no-proof"], 3);
+    grid.pair(&listener);
+}
+
+#[test]
 fn bytes_that_are_no_preface_end_their_connection_and_nothing_else() {
     let grid = Grid::start();
     let listener = grid.listen();
     let whole = {
         let stream = grid.dial();
-        grid.preface(&stream, listener.local_addr().unwrap(), false)
-            .encode()
-            .unwrap()
+        encoded(&grid.preface(&stream, listener.local_addr().unwrap(), false))
     };
     let mut oversized = whole.clone();
     oversized[14..16].copy_from_slice(&u16::MAX.to_be_bytes());

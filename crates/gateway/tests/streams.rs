@@ -89,7 +89,8 @@ fn bytes_sent_right_before_a_reset_arrive_before_it() {
         from.write_all(&bytes).unwrap();
         reset(from);
         let mut got = vec![0; bytes.len()];
-        to.read_exact(&mut got).unwrap();
+        let read = to.read_exact(&mut got);
+        assert!(read.is_ok(), "round {round}: {read:?}");
         assert_eq!(got, bytes);
         assert_eq!(read_error(to), Some(ErrorKind::ConnectionReset));
     }
@@ -121,7 +122,7 @@ fn told_beside(grid: &Grid, destination: SocketAddr) -> (TcpStream, Option<Verdi
     let mut stream = grid.dial();
     let mut preface = grid.preface(&stream, destination, false);
     preface.wants = Wants::UrgentCode;
-    stream.write_all(&preface.encode().unwrap()).unwrap();
+    stream.write_all(&common::encoded(&preface)).unwrap();
     let mut code = [std::mem::MaybeUninit::new(255)];
     wait_for("the verdict as urgent data", || {
         let count = SockRef::from(&stream).recv_out_of_band(&mut code);
@@ -139,7 +140,7 @@ fn a_verdict_stands_beside_the_stream_of_a_process_that_asks_so() {
     let open = listener.local_addr().unwrap();
     let (near, verdict) = told_beside(&grid, open);
     assert_eq!(verdict, Some(Verdict::Connected));
-    let (far, _) = accept(&listener);
+    let (far, _) = accept(&listener, &grid.token);
     cross(&near, &far, b"to the far side");
     cross(&far, &near, b"and back");
     drop(listener);
@@ -176,7 +177,7 @@ fn a_non_blocking_connect_learns_of_a_refusal_by_a_reset() {
     drop(listener);
     let mut near = grid.dial();
     let preface = grid.preface(&near, closed, false);
-    near.write_all(&preface.encode().unwrap()).unwrap();
+    near.write_all(&common::encoded(&preface)).unwrap();
     assert_eq!(read_error(near), Some(ErrorKind::ConnectionReset));
 }
 

@@ -32,7 +32,7 @@ fn what_other_sites_send_to_a_virtual_address_reaches_the_real_one() {
     let listener = grid.listen();
     let known_as = in_grid(listener.local_addr().unwrap());
     let mut near = grid.connect(known_as).unwrap();
-    let (mut far, preface) = accept(&listener);
+    let (mut far, preface) = accept(&listener, &grid.token);
     assert_eq!(
         (preface.source, preface.destination),
         (near.local_addr().unwrap(), known_as)
@@ -53,7 +53,7 @@ fn what_the_site_sends_comes_from_its_virtual_address_whichever_it_names() {
         let mut preface = grid.preface(&near, listener.local_addr().unwrap(), true);
         preface.source = names(own);
         let _near = send_preface(near, &preface).unwrap();
-        assert_eq!(accept(&listener).1.source, in_grid(own));
+        assert_eq!(accept(&listener, &grid.token).1.source, in_grid(own));
     }
     let near = grid.dial_at(2);
     let mut preface = grid.preface(&near, listener.local_addr().unwrap(), true);

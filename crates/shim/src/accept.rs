@@ -1,22 +1,23 @@
 //! accept(): takes the preface off a connection that the own site's gateway delivers, before the application
 //! sees it, and finds out who is really there.
 //!
-//! Connections from anywhere else are left alone, byte for byte.
+//! A delivery proves that it is of this job, and is answered with a proof of ours: only then the gateway
+//! sends what the other end has sent. A connection from where deliveries come, with nothing to read yet, may
+//! be anybody's of that host, and is set aside: no call waits for it. Connections from anywhere else are left
+//! alone, byte for byte.
 
 use crate::address::{self, Sockaddr};
+use crate::aside::{self, Look};
 use crate::context::{Context, context_for};
 use crate::report::{self, Matter};
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Timeval};
 use crate::table;
-use causeway_wire::Preface;
-use causeway_wire::preface::{Decoded, MAX_BYTES};
+use causeway_wire::preface::{Claim, Decoded, MAX_BYTES};
+use causeway_wire::{Preface, Sender};
 use libc::c_int;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-
-/// The gateway sends the preface right behind the handshake; a second is ages on a LAN.
-const PREFACE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// What to do with an accepted socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,26 +26,99 @@ pub enum Accepted {
     Native,
     /// Hand it out with this address.
     From(Sockaddr),
-    /// It has been closed; accept the next one.
+    /// It has been closed or set aside; accept the next one.
     Dropped,
 }
 
-/// Looks at a socket that accept() has just returned. `peer` is what the kernel says of it.
-pub fn accepted(fd: c_int, peer: Option<SocketAddr>) -> Accepted {
+/// What a call of accept() is to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Ask the kernel.
+    Kernel,
+    /// Hand out this socket, with this address.
+    Socket(c_int, Sockaddr),
+    /// No connection has come within the listener's timeout.
+    TimedOut,
+}
+
+/// Looks at a socket that accept() on `listener` has just returned. `peer` is what the kernel says of it.
+pub fn accepted(listener: c_int, fd: c_int, peer: Option<SocketAddr>) -> Accepted {
     let Some(peer) = peer.filter(|peer| address::is_of_network(*peer)) else {
         return Accepted::Native;
     };
     let Some(context) = context_for(peer) else {
         return Accepted::Native;
     };
-    let native = || {
-        let shown = context.shown(peer).map(Sockaddr::from);
-        shown.map_or(Accepted::Native, Accepted::From)
-    };
     if !context.here.delivers_from(peer) {
-        return native();
+        return natively(context, peer);
     }
-    let judged = read_preface(fd).and_then(|preface| check(context, &preface, peer));
+    let judged = judge(context, fd, peer);
+    if judged == Err(Refusal::Silent) {
+        aside::put(listener, fd, now_ms());
+        return Accepted::Dropped;
+    }
+    settle(context, fd, peer, judged)
+}
+
+/// Whether a call of accept() that began at `began` gets one of the connections that were set aside, or may
+/// ask the kernel. A listener that blocks waits here for both, as long as some are set aside.
+pub fn next(listener: c_int, began: Instant, flags: c_int) -> Next {
+    let Some(context) = crate::context::context() else {
+        return Next::Kernel;
+    };
+    loop {
+        if let Some((fd, address)) = aside::find(listener, now_ms(), |fd, is_late| look(context, fd, is_late))
+        {
+            sys::set_flags(fd, flags);
+            return Next::Socket(fd, address);
+        }
+        let (waiting, since) = aside::waiting(listener);
+        if waiting.is_empty() || sys::is_nonblocking(listener) != Ok(false) {
+            return Next::Kernel;
+        }
+        let timeout = sys::option::<Timeval>(listener, libc::SOL_SOCKET, libc::SO_RCVTIMEO);
+        let end = timeout
+            .ok()
+            .and_then(Timeval::duration)
+            .map(|timeout| began + timeout);
+        if end.is_some_and(|end| Instant::now() >= end) {
+            return Next::TimedOut;
+        }
+        let left = (since + aside::PATIENCE_MS).saturating_sub(now_ms());
+        let late = Instant::now() + Duration::from_millis(left + 1);
+        let wanted: Vec<_> = [listener]
+            .into_iter()
+            .chain(waiting)
+            .map(|fd| (fd, libc::POLLIN))
+            .collect();
+        match sys::wait_any(&wanted, end.map_or(late, |end| late.min(end))) {
+            Ok(ready) if ready.first() == Some(&0) => return Next::Kernel,
+            Ok(_) => {}
+            Err(_) => return Next::Kernel,
+        }
+    }
+}
+
+/// Looks again at a connection that was set aside.
+fn look(context: &Context, fd: c_int, is_late: bool) -> Look<(c_int, Sockaddr)> {
+    let Ok(peer) = sys::peer_name(fd) else {
+        sys::close(fd);
+        return Look::Gone;
+    };
+    let judged = match judge(context, fd, peer) {
+        Err(Refusal::Silent) if is_late => Err(Refusal::Late),
+        Err(Refusal::Silent) => return Look::Stays,
+        judged => judged,
+    };
+    match settle(context, fd, peer, judged) {
+        Accepted::From(source) => Look::Found((fd, source)),
+        Accepted::Native => Look::Found((fd, Sockaddr::from(peer))),
+        Accepted::Dropped => Look::Gone,
+    }
+}
+
+/// Carries out what was found, and tells of it.
+fn settle(context: &Context, fd: c_int, peer: SocketAddr, judged: Result<SocketAddr, Refusal>) -> Accepted {
     if context.debug {
         match &judged {
             Ok(source) => report::debug(format_args!("accept from {peer}: delivered, from {source}")),
@@ -56,9 +130,8 @@ pub fn accepted(fd: c_int, peer: Option<SocketAddr>) -> Accepted {
             table::note(fd, source);
             Accepted::From(Sockaddr::from(source))
         }
-        Err(Refusal::NotAPreface) => native(),
+        Err(Refusal::NotAPreface) => natively(context, peer),
         Err(refusal) => {
-            sys::close(fd);
             // The gateway gave the attempt up: nothing is wrong here.
             if refusal != Refusal::Ended {
                 let which = context
@@ -69,17 +142,39 @@ pub fn accepted(fd: c_int, peer: Option<SocketAddr>) -> Accepted {
                 let line = format_args!("connection delivered from {peer} closed: {refusal}");
                 report::once(Matter::BadDelivery, which.unwrap_or(0), line);
             }
+            sys::close(fd);
             Accepted::Dropped
         }
     }
 }
 
-/// The true source, as the socket shows it.
-fn check(context: &Context, preface: &Preface, peer: SocketAddr) -> Result<SocketAddr, Refusal> {
-    if !preface.token.matches(&context.token) {
-        return Err(Refusal::OtherJob);
+fn natively(context: &Context, peer: SocketAddr) -> Accepted {
+    let shown = context.shown(peer).map(Sockaddr::from);
+    shown.map_or(Accepted::Native, Accepted::From)
+}
+
+/// Reads the preface, if it is there, and answers it.
+fn judge(context: &Context, fd: c_int, peer: SocketAddr) -> Result<SocketAddr, Refusal> {
+    let claim = read_preface(fd)?;
+    let preface = claim
+        .proven(Sender::Gateway, &context.token)
+        .ok_or(Refusal::OtherJob)?;
+    let source = shown_source(&preface, peer)?;
+    // Nothing was sent yet, so it fits.
+    match sys::send(fd, &claim.answer(&context.token)) {
+        Ok(causeway_wire::preface::ANSWER_BYTES) => Ok(source),
+        _ => Err(Refusal::Ended),
     }
+}
+
+/// The true source, as the socket shows it.
+fn shown_source(preface: &Preface, peer: SocketAddr) -> Result<SocketAddr, Refusal> {
     address::in_family_of(preface.source, peer).ok_or(Refusal::OtherFamily)
+}
+
+/// Milliseconds of a clock that never goes back.
+fn now_ms() -> u64 {
+    sys::monotonic_ms()
 }
 
 /// Why a delivered connection is not handed out as one.
@@ -88,6 +183,8 @@ enum Refusal {
     /// The connection is another process's of the gateway's host, and native. Nothing was taken from the
     /// stream.
     NotAPreface,
+    /// The preface is not there, or not all of it.
+    Silent,
     /// Closed or reset before the preface was complete.
     Ended,
     /// The preface was not there in time.
@@ -106,6 +203,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NotAPreface => f.write_str("not a preface"),
+            Refusal::Silent => f.write_str("set aside until its preface is there"),
             Refusal::Ended => f.write_str("it ended before its preface did"),
             Refusal::Late => f.write_str("no preface within 1 s"),
             Refusal::Broken(why) => write!(f, "broken preface: {why}"),
@@ -116,34 +214,28 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Reads exactly the preface. It only peeks until the preface is complete, so that a stream without one stays
-/// whole.
-fn read_preface(fd: c_int) -> Result<Preface, Refusal> {
-    let deadline = Instant::now() + PREFACE_DEADLINE;
+/// Takes exactly the preface off the stream. It only peeks until the preface is complete, so that a stream
+/// without one stays whole.
+fn read_preface(fd: c_int) -> Result<Claim, Refusal> {
     let mut bytes = [0; MAX_BYTES];
-    let mut mark = LowWaterMark { fd, original: None };
-    let mut waited_for = 1;
-    loop {
-        let have = match sys::peek(fd, &mut bytes) {
-            Ok(0) | Err(Errno(libc::ECONNRESET)) => return Err(Refusal::Ended),
-            Ok(have) if have < waited_for => return Err(Refusal::Ended),
-            Ok(have) => have,
-            Err(Errno(libc::EAGAIN)) => 0,
-            Err(errno) => return Err(Refusal::Unreadable(errno)),
-        };
-        let needed = match decode(&bytes[..have])? {
-            Decoded::Complete { preface, length } => {
-                return take(fd, &mut bytes[..length]).map(|()| preface);
-            }
-            Decoded::Question { .. } => return Err(Refusal::Broken("it is a question".to_owned())),
-            // With nothing there yet, one byte is enough to tell a short native greeting from a preface.
-            Decoded::Incomplete { .. } if have == 0 => 1,
-            Decoded::Incomplete { needed } => mark.raise(needed),
-        };
-        match sys::wait(fd, libc::POLLIN, deadline) {
-            Ok(true) => waited_for = needed,
-            Ok(false) => return Err(Refusal::Late),
-            Err(errno) => return Err(Refusal::Unreadable(errno)),
+    let have = match sys::peek(fd, &mut bytes) {
+        Ok(0) | Err(Errno(libc::ECONNRESET)) => return Err(Refusal::Ended),
+        Ok(have) => have,
+        Err(Errno(libc::EAGAIN)) => return Err(Refusal::Silent),
+        Err(errno) => return Err(Refusal::Unreadable(errno)),
+    };
+    match decode(&bytes[..have])? {
+        Decoded::Complete { claim, length } => {
+            // A wait for the rest of it is over.
+            let _ = sys::set_option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1);
+            take(fd, &mut bytes[..length]).map(|()| claim)
+        }
+        Decoded::Question { .. } => Err(Refusal::Broken("it is a question".to_owned())),
+        Decoded::Incomplete { needed } => {
+            // So that poll() waits for the rest of what was peeked at.
+            let _ = sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, needed as c_int);
+            let ended = sys::peek(fd, &mut bytes) == Ok(have) && sys::has_ended(fd);
+            Err(if ended { Refusal::Ended } else { Refusal::Silent })
         }
     }
 }
@@ -166,28 +258,4 @@ fn take(fd: c_int, bytes: &mut [u8]) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// SO_RCVLOWAT, which makes poll wait for the rest of what has been peeked at; put back when done.
-struct LowWaterMark {
-    fd: c_int,
-    original: Option<c_int>,
-}
-
-impl LowWaterMark {
-    fn raise(&mut self, bytes: usize) -> usize {
-        if self.original.is_none() {
-            self.original = sys::option(self.fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT).ok();
-        }
-        let _ = sys::set_option(self.fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes as c_int);
-        bytes
-    }
-}
-
-impl Drop for LowWaterMark {
-    fn drop(&mut self) {
-        if let Some(original) = self.original {
-            let _ = sys::set_option(self.fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, original);
-        }
-    }
 }

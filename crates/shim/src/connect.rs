@@ -19,7 +19,7 @@ use crate::settle::{self, Settled};
 use crate::sys::{self, Errno, Timeval};
 use crate::{Outcome, table};
 use causeway_wire::preface::canonical;
-use causeway_wire::{Preface, Verdict, Wants};
+use causeway_wire::{Preface, Sender, Verdict, Wants};
 use libc::c_int;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -247,8 +247,9 @@ fn introduce<'a>(
         token: context.token,
         wants,
     };
+    let nonce = sys::random().map_err(Fault::Kernel)?;
     let bytes = preface
-        .encode()
+        .encode(Sender::Process, &nonce)
         .map_err(|_| Fault::Kernel(Errno(libc::EAFNOSUPPORT)))?;
     send_all(fd, &bytes, deadline).map_err(|_| Fault::Unclear(*way, "it closed the connection at once"))?;
     if wants == Wants::Verdict {

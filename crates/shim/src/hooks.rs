@@ -6,7 +6,6 @@
 //!
 //! A program that hands over a pointer the kernel would answer with EFAULT crashes here instead.
 
-use crate::accept::{Accepted, accepted};
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, context};
 use crate::interfaces::{self, Shown};
@@ -28,6 +27,8 @@ macro_rules! forward {
         }
     };
 }
+
+pub mod accepting;
 
 /// connect(2).
 ///
@@ -150,44 +151,6 @@ pub unsafe extern "C-unwind" fn bind(fd: c_int, address: *const sockaddr, length
             forward!(bind(fd, bytes.as_ptr().cast(), bytes.len() as socklen_t))
         }
         None => forward!(bind(fd, address, length)),
-    }
-}
-
-/// accept(2).
-///
-/// # Safety
-/// As of the C function: `address` is null or points to `*length` writable bytes.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C-unwind" fn accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
-    loop {
-        let mut peer = Peer::new();
-        // SAFETY: a place for the address that is as long as it says.
-        let new = forward!(accept(fd, peer.address(), &raw mut peer.length));
-        // SAFETY: the caller's promise.
-        if let Some(result) = unsafe { peer.hand_out(new, address, length) } {
-            return result;
-        }
-    }
-}
-
-/// accept4(2).
-///
-/// # Safety
-/// As of [`accept`].
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C-unwind" fn accept4(
-    fd: c_int,
-    address: *mut sockaddr,
-    length: *mut socklen_t,
-    flags: c_int,
-) -> c_int {
-    loop {
-        let mut peer = Peer::new();
-        let new = forward!(accept4(fd, peer.address(), &raw mut peer.length, flags));
-        // SAFETY: the caller's promise.
-        if let Some(result) = unsafe { peer.hand_out(new, address, length) } {
-            return result;
-        }
     }
 }
 
@@ -344,58 +307,6 @@ pub unsafe extern "C-unwind" fn getifaddrs(list: *mut *mut ifaddrs) -> c_int {
         guard((), || unsafe { interfaces::show(*list) });
     }
     result
-}
-
-/// Where the kernel puts the peer of an accepted socket: room for every address family.
-struct Peer {
-    storage: libc::sockaddr_storage,
-    length: socklen_t,
-}
-
-impl Peer {
-    fn new() -> Peer {
-        // SAFETY: zeroes are a valid sockaddr_storage.
-        let storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-        Peer {
-            storage,
-            length: size_of_val(&storage) as socklen_t,
-        }
-    }
-
-    fn address(&mut self) -> *mut sockaddr {
-        (&raw mut self.storage).cast()
-    }
-
-    fn bytes(&self) -> &[u8] {
-        let length = (self.length as usize).min(size_of_val(&self.storage));
-        // SAFETY: bytes of a live structure that was zeroed as a whole.
-        unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), length) }
-    }
-
-    /// The result of accept(); `None` when the connection was not for us and the next one is wanted.
-    ///
-    /// # Safety
-    /// `address` is null or points to `*length` writable bytes.
-    unsafe fn hand_out(&self, new: c_int, address: *mut sockaddr, length: *mut socklen_t) -> Option<c_int> {
-        if new < 0 {
-            return Some(new);
-        }
-        let peer: Option<SocketAddr> = address::decode(self.bytes());
-        let accepted = guard(Accepted::Native, || accepted(new, peer));
-        let shown = match &accepted {
-            Accepted::Native => self.bytes(),
-            Accepted::From(source) => source.as_bytes(),
-            Accepted::Dropped => return None,
-        };
-        // SAFETY: the caller's promise.
-        if let Some(room) = unsafe { length.as_ref() }.copied()
-            && !address.is_null()
-        {
-            // SAFETY: as above.
-            unsafe { write_address(shown, address, room, length) };
-        }
-        Some(new)
-    }
 }
 
 /// # Safety

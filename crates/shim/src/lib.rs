@@ -19,6 +19,7 @@
 
 mod accept;
 mod address;
+mod aside;
 mod ask;
 mod connect;
 mod context;

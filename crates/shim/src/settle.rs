@@ -24,8 +24,10 @@ use std::time::{Duration, Instant};
 /// does not exist after 3 s, when its gateway's kernel has given up.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// How the file names of MPI libraries and of their transports begin.
+/// How the file names of MPI libraries and of their transports begin. Causeway's own above MPI wait for their
+/// peer's greeting.
 const MPI_LIBRARIES: &[&[u8]] = &[
+    b"libcauseway_",
     b"libmpi",
     b"libopen-",
     b"mca_",

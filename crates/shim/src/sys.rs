@@ -6,7 +6,7 @@
 use crate::address::{self, Sockaddr};
 use libc::{c_int, c_long, c_void};
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// An error number as C knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,16 @@ pub struct Timeval {
     pub microseconds: i64,
 }
 impl OptionValue for Timeval {}
+
+impl Timeval {
+    /// The time, if it is one: zero stands for none.
+    pub fn duration(self) -> Option<Duration> {
+        let seconds = u64::try_from(self.seconds).ok()?;
+        let microseconds = u32::try_from(self.microseconds).ok()?;
+        let time = Duration::new(seconds, microseconds.checked_mul(1000)?);
+        (!time.is_zero()).then_some(time)
+    }
+}
 
 fn check(result: c_long) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| Errno::last())
@@ -287,6 +297,43 @@ pub fn random<const BYTES: usize>() -> Result<[u8; BYTES], Errno> {
     let filled = check(unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) })?;
     // No call for up to 256 bytes gives fewer, as its manual page says.
     (filled == BYTES).then_some(bytes).ok_or(Errno(libc::EIO))
+}
+
+/// Gives a socket the flags that accept4() was asked for.
+pub fn set_flags(fd: c_int, flags: c_int) {
+    let status = if flags & libc::SOCK_NONBLOCK != 0 {
+        libc::O_NONBLOCK
+    } else {
+        0
+    };
+    let descriptor = if flags & libc::SOCK_CLOEXEC != 0 {
+        libc::FD_CLOEXEC
+    } else {
+        0
+    };
+    // SAFETY: numbers only; nobody else has the descriptor yet.
+    unsafe {
+        libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_RDWR | status);
+        libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFD, descriptor);
+    }
+}
+
+/// Milliseconds since the host started (CLOCK_MONOTONIC).
+pub fn monotonic_ms() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a place for the result.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    // Neither is negative.
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}
+
+/// Whether the other end has closed, or nothing more can come.
+pub fn has_ended(fd: c_int) -> bool {
+    let mut poll = [unready(fd, libc::POLLRDHUP)];
+    poll_until(&mut poll, Instant::now()).is_ok_and(|ready| ready > 0)
 }
 
 /// Whether O_NONBLOCK is set.

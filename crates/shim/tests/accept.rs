@@ -21,6 +21,7 @@ for family, at, gateway, source in (
     assert peer[:2] == source and s.getpeername()[:2] == source, (peer, s.getpeername())
     assert s.getsockname() == server.getsockname()
     assert s.recv(100) == b"first"
+    answered(gw)
     s.sendall(b"back"); assert gw.recv(4, socket.MSG_WAITALL) == b"back"
 "#,
         );
@@ -93,6 +94,7 @@ for size in (1, 11, 12, 16, 50):
     s, peer = server.accept(); thread.join()
     assert peer == ("10.2.0.9", 12345), (size, peer)
     assert s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 1
+    answered(gw)
     assert s.recv(3, socket.MSG_WAITALL) == b"app"
 "#,
         );
@@ -112,8 +114,8 @@ for greeting in (b"H", b"GET / HTTP/1.0\r\n\r\n", b"\r\n\r\n\0\r\nQUIX" + bytes(
     assert s.recv(100) == greeting
 # From a port that no delivery comes from, a preface is the application's own business.
 client = tcp(); client.bind(("10.1.0.253", 0)); client.connect(server.getsockname())
-client.sendall(preface()); s, peer = server.accept()
-assert peer == client.getsockname() and s.recv(100) == preface()
+whole = preface(); client.sendall(whole); s, peer = server.accept()
+assert peer == client.getsockname() and s.recv(100) == whole
 "#,
         );
         assert_eq!(stderr, "");
@@ -127,7 +129,8 @@ fn a_delivery_for_another_job_is_closed_and_the_next_one_accepted() {
             r#"
 server = listening()
 broken = bytearray(preface()); broken[12] = 0x31
-for bad in (preface(token=b"x" * 16), bytes(broken), preface(("fd00:2::9", 1), ("fd00:1::1", 1))):
+# Not a process's own either, sent back to it.
+for bad in (preface(token=b"x" * 16), bytes(broken), preface(("fd00:2::9", 1), ("fd00:1::1", 1)), preface(sender=b"P")):
     intruder = from_gateway(server); intruder.sendall(bad)
     good = from_gateway(server); good.sendall(preface())
     s, peer = server.accept()
@@ -151,18 +154,88 @@ assert server.accept()[1] == ("10.2.0.9", 12345)
 }
 
 #[test]
-fn a_delivery_without_a_preface_holds_accept_up_for_a_bounded_time() {
+fn silent_connections_from_the_gateways_host_hold_nobody_up() {
     on_a_node(|node| {
         let stderr = node.passes(
             r#"
-server = listening(); silent = from_gateway(server)
-server.setblocking(False); select.select([server], [], [], 10)
-try: server.accept(); assert False
-except BlockingIOError: pass
-assert silent.recv(1) == b""
+def nothing(server):
+    try: server.accept(); assert False
+    except BlockingIOError: pass
+server = listening(); server.setblocking(False)
+silent = []
+for _ in range(100):
+    silent.append(from_gateway(server)); nothing(server)
+# Each call is over at once, whoever is silent, and what is real comes through.
+for _ in range(5):
+    nothing(server)
+    gw = from_gateway(server); gw.sendall(preface() + b"real")
+    select.select([server], [], [], 10)
+    s, peer = server.accept(); answered(gw)
+    assert peer == ("10.2.0.9", 12345) and s.recv(4) == b"real"
+# The oldest went when there were too many. One that speaks after all is heard, without a new connection, and
+# has the flags of the call that hands it out.
+assert silent[0].recv(1) == b"" and silent[35].recv(1) == b""
+late = silent[99]; late.sendall(preface() + b"late")
+fd = libc.accept4(server.fileno(), None, None, socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC); answered(late)
+assert fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK and fcntl.fcntl(fd, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+assert os.read(fd, 4) == b"late" and libc.getpeername(fd, ctypes.create_string_buffer(64), ctypes.byref(ctypes.c_uint32(64))) == 0
+# A native greeting, after a while, is native.
+native = silent[98]; native.sendall(b"HELO"); s, peer = server.accept()
+assert peer == native.getsockname() and s.recv(4) == b"HELO"
+nothing(server)
+"#,
+        );
+        assert_eq!(stderr, "");
+    });
+}
+
+#[test]
+fn a_call_that_blocks_waits_for_silent_ones_and_for_new_ones_alike() {
+    on_a_node(|node| {
+        let stderr = node.passes(
+            r#"
+server = listening()
+one, other = from_gateway(server), from_gateway(server)
+def speak():
+    # In pieces, so that the rest is waited for.
+    whole = preface(); one.sendall(whole[:30]); one.sendall(whole[30:])
+accepting = threading.Thread(target=lambda: accepted.append(server.accept())); accepted = []
+accepting.start(); speak(); accepting.join(); answered(one)
+assert accepted[0][1] == ("10.2.0.9", 12345)
+new = from_gateway(server); new.sendall(preface()); assert server.accept()[1] == ("10.2.0.9", 12345)
+# A listener's timeout counts as ever, though one is silent still; and that one goes after a second.
+server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 50000))
+assert libc.accept(server.fileno(), None, None) == -1 and ctypes.get_errno() == errno.EAGAIN
+server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 5, 0))
+closed = select.poll(); closed.register(other, select.POLLIN)
+accepting = threading.Thread(target=lambda: libc.accept(server.fileno(), None, None)); accepting.daemon = True
+accepting.start()
+assert closed.poll(10000) and other.recv(1) == b""
+os._exit(0)
 "#,
         );
         assert!(stderr.contains("no preface within 1 s"), "{stderr}");
+    });
+}
+
+#[test]
+fn a_child_of_fork_hands_out_nothing_that_its_parent_has_set_aside() {
+    on_a_node(|node| {
+        node.passes(
+            r#"
+server = listening(); server.setblocking(False)
+silent = from_gateway(server)
+def nothing():
+    try: server.accept(); os._exit(1)
+    except BlockingIOError: pass
+nothing()
+silent.sendall(preface())
+child = os.fork()
+if child == 0: nothing(); os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert server.accept()[1] == ("10.2.0.9", 12345); answered(silent)
+"#,
+        );
     });
 }
 

@@ -7,6 +7,7 @@
 
 pub mod grid;
 pub mod preface;
+mod proof;
 mod proxy;
 pub mod question;
 pub mod shown;
@@ -15,7 +16,7 @@ pub mod token;
 pub mod verdict;
 
 pub use grid::{Cidr, Grid, Place, Site};
-pub use preface::{Preface, PrefaceError, Wants};
+pub use preface::{Preface, PrefaceError, Sender, Wants};
 pub use text_error::TextError;
 pub use token::Token;
 pub use verdict::{Reason, Verdict};

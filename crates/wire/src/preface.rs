@@ -1,22 +1,41 @@
-//! The preface of the LAN leg, the same in both directions: PROXY protocol v2 with Causeway's TLVs.
+//! The preface of the LAN leg, in both directions: PROXY protocol v2 with Causeway's TLVs.
 //!
 //! A shim sends it to its gateway before the application's first byte; a gateway sends it to the process it
 //! delivers to. It is mandatory where it is expected, and never guessed at. Layout: "The PROXY protocol",
 //! section 2.2 (HAProxy, 2020); any program that reads that protocol can read ours.
+//!
+//! What listens at either address may be another user's: so the preface proves that its sender knows the
+//! job's token, and does not show it. A process answers a delivery with a proof of its own, its first bytes;
+//! it gets nothing of the stream before.
+//!
+//! ```text
+//! TLV 0xE0   version, 2; flags; the job's number, 8 bytes; nonce, 8 bytes; tag, 8 bytes
+//! number     of "N"
+//! tag        of "P" (from a process) or "G" (from a gateway), the nonce, the flags, addresses and ports
+//! answer     of "R" and the nonce, 8 bytes
+//!            each by SipHash-2-4 under the token, big endian
+//! ```
 
+use crate::proof::{TAG_BYTES, Tag, same, tag};
 pub use crate::proxy::{FIXED_BYTES, SIGNATURE};
 use crate::proxy::{TLV_JOB, TLV_QUESTION, VERSION_2_LOCAL, VERSION_2_PROXY};
 use crate::question::Question;
 use crate::token::Token;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Longest preface read or written. Ours take 74 bytes with IPv6; the rest is for TLVs of a later version.
+/// Longest preface read or written. Ours take 81 bytes with IPv6; the rest is for TLVs of a later version.
 pub const MAX_BYTES: usize = 256;
 
 const TCP_OVER_IPV4: u8 = 0x11;
 const TCP_OVER_IPV6: u8 = 0x21;
-const JOB_VERSION: u8 = 1;
-const JOB_BYTES: usize = 2 + Token::BYTES;
+const JOB_VERSION: u8 = 2;
+const JOB_BYTES: usize = 2 + NUMBER_BYTES + NONCE_BYTES + TAG_BYTES;
+/// Length of a job's number.
+pub const NUMBER_BYTES: usize = TAG_BYTES;
+/// Length of the nonce, which makes the proof of each connection a new one.
+pub const NONCE_BYTES: usize = 8;
+/// Length of a process's answer.
+pub const ANSWER_BYTES: usize = TAG_BYTES;
 const FLAG_WANTS_VERDICT: u8 = 1;
 const FLAG_WANTS_URGENT_CODE: u8 = 2;
 
@@ -31,6 +50,107 @@ pub struct Preface {
     pub token: Token,
     /// How the sender learns what became of the connection.
     pub wants: Wants,
+}
+
+/// Who sends a preface. What one has sent proves nothing when the other sends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// A process, to its gateway.
+    Process,
+    /// A gateway, to the process that it delivers to.
+    Gateway,
+}
+
+impl Sender {
+    fn purpose(self) -> &'static [u8] {
+        match self {
+            Sender::Process => b"P",
+            Sender::Gateway => b"G",
+        }
+    }
+}
+
+/// A preface as it came: for which job it is, only who knows that job's token can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// See [`Preface::source`].
+    pub source: SocketAddr,
+    /// See [`Preface::destination`].
+    pub destination: SocketAddr,
+    /// See [`Preface::wants`].
+    pub wants: Wants,
+    number: Tag,
+    nonce: [u8; NONCE_BYTES],
+    tag: Tag,
+}
+
+impl Claim {
+    /// What the sender calls the job; see [`number`].
+    pub fn number(&self) -> [u8; NUMBER_BYTES] {
+        self.number
+    }
+
+    /// The preface, if such a sender has made it for this job.
+    pub fn proven(&self, sender: Sender, token: &Token) -> Option<Preface> {
+        let Claim {
+            source,
+            destination,
+            wants,
+            ..
+        } = *self;
+        let expected = proof(token, sender, &self.nonce, wants, &(source, destination))?;
+        same(&self.tag, &expected).then_some(Preface {
+            source,
+            destination,
+            token: *token,
+            wants,
+        })
+    }
+
+    /// The bytes by which a process of this job answers a delivery.
+    pub fn answer(&self, token: &Token) -> [u8; ANSWER_BYTES] {
+        answer(token, &self.nonce)
+    }
+}
+
+/// What a job is called where its token is not to be shown.
+pub fn number(token: &Token) -> [u8; NUMBER_BYTES] {
+    tag(token, &[b"N"])
+}
+
+/// The answer that a preface with this nonce gets from a process of this job.
+pub fn answer(token: &Token, nonce: &[u8; NONCE_BYTES]) -> [u8; ANSWER_BYTES] {
+    tag(token, &[b"R", nonce])
+}
+
+fn proof(
+    token: &Token,
+    sender: Sender,
+    nonce: &[u8; NONCE_BYTES],
+    wants: Wants,
+    ends: &(SocketAddr, SocketAddr),
+) -> Option<Tag> {
+    let (_, addresses) = addresses(ends)?;
+    Some(tag(
+        token,
+        &[sender.purpose(), nonce, &[wants.flags()], &addresses],
+    ))
+}
+
+/// Family, and the bytes of both addresses and ports; `None` where their families differ.
+fn addresses((source, destination): &(SocketAddr, SocketAddr)) -> Option<(u8, Vec<u8>)> {
+    let (family, mut bytes) = match (source.ip(), destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            (TCP_OVER_IPV4, [source.octets(), destination.octets()].concat())
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            (TCP_OVER_IPV6, [source.octets(), destination.octets()].concat())
+        }
+        _ => return None,
+    };
+    bytes.extend(source.port().to_be_bytes());
+    bytes.extend(destination.port().to_be_bytes());
+    Some((family, bytes))
 }
 
 /// What a process is told of a connection that it asked for.
@@ -84,8 +204,8 @@ pub enum PrefaceError {
     #[error("a TLV runs over the end of the header")]
     Tlv,
     /// No job TLV, or one of another version.
-    #[error("no job token of a known version")]
-    NoToken,
+    #[error("no job of a known version")]
+    NoJob,
     /// Source and destination are of different families.
     #[error("source and destination are of different address families")]
     MixedFamilies,
@@ -102,7 +222,7 @@ pub enum Decoded {
     /// The preface, and how many bytes it took.
     Complete {
         /// What it says.
-        preface: Preface,
+        claim: Claim,
         /// Length of the preface; the application's bytes begin after it.
         length: usize,
     },
@@ -116,32 +236,22 @@ pub enum Decoded {
 }
 
 impl Preface {
-    /// The bytes to send, at most [`MAX_BYTES`].
+    /// The bytes to send, at most [`MAX_BYTES`]. The nonce is one that was never used before.
     ///
     /// # Errors
     /// [`PrefaceError::MixedFamilies`]; map IPv4-mapped IPv6 addresses to IPv4 first ([`canonical`]).
-    pub fn encode(&self) -> Result<Vec<u8>, PrefaceError> {
-        let mut body = Vec::with_capacity(MAX_BYTES);
-        let family = match (self.source.ip(), self.destination.ip()) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                body.extend(source.octets());
-                body.extend(destination.octets());
-                TCP_OVER_IPV4
-            }
-            (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                body.extend(source.octets());
-                body.extend(destination.octets());
-                TCP_OVER_IPV6
-            }
-            _ => return Err(PrefaceError::MixedFamilies),
-        };
-        body.extend(self.source.port().to_be_bytes());
-        body.extend(self.destination.port().to_be_bytes());
+    pub fn encode(&self, sender: Sender, nonce: &[u8; NONCE_BYTES]) -> Result<Vec<u8>, PrefaceError> {
+        let ends = (self.source, self.destination);
+        let mixed = PrefaceError::MixedFamilies;
+        let (family, mut body) = addresses(&ends).ok_or(mixed)?;
+        let tag = proof(&self.token, sender, nonce, self.wants, &ends).ok_or(mixed)?;
         body.push(TLV_JOB);
         body.extend((JOB_BYTES as u16).to_be_bytes());
         body.push(JOB_VERSION);
         body.push(self.wants.flags());
-        body.extend(self.token.0);
+        body.extend(number(&self.token));
+        body.extend(nonce);
+        body.extend(tag);
 
         let mut bytes = Vec::with_capacity(FIXED_BYTES + body.len());
         bytes.extend(SIGNATURE);
@@ -185,14 +295,16 @@ impl Preface {
         };
         let (addresses, rest) = body.split_at(2 * address_bytes);
         let (ports, tlvs) = rest.split_at(4);
-        let (token, flags) = job_tlv(tlvs)?;
-        let preface = Preface {
+        let (flags, number, nonce, tag) = job_tlv(tlvs)?;
+        let claim = Claim {
             source: SocketAddr::new(address(&addresses[..address_bytes])?, port(&ports[..2])),
             destination: SocketAddr::new(address(&addresses[address_bytes..])?, port(&ports[2..])),
-            token,
             wants: Wants::from_flags(flags),
+            number,
+            nonce,
+            tag,
         };
-        Ok(Decoded::Complete { preface, length })
+        Ok(Decoded::Complete { claim, length })
     }
 }
 
@@ -236,13 +348,18 @@ fn port(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |port, byte| port << 8 | u16::from(*byte))
 }
 
-/// Reads token and flags of the job TLV. It passes over TLVs of other types, as the protocol asks.
-fn job_tlv(tlvs: &[u8]) -> Result<(Token, u8), PrefaceError> {
-    let Some([JOB_VERSION, flags, token @ ..]) = find_tlv(tlvs, TLV_JOB)? else {
-        return Err(PrefaceError::NoToken);
+/// Reads flags, number, nonce and tag of the job TLV. It passes over TLVs of other types, as the protocol
+/// asks.
+fn job_tlv(tlvs: &[u8]) -> Result<(u8, Tag, [u8; NONCE_BYTES], Tag), PrefaceError> {
+    let Some([JOB_VERSION, flags, rest @ ..]) = find_tlv(tlvs, TLV_JOB)? else {
+        return Err(PrefaceError::NoJob);
     };
-    let token = <[u8; Token::BYTES]>::try_from(token).map_err(|_| PrefaceError::NoToken)?;
-    Ok((Token(token), *flags))
+    let read = || {
+        let (number, rest) = rest.split_first_chunk()?;
+        let (nonce, rest) = rest.split_first_chunk()?;
+        Some((*flags, *number, *nonce, rest.try_into().ok()?))
+    };
+    read().ok_or(PrefaceError::NoJob)
 }
 
 /// The first TLV of a type; what follows it is not looked at.
@@ -263,92 +380,4 @@ fn find_tlv(mut tlvs: &[u8], wanted: u8) -> Result<Option<&[u8]>, PrefaceError> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn v4() -> Preface {
-        Preface {
-            source: "10.1.0.1:40000".parse().unwrap(),
-            destination: "10.2.0.2:1024".parse().unwrap(),
-            token: Token(*b"0123456789abcdef"),
-            wants: Wants::Verdict,
-        }
-    }
-
-    fn v6() -> Preface {
-        Preface {
-            source: "[fd00:1::1]:40000".parse().unwrap(),
-            destination: "[fd00:2::2]:1024".parse().unwrap(),
-            wants: Wants::Nothing,
-            ..v4()
-        }
-    }
-
-    #[test]
-    fn literal_bytes_are_as_the_protocol_says() {
-        let mut expected = b"\x0d\x0a\x0d\x0a\x00\x0d\x0a\x51\x55\x49\x54\x0a\x21\x11\x00\x21".to_vec();
-        expected.extend([10, 1, 0, 1, 10, 2, 0, 2, 0x9c, 0x40, 0x04, 0x00]);
-        expected.extend([0xE0, 0, 18, 1, 1]);
-        expected.extend(b"0123456789abcdef");
-        assert_eq!(v4().encode().unwrap(), expected);
-    }
-
-    #[test]
-    fn both_families_round_trip_and_leave_what_follows() {
-        for preface in [v4(), v6()] {
-            let mut bytes = preface.encode().unwrap();
-            let length = bytes.len();
-            bytes.extend(b"application");
-            assert_eq!(Preface::decode(&bytes), Ok(Decoded::Complete { preface, length }));
-        }
-    }
-
-    #[test]
-    fn every_prefix_asks_for_more_and_never_for_too_much() {
-        let bytes = v6().encode().unwrap();
-        for cut in 0..bytes.len() {
-            let Ok(Decoded::Incomplete { needed }) = Preface::decode(&bytes[..cut]) else {
-                panic!("at {cut}")
-            };
-            assert!(cut < needed && needed <= bytes.len());
-        }
-    }
-
-    #[test]
-    fn a_claimed_length_over_the_bound_is_refused_before_it_arrives() {
-        let mut bytes = v4().encode().unwrap();
-        bytes[14..16].copy_from_slice(&u16::MAX.to_be_bytes());
-        assert_eq!(Preface::decode(&bytes[..16]), Err(PrefaceError::Length(65535)));
-    }
-
-    #[test]
-    fn other_tlvs_are_passed_over() {
-        let mut bytes = v4().encode().unwrap();
-        let tlvs = FIXED_BYTES + 12;
-        bytes.splice(tlvs..tlvs, [0x04, 0, 2, 9, 9]);
-        bytes[15] += 5;
-        assert!(matches!(Preface::decode(&bytes), Ok(Decoded::Complete { preface, .. }) if preface == v4()));
-    }
-
-    #[test]
-    fn mixed_families_are_an_error_of_the_caller() {
-        let preface = Preface {
-            source: v6().source,
-            ..v4()
-        };
-        assert_eq!(preface.encode(), Err(PrefaceError::MixedFamilies));
-    }
-
-    #[test]
-    fn damaged_bytes_never_panic() {
-        for original in [v4().encode().unwrap(), v6().encode().unwrap()] {
-            for at in 0..original.len() {
-                for value in 0..=255 {
-                    let mut bytes = original.clone();
-                    bytes[at] = value;
-                    let _ = Preface::decode(&bytes);
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -12,9 +12,9 @@
 //! ```
 
 use crate::grid::is_site_name;
+use crate::proof::{TAG_BYTES, Tag, same, tag};
 use crate::proxy::{FIXED_BYTES, SIGNATURE, TLV_QUESTION, VERSION_2_LOCAL};
 use crate::token::Token;
-use std::hash::Hasher;
 
 /// Longest answer: a site's name has 63 bytes at most.
 pub const MAX_ANSWER_BYTES: usize = 2 + MAX_NAME_BYTES + TAG_BYTES;
@@ -23,7 +23,6 @@ pub const MAX_ANSWER_BYTES: usize = 2 + MAX_NAME_BYTES + TAG_BYTES;
 pub const NONCE_BYTES: usize = 16;
 
 const MAX_NAME_BYTES: usize = 63;
-const TAG_BYTES: usize = 8;
 const VERSION: u8 = 2;
 /// Family and protocol of a connection that is nobody else's.
 const UNSPECIFIED: u8 = 0;
@@ -33,8 +32,6 @@ const VALUE_BYTES: usize = 1 + NONCE_BYTES + TAG_BYTES;
 /// What a tag is for, so that a question cannot be sent back as the answer to another.
 const OF_QUESTION: &[u8] = b"Q";
 const OF_ANSWER: &[u8] = b"A";
-
-type Tag = [u8; TAG_BYTES];
 
 /// One question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,26 +117,6 @@ impl Question {
             _ => Answer::Nonsense,
         }
     }
-}
-
-/// SipHash-2-4 (Aumasson and Bernstein 2012), made as a MAC for short messages under a key of 128 bits. Who
-/// does not know the token guesses a tag once in 2^64 connections.
-///
-/// From the standard library, as the shim depends on this crate and libc alone. What is deprecated there is
-/// its use for hash tables: what it computes under given keys is fixed by the algorithm.
-#[expect(deprecated, reason = "the successor does not say which algorithm it is")]
-fn tag(token: &Token, parts: &[&[u8]]) -> Tag {
-    let key = u128::from_le_bytes(token.0);
-    let mut hasher = std::hash::SipHasher::new_with_keys(key as u64, (key >> 64) as u64);
-    for part in parts {
-        hasher.write(part);
-    }
-    hasher.finish().to_be_bytes()
-}
-
-/// Compares without stopping at the first difference, as [`Token::matches`] does.
-fn same(one: &Tag, other: &Tag) -> bool {
-    one.iter().zip(other).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
 }
 
 #[cfg(test)]

@@ -287,6 +287,68 @@ static void whoever_answers_with_another_hello_is_no_peer(void)
     close(fd);
 }
 
+/* What the program sends waits until the other end has said who it is. */
+static void nothing_is_sent_to_who_has_not_said_hello(void)
+{
+    begin("silent peer");
+    be(0);
+    struct sockaddr_storage other;
+    int fd = listener("127.0.0.2", &other);
+    processes[1].address = other;
+    plain_send(&engine, 1, SOME);
+    streams_want(1);
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    CHECK(poll(&wait, 1, PATIENCE_SECONDS * 1000) == 1);
+    int accepted = accept(fd, NULL, NULL);
+    unsigned char bytes[HELLO_BYTES + 1];
+    wait = (struct pollfd){.fd = accepted, .events = POLLIN};
+    while (poll(&wait, 1, 0) == 0)
+        CHECK(streams_look(LOOK_MS) >= 0);
+    /* A look that could write more does not. */
+    CHECK(streams_look(0) >= 0 && streams_look(0) >= 0);
+    CHECK(recv(accepted, bytes, sizeof bytes, MSG_DONTWAIT) == HELLO_BYTES);
+    CHECK(recv(accepted, bytes, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+    hello_encode(&(struct hello){HELLO_VERSION, NUMBER, 1, 0}, bytes);
+    CHECK(send(accepted, bytes, HELLO_BYTES, 0) == HELLO_BYTES);
+    while (poll(&wait, 1, 0) == 0)
+        CHECK(streams_look(LOOK_MS) >= 0);
+    CHECK(recv(accepted, bytes, 1, 0) == 1 && !engine.peers[1].lost);
+    streams_stop(0);
+    close(accepted);
+    close(fd);
+}
+
+/* The places of strangers are full of one host's, and a peer of another one has said half of its HELLO. */
+static void a_flood_ends_its_own_connections_and_no_peers(void)
+{
+    begin("flood");
+    be(0);
+    unsigned char bytes[HELLO_BYTES];
+    hello_encode(&(struct hello){HELLO_VERSION, NUMBER, 1, 0}, bytes);
+    int slow = dial("127.0.0.2");
+    CHECK(send(slow, bytes, HELLO_BYTES / 2, 0) == HELLO_BYTES / 2);
+    int silent[300];
+    for (int i = 0; i < 300; i++) {
+        silent[i] = dial("127.0.0.3");
+        CHECK(streams_look(0) >= 0);
+    }
+    int closed = 0;
+    for (int i = 0; i < 300; i++) {
+        char byte;
+        closed += recv(silent[i], &byte, 1, MSG_DONTWAIT) == 0;
+    }
+    CHECK(closed >= 300 - 128);
+    CHECK(send(slow, bytes + HELLO_BYTES / 2, HELLO_BYTES - HELLO_BYTES / 2, 0) > 0);
+    while (engine.peers[1].ups == 0)
+        CHECK(streams_look(LOOK_MS) >= 0);
+    CHECK(recv(slow, bytes, sizeof bytes, MSG_WAITALL) == HELLO_BYTES);
+    for (int i = 0; i < 300; i++)
+        close(silent[i]);
+    close(slow);
+    look_until_lost(1);
+    streams_stop(0);
+}
+
 static void silent_strangers_keep_nobody_out(void)
 {
     begin("strangers");
@@ -336,6 +398,8 @@ int main(void)
     a_wrong_hello_is_cut_off();
     a_hello_in_pieces_is_taken_and_broken_frames_end_the_stream();
     whoever_answers_with_another_hello_is_no_peer();
+    nothing_is_sent_to_who_has_not_said_hello();
+    a_flood_ends_its_own_connections_and_no_peers();
     silent_strangers_keep_nobody_out();
     another_descriptor_is_watched();
     printf("streams: all right\n");

@@ -12,7 +12,8 @@ pub mod place;
 
 use crate::say;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
-use causeway_wire::{Preface, Reason, Token, Verdict};
+use causeway_wire::preface::NONCE_BYTES;
+use causeway_wire::{Preface, Reason, Sender, Token, Verdict};
 use place::{Place, PlaceError};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
@@ -150,7 +151,10 @@ pub fn through(
         token,
         wants: causeway_wire::Wants::Verdict,
     };
-    let preface = preface.encode().map_err(|error| near(io::Error::other(error)))?;
+    let mut nonce = [0; NONCE_BYTES];
+    getrandom::fill(&mut nonce).map_err(|error| near(io::Error::other(error)))?;
+    let preface = preface.encode(Sender::Process, &nonce);
+    let preface = preface.map_err(|error| near(io::Error::other(error)))?;
     stream.write_all(&preface).map_err(near)?;
     stream.set_read_timeout(Some(VERDICT_DEADLINE)).map_err(near)?;
     let mut verdict = [0; Verdict::BYTES];

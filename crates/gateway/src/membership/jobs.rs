@@ -5,8 +5,8 @@ use crate::membership::pair_token;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_broker::clock::Clock;
 use causeway_control::Plan;
-use causeway_wire::TextError;
-use causeway_wire::Token;
+use causeway_wire::preface::{self, NUMBER_BYTES};
+use causeway_wire::{TextError, Token};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -118,6 +118,8 @@ pub(crate) struct Jobs {
     known: HashMap<Token, Job>,
     /// Their tokens, by the numbers that stand in what pairs of sites call them.
     by_number: HashMap<pair_token::Number, Token>,
+    /// The same by what their processes call them (`causeway_wire::preface::number`).
+    by_claim: HashMap<[u8; NUMBER_BYTES], Token>,
 }
 
 impl Jobs {
@@ -178,6 +180,10 @@ impl Jobs {
         let by_number = known.keys().map(|token| (pair_token::number(token), *token));
         Jobs {
             by_number: by_number.collect(),
+            by_claim: known
+                .keys()
+                .map(|token| (preface::number(token), *token))
+                .collect(),
             known,
         }
     }
@@ -188,6 +194,7 @@ impl Jobs {
 
     pub(crate) fn start(&mut self, token: Token, job: Job) {
         self.by_number.insert(pair_token::number(&token), token);
+        self.by_claim.insert(preface::number(&token), token);
         self.known.insert(token, job);
     }
 
@@ -230,6 +237,7 @@ impl Jobs {
 
     pub(crate) fn end(&mut self, token: &Token) -> Option<Job> {
         self.by_number.remove(&pair_token::number(token));
+        self.by_claim.remove(&preface::number(token));
         self.known.remove(token)
     }
 
@@ -279,6 +287,11 @@ impl Jobs {
         let here = self.known.iter();
         let here = here.filter(|(_, job)| matches!(job.origin, Origin::Here(_)));
         here.map(|(token, _)| *token).collect()
+    }
+
+    /// Finds the token of the job that a process names, which has still to prove that it knows it.
+    pub(crate) fn numbered(&self, number: &[u8; NUMBER_BYTES]) -> Option<Token> {
+        self.by_claim.get(number).copied()
     }
 
     /// Finds the token of the job that another site names by what it shares with this one.

@@ -55,7 +55,7 @@ impl DeliveryPorts {
         // Any of them may be in use with this very destination, thousands in a row: ranks keep their
         // connections.
         for _ in 0..self.range.len() {
-            match connect_from(SocketAddr::new(source, self.take()), destination) {
+            match connect_from(SocketAddr::new(source, self.take()), destination, true) {
                 Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {
                     last = error
                 }
@@ -69,7 +69,7 @@ impl DeliveryPorts {
 /// Starts a connection without a preface, and not from a delivery port: from there, a preface always comes
 /// first.
 pub(crate) fn connect_plainly(own: &[SocketAddr], destination: SocketAddr) -> io::Result<TcpStream> {
-    connect_from(SocketAddr::new(source(own, destination)?, 0), destination)
+    connect_from(SocketAddr::new(source(own, destination)?, 0), destination, false)
 }
 
 /// The gateway's own address in the destination's family.
@@ -79,7 +79,9 @@ fn source(own: &[SocketAddr], destination: SocketAddr) -> io::Result<IpAddr> {
     Ok(source.ok_or(ErrorKind::AddrNotAvailable)?.ip())
 }
 
-fn connect_from(source: SocketAddr, destination: SocketAddr) -> io::Result<TcpStream> {
+/// Starts a connection. Where something is to be sent at once, the end of the handshake waits for it: so a
+/// listener gets the connection with its first bytes, and not before (tcp(7), TCP_QUICKACK).
+fn connect_from(source: SocketAddr, destination: SocketAddr, sends: bool) -> io::Result<TcpStream> {
     let socket = Socket::new(
         Domain::for_address(destination),
         Type::STREAM,
@@ -87,6 +89,9 @@ fn connect_from(source: SocketAddr, destination: SocketAddr) -> io::Result<TcpSt
     )?;
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
+    if sends {
+        socket.set_tcp_quickack(false)?;
+    }
     keep_urgent_data(&socket)?;
     // One source port serves many destinations at a time.
     socket.set_reuse_address(true)?;

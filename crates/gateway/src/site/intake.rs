@@ -11,9 +11,9 @@ use crate::sys::source::Class;
 use crate::sys::timers::SiteDeadline;
 use causeway_admission::{Admission, network_of};
 use causeway_tunnel::{OpenRequest, Target};
-use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
+use causeway_wire::preface::{Claim, Decoded, FIXED_BYTES, MAX_BYTES, canonical};
 use causeway_wire::question::Question;
-use causeway_wire::{Preface, Reason, Verdict, Wants};
+use causeway_wire::{Preface, Reason, Sender, Verdict, Wants};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
 use serde::{Deserialize, Serialize};
@@ -173,7 +173,7 @@ impl SiteSide {
             }
             match Preface::decode(&intake.bytes[..intake.filled]) {
                 Ok(Decoded::Incomplete { needed }) => intake.needed = needed,
-                Ok(Decoded::Complete { preface, .. }) => return self.admit(base, key, preface),
+                Ok(Decoded::Complete { claim, .. }) => return self.admit(base, key, &claim),
                 Ok(Decoded::Question { question, .. }) => return self.answer_question(base, key, &question),
                 Err(error) => return self.turn_away(base, key, "bad-preface", error.to_string()),
             }
@@ -213,12 +213,12 @@ impl SiteSide {
         Some(intake)
     }
 
-    fn admit(&mut self, base: &mut Base<'_>, key: IntakeKey, preface: Preface) {
+    fn admit(&mut self, base: &mut Base<'_>, key: IntakeKey, claim: &Claim) {
         let Some(intake) = self.take_intake(key) else {
             return;
         };
         let peer = intake.peer;
-        if let Err((refusal, socket)) = self.try_admit(base, intake, preface) {
+        if let Err((refusal, socket)) = self.try_admit(base, intake, claim) {
             base.refuse(refusal.kind, peer.ip(), refusal.why);
             let Some(mut socket) = socket else { return };
             match refusal.wants {
@@ -264,19 +264,19 @@ impl SiteSide {
         &mut self,
         base: &mut Base<'_>,
         intake: Intake,
-        preface: Preface,
+        claim: &Claim,
     ) -> Result<(), (Refusal, Option<TcpStream>)> {
         let Intake { socket, peer, .. } = intake;
-        let pair_key = match self.judge(base, &preface, peer) {
-            Ok(pair_key) => pair_key,
+        let (pair_key, token) = match self.judge(base, claim, peer) {
+            Ok(judged) => judged,
             Err(refusal) => return Err((refusal, Some(socket))),
         };
-        let Preface {
+        let Claim {
             source,
             destination,
-            token,
             wants,
-        } = preface;
+            ..
+        } = *claim;
         let source = of_family_of(self.in_grid(base, source), destination);
         let request = OpenRequest {
             token,
@@ -310,14 +310,14 @@ impl SiteSide {
         SocketAddr::new(base.directory().own_site().in_grid(own.ip()), own.port())
     }
 
-    /// The pair with the destination's site, if the preface may have what it asks for.
+    /// The pair with the destination's site and the job, if the preface may have what it asks for.
     fn judge(
         &mut self,
         base: &mut Base<'_>,
-        preface: &Preface,
+        claim: &Claim,
         peer: SocketAddr,
-    ) -> Result<PairKey, Refusal> {
-        let wants = preface.wants;
+    ) -> Result<(PairKey, causeway_wire::Token), Refusal> {
+        let wants = claim.wants;
         let refuse = |kind, reason, why| {
             Err(Refusal {
                 kind,
@@ -326,16 +326,18 @@ impl SiteSide {
                 wants,
             })
         };
-        let destination = preface.destination;
-        if !base.jobs().knows(&preface.token) {
+        let destination = claim.destination;
+        let token = base.jobs().numbered(&claim.number());
+        let proven = token.filter(|token| claim.proven(Sender::Process, token).is_some());
+        let Some(token) = proven else {
             return refuse(
                 "unknown-token",
                 Reason::Denied,
                 format!("connection to {destination} with an unknown job token"),
             );
-        }
-        if canonical(self.in_grid(base, preface.source)) != canonical(self.in_grid(base, peer)) {
-            let why = format!("claims to be {}, but comes from {peer}", preface.source);
+        };
+        if canonical(self.in_grid(base, claim.source)) != canonical(self.in_grid(base, peer)) {
+            let why = format!("claims to be {}, but comes from {peer}", claim.source);
             return refuse("false-source", Reason::Denied, why);
         }
         let site = match base.directory().site_of(destination.ip()) {
@@ -355,7 +357,10 @@ impl SiteSide {
                 );
             }
         };
-        way_to(base, preface, &site).or_else(|(kind, reason, why)| refuse(kind, reason, why))
+        match way_to(base, (destination, &token), &site) {
+            Ok(pair_key) => Ok((pair_key, token)),
+            Err((kind, reason, why)) => refuse(kind, reason, why),
+        }
     }
 
     /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
@@ -409,11 +414,12 @@ impl SiteSide {
 }
 
 /// The pair with the destination's site, which takes part in the job; else kind and reason of the refusal.
-fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'static str, Reason, String)> {
-    let refuse = |kind, reason, why: &str| {
-        let destination = preface.destination;
-        Err((kind, reason, format!("connection to {destination}: {why}")))
-    };
+fn way_to(
+    base: &Base<'_>,
+    (destination, token): (SocketAddr, &causeway_wire::Token),
+    site: &str,
+) -> Result<PairKey, (&'static str, Reason, String)> {
+    let refuse = |kind, reason, why: &str| Err((kind, reason, format!("connection to {destination}: {why}")));
     let Some(pair_key) = base.tunnels.pairs().key_of(site) else {
         return refuse(
             "no-tunnel",
@@ -421,7 +427,7 @@ fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'
             &format!("no tunnel to site {site}"),
         );
     };
-    let job = base.jobs().get(&preface.token);
+    let job = base.jobs().get(token);
     if !job.is_some_and(|job| job.takes_part(site)) {
         let why = format!("site {site} takes no part in its job");
         return refuse("no-part", Reason::Denied, &why);

@@ -24,7 +24,8 @@ impl SiteSide {
     /// Gathers what the successor needs to know.
     pub(crate) fn keep(&mut self) -> KeptSite<'_> {
         let (streams_opened, streams_peak) = (self.legs.opened(), self.legs.peak());
-        let legs = self.legs.iter_mut().map(|(key, leg)| (key.0, leg.keep()));
+        let legs = self.legs.iter_mut().filter(|(_, leg)| !leg.is_last);
+        let legs = legs.map(|(key, leg)| (key.0, leg.keep()));
         let intakes = self.intakes.iter().map(|(key, intake)| (key.0, intake.keep()));
         KeptSite {
             streams_opened,
@@ -52,7 +53,8 @@ impl SiteSide {
 
     /// Lists the descriptors that the state names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let legs = self.legs.iter().map(|(_, leg)| leg.socket.as_fd());
+        let legs = self.legs.iter().filter(|(_, leg)| !leg.is_last);
+        let legs = legs.map(|(_, leg)| leg.socket.as_fd());
         legs.chain(self.intakes.iter().map(|(_, intake)| intake.as_fd()))
     }
 

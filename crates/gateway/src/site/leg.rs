@@ -10,6 +10,7 @@ use crate::keys::{LegKey, PairKey};
 use causeway_control::spawned::error_frame;
 use causeway_tunnel::StreamId;
 use causeway_tunnel::turns::{Pace, Turns};
+use causeway_wire::preface::ANSWER_BYTES;
 use causeway_wire::{Reason, Token, Verdict};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, event::Source};
@@ -35,8 +36,10 @@ pub(crate) enum Socket {
 
 /// How far a leg has come.
 pub(crate) enum Stage {
-    /// Delivery: connecting to the destination; the preface goes first. Empty for a connection that has none.
-    Connecting { preface: Vec<u8> },
+    /// Delivery: connecting to the destination. A connection without a preface has no opening.
+    Connecting { opening: Option<Opening> },
+    /// Delivery: the process has still to prove that it is of the job, and gets nothing before.
+    Greeting(Greeting),
     /// Delivery: the process that the socket is for is being started.
     Starting,
     /// Origin: the shim waits for the verdict before its first byte.
@@ -49,6 +52,21 @@ pub(crate) enum Stage {
     Open,
 }
 
+/// What a delivery begins with.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    pub(crate) preface: Vec<u8>,
+    /// The process's answer to it.
+    pub(crate) answer: [u8; ANSWER_BYTES],
+}
+
+/// How much of its answer a process has sent.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Greeting {
+    expected: [u8; ANSWER_BYTES],
+    heard: Vec<u8>,
+}
+
 pub(crate) struct Leg {
     pub(crate) socket: Socket,
     /// Key of the pair whose tunnel carries the stream.
@@ -58,6 +76,8 @@ pub(crate) struct Leg {
     /// Its job's share of a busy tunnel.
     pub(crate) weight: u32,
     pub(crate) generation: u64,
+    /// When it was made here.
+    pub(crate) begun: Instant,
     pub(crate) stage: Stage,
     /// It goes on when its job has ended.
     pub(crate) lingers: bool,
@@ -81,6 +101,8 @@ pub(crate) struct Leg {
     /// The far side has ended its half; so will we when the queue is empty.
     pub(crate) peer_finished: bool,
     write_ended: bool,
+    /// The far side has reset the stream: what it sent before goes to the process, then comes the reset.
+    pub(crate) is_last: bool,
     queue: VecDeque<u8>,
 }
 
@@ -100,6 +122,7 @@ impl Leg {
             token,
             weight,
             generation,
+            begun: Instant::now(),
             stage,
             lingers: false,
             // A socket may have become readable before it was registered here.
@@ -114,6 +137,7 @@ impl Leg {
             read_ended: false,
             peer_finished: false,
             write_ended: false,
+            is_last: false,
             queue: VecDeque::new(),
         }
     }
@@ -129,9 +153,10 @@ impl Leg {
             generation: self.generation,
             lingers: self.lingers,
             stage: match &self.stage {
-                Stage::Connecting { preface } => KeptStage::Connecting {
-                    preface: preface.clone(),
+                Stage::Connecting { opening } => KeptStage::Connecting {
+                    opening: opening.clone(),
                 },
+                Stage::Greeting(greeting) => KeptStage::Greeting(greeting.clone()),
                 Stage::Awaiting => KeptStage::Awaiting,
                 Stage::Asked => KeptStage::Asked,
                 Stage::Spawning => KeptStage::Spawning,
@@ -157,7 +182,8 @@ impl Leg {
             Socket::Tcp(TcpStream::from_std(descriptor(kept.descriptor)?.into()))
         };
         let stage = match kept.stage {
-            KeptStage::Connecting { preface } => Stage::Connecting { preface },
+            KeptStage::Connecting { opening } => Stage::Connecting { opening },
+            KeptStage::Greeting(greeting) => Stage::Greeting(greeting),
             KeptStage::Awaiting => Stage::Awaiting,
             KeptStage::Asked => Stage::Asked,
             KeptStage::Spawning => Stage::Spawning,
@@ -238,12 +264,49 @@ impl Leg {
         Ok(written)
     }
 
-    /// Notes that the destination accepted, or runs: the preface goes out first, and bytes may flow.
+    /// Notes that the destination accepted, or runs. The preface goes out first; without one bytes may flow.
     pub(crate) fn connected(&mut self) -> io::Result<()> {
-        if let Stage::Connecting { preface } = std::mem::replace(&mut self.stage, Stage::Open) {
+        if let Stage::Connecting {
+            opening: Some(Opening { preface, answer }),
+        } = std::mem::replace(&mut self.stage, Stage::Open)
+        {
+            self.stage = Stage::Greeting(Greeting {
+                expected: answer,
+                heard: Vec::new(),
+            });
             self.write_first(&preface)?;
+            // The handshake is over: what the process sends first, its answer, is not to wait for a timer, as
+            // what it sends next may wait for that (Nagle's rule).
+            socket2::SockRef::from(&self.socket).set_tcp_quickack(true)?;
         }
         Ok(())
+    }
+
+    /// Reads what the process answers; whether it has proved that it is of the job, and bytes may flow.
+    pub(crate) fn hear_answer(&mut self) -> io::Result<bool> {
+        loop {
+            let Stage::Greeting(greeting) = &mut self.stage else {
+                return Ok(false);
+            };
+            let mut more = [0; ANSWER_BYTES];
+            let missing = ANSWER_BYTES - greeting.heard.len();
+            match self.socket.read(&mut more[..missing]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => greeting.heard.extend(&more[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if greeting.heard.len() == ANSWER_BYTES {
+                // A guess is right once in 2^64 connections; what it takes to compare tells nothing of a tag
+                // that is used once.
+                if greeting.heard != greeting.expected {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                self.stage = Stage::Open;
+                return Ok(true);
+            }
+        }
     }
 
     /// Tells a waiting shim what became of its connection, and an agent why site `far` started no process.
@@ -256,7 +319,7 @@ impl Leg {
                 self.write_first(&error_frame(&format!("at {far}, {}", why_no_process(reason))))
             }
             (Stage::Spawning | Stage::Open, _) => Ok(()),
-            (begun @ (Stage::Connecting { .. } | Stage::Starting), _) => {
+            (begun @ (Stage::Connecting { .. } | Stage::Greeting(_) | Stage::Starting), _) => {
                 self.stage = begun;
                 Ok(())
             }
@@ -277,9 +340,19 @@ impl Leg {
         matches!(self.stage, Stage::Connecting { .. })
     }
 
+    /// Says whether the process has still to prove that it is of the job.
+    pub(crate) fn is_greeting(&self) -> bool {
+        matches!(self.stage, Stage::Greeting(_))
+    }
+
+    /// Says whether a process that has still to prove itself is to get bytes.
+    pub(crate) fn owes(&self) -> bool {
+        self.is_greeting() && !self.queue.is_empty()
+    }
+
     /// Says whether nobody reads or writes at the other end of the socket yet.
     pub(crate) fn is_to_come(&self) -> bool {
-        self.is_connecting() || matches!(self.stage, Stage::Starting)
+        self.is_connecting() || self.is_greeting() || matches!(self.stage, Stage::Starting)
     }
 
     /// Says whether both directions have ended.
@@ -415,7 +488,8 @@ pub(crate) struct KeptLeg<'a> {
 
 #[derive(Serialize, Deserialize)]
 pub(crate) enum KeptStage {
-    Connecting { preface: Vec<u8> },
+    Connecting { opening: Option<Opening> },
+    Greeting(Greeting),
     Awaiting,
     Spawning,
     Open,

@@ -6,6 +6,7 @@ use crate::sys::source::SiteSource;
 use crate::sys::timers::SiteDeadline;
 use causeway_admission::Admission;
 use deliver::DeliveryPorts;
+use greeting::Knocks;
 use intake::Intake;
 use legs::Legs;
 use mio::net::TcpStream;
@@ -17,6 +18,7 @@ use std::ops::RangeInclusive;
 mod consent;
 mod deliver;
 pub(crate) mod fill;
+mod greeting;
 pub(crate) mod intake;
 pub(crate) mod kept;
 pub(crate) mod leg;
@@ -47,6 +49,7 @@ pub(crate) struct SiteSide {
     /// All of `intakes`, by where they come from.
     intake_admission: Admission<IpAddr, IntakeKey>,
     ports: DeliveryPorts,
+    knocks: Knocks,
     refused: Refused,
 }
 
@@ -78,6 +81,8 @@ impl SiteSide {
         match deadline {
             SiteDeadline::Intake(key, generation) => self.on_intake_deadline(base, key, generation),
             SiteDeadline::Delivery(key, generation) => self.on_delivery_deadline(base, key, generation),
+            SiteDeadline::Greeting(key, generation) => self.on_greeting_deadline(base, key, generation),
+            SiteDeadline::Knocks => self.on_knocks_deadline(base),
             SiteDeadline::Refused => self.on_refused_deadline(base),
             SiteDeadline::Streams(token) => self.end_streams(base, &token),
         }
@@ -91,6 +96,7 @@ impl SiteSide {
             intakes: Table::new(),
             intake_admission: intake::admission(files),
             ports: DeliveryPorts::new(ports),
+            knocks: Knocks::default(),
             refused: Refused::new(files),
         }
     }

@@ -4,13 +4,14 @@ use crate::base::Base;
 use crate::keys::PairKey;
 use crate::site::SiteSide;
 use crate::site::deliver;
-use crate::site::leg::{Socket, Stage};
+use crate::site::leg::{Opening, Socket, Stage};
 use crate::site::transparent;
 use crate::sys::timers::SiteDeadline;
 use crate::tunnels::pair::Pair;
 use causeway_control::audit::AuditEvent;
 use causeway_tunnel::{OpenRequest, StreamId, Target};
-use causeway_wire::{Preface, Reason, Token};
+use causeway_wire::preface::{self, NONCE_BYTES};
+use causeway_wire::{Preface, Reason, Sender, Token};
 use mio::net::TcpStream;
 use std::io;
 use std::net::SocketAddr;
@@ -122,14 +123,14 @@ impl SiteSide {
             token,
             wants: causeway_wire::Wants::Nothing,
         };
-        let (preface, socket) = self.connect(base, &asked, destination)?;
+        let (opening, socket) = self.connect(base, &asked, destination)?;
         let leg = self.add_leg(
             base,
             Socket::Tcp(socket),
             pair,
             id,
             token,
-            Stage::Connecting { preface },
+            Stage::Connecting { opening },
         )?;
         let generation = self.legs[leg].generation;
         base.set_deadline(deliver::CONNECT_DEADLINE, SiteDeadline::Delivery(leg, generation));
@@ -142,18 +143,17 @@ impl SiteSide {
         base: &mut Base<'_>,
         asked: &Preface,
         destination: SocketAddr,
-    ) -> Result<(Vec<u8>, TcpStream), Reason> {
+    ) -> Result<(Option<Opening>, TcpStream), Reason> {
         let (jobs, lan) = (base.jobs(), &base.config().lan);
-        let (preface, socket) = if jobs.is_transparent(&asked.token) {
-            (Vec::new(), transparent::connect(asked.source, destination))
+        let (opening, socket) = if jobs.is_transparent(&asked.token) {
+            (None, transparent::connect(asked.source, destination))
         } else if jobs.is_plain(&asked.token) {
-            (Vec::new(), deliver::connect_plainly(lan, destination))
+            (None, deliver::connect_plainly(lan, destination))
         } else {
-            let preface = asked.encode().map_err(|_| Reason::Protocol)?;
-            (preface, self.ports.connect(lan, destination))
+            (Some(opening(asked)?), self.ports.connect(lan, destination))
         };
         match socket {
-            Ok(socket) => Ok((preface, socket)),
+            Ok(socket) => Ok((opening, socket)),
             Err(error) => {
                 let text = format_args!("connect: {error}");
                 base.refuse("delivery", destination, text);
@@ -161,6 +161,17 @@ impl SiteSide {
             }
         }
     }
+}
+
+/// What a delivery begins with. Its nonce makes the proofs of both ends new ones.
+fn opening(asked: &Preface) -> Result<Opening, Reason> {
+    let mut nonce = [0; NONCE_BYTES];
+    getrandom::fill(&mut nonce).map_err(|_| Reason::Exhausted)?;
+    let preface = asked
+        .encode(Sender::Gateway, &nonce)
+        .map_err(|_| Reason::Protocol)?;
+    let answer = preface::answer(&asked.token, &nonce);
+    Ok(Opening { preface, answer })
 }
 
 /// Refuses one more stream of a site. One site may have three quarters of the files that this gateway may

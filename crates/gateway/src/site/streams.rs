@@ -91,6 +91,11 @@ impl SiteSide {
         if leg.is_connecting() {
             return self.on_delivery(base, key);
         }
+        if leg.is_greeting() {
+            leg.end_known |= event.is_read_closed();
+            let has_failed = event.is_error() && leg.socket.take_error().is_some();
+            return self.on_greeting(base, key, has_failed);
+        }
         if leg.is_to_come() {
             // What the process does first is looked at when it is known to run.
             return;
@@ -132,9 +137,18 @@ impl SiteSide {
             return self.break_leg(base, key, deliver::reason(&error));
         }
         let (pair, id) = (leg.pair, leg.id);
+        let is_greeting = leg.is_greeting();
         if let Some(pair) = base.tunnels.pair_mut(pair) {
             pair.tunnel().opened(id);
         }
+        if is_greeting {
+            return self.begin_greeting(base, key);
+        }
+        self.flow(base, key);
+    }
+
+    /// Bytes may flow both ways.
+    pub(in crate::site) fn flow(&mut self, base: &mut Base<'_>, key: LegKey) {
         self.schedule(base, key);
         self.flush_leg(base, key);
     }
@@ -162,7 +176,7 @@ impl SiteSide {
 
     /// The process has reset its connection. The kernel still has what it sent before, and hands it out
     /// first; so does the stream.
-    fn on_reset_by_process(&mut self, base: &mut Base<'_>, key: LegKey) {
+    pub(in crate::site) fn on_reset_by_process(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -250,6 +264,9 @@ impl SiteSide {
                 self.refuse_beside(base, socket, reason);
             }
             return;
+        }
+        if leg.owes() && !leg.is_last {
+            return self.postpone_reset(base, key);
         }
         if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.

@@ -40,6 +40,10 @@ pub(crate) enum SiteDeadline {
     Intake(IntakeKey, u64),
     /// A delivery's connect has not ended.
     Delivery(LegKey, u64),
+    /// The process of a delivery may not have seen its preface.
+    Greeting(LegKey, u64),
+    /// Some of the connections that have a listener look again have been there long enough.
+    Knocks,
     /// A refused connection is to be reset.
     Refused,
     /// The streams that are left of an ended job go.

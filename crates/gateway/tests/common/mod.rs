@@ -10,7 +10,8 @@ pub mod sites;
 use causeway_control::audit::AuditEntry;
 use causeway_control::{self as control, JobReply, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
-use causeway_wire::{Preface, Token, Verdict};
+use causeway_wire::preface::Claim;
+use causeway_wire::{Preface, Sender, Token, Verdict};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
 use proxy::Proxy;
@@ -23,7 +24,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::thread::JoinHandleExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -522,7 +523,7 @@ impl Grid {
     /// A connection across the sites: the connecting end, the accepting end.
     pub fn pair(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let near = self.connect(listener.local_addr().unwrap()).unwrap();
-        let (far, preface) = accept(listener);
+        let (far, preface) = accept(listener, &self.token);
         assert_eq!(preface.source, near.local_addr().unwrap());
         assert_eq!(preface.destination, listener.local_addr().unwrap());
         assert_eq!(preface.token, self.token);
@@ -536,7 +537,7 @@ impl Grid {
         let stream = connect_from(self.address(2, 1, 0), self.address(2, 253, 7000));
         let preface = self.preface(&stream, listener.local_addr().unwrap(), true);
         let near = send_preface(stream, &preface).unwrap();
-        let (far, _) = accept(listener);
+        let (far, _) = accept(listener, &self.token);
         (near, far)
     }
 }
@@ -585,9 +586,16 @@ impl Silence {
     }
 }
 
+/// The bytes of a preface as a shim sends it.
+pub fn encoded(preface: &Preface) -> Vec<u8> {
+    static NONCE: AtomicU64 = AtomicU64::new(1);
+    let nonce = NONCE.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    preface.encode(Sender::Process, &nonce).unwrap()
+}
+
 /// Sends a preface that asks for a verdict and reads it.
 pub fn send_preface(mut stream: TcpStream, preface: &Preface) -> Result<TcpStream, Verdict> {
-    stream.write_all(&preface.encode().unwrap()).unwrap();
+    stream.write_all(&encoded(preface)).unwrap();
     let mut verdict = [0; Verdict::BYTES];
     stream.read_exact(&mut verdict).unwrap();
     match Verdict::decode(verdict).unwrap() {
@@ -596,8 +604,17 @@ pub fn send_preface(mut stream: TcpStream, preface: &Preface) -> Result<TcpStrea
     }
 }
 
-/// Accepts as a shim does.
-pub fn accept(listener: &TcpListener) -> (TcpStream, Preface) {
+/// Accepts as a shim of this job does.
+pub fn accept(listener: &TcpListener, token: &Token) -> (TcpStream, Preface) {
+    let (mut stream, claim) = accept_silently(listener);
+    // As MPIs do. Without it, what is written next waits until the answer has arrived.
+    stream.set_nodelay(true).unwrap();
+    stream.write_all(&claim.answer(token)).unwrap();
+    (stream, claim.proven(Sender::Gateway, token).unwrap())
+}
+
+/// The same without an answer: it proves nothing.
+pub fn accept_silently(listener: &TcpListener) -> (TcpStream, Claim) {
     use causeway_wire::preface::{Decoded, FIXED_BYTES};
     let (mut stream, peer) = listener.accept().unwrap();
     assert!(
@@ -611,7 +628,7 @@ pub fn accept(listener: &TcpListener) -> (TcpStream, Preface) {
     stream.read_exact(&mut bytes).unwrap();
     loop {
         match Preface::decode(&bytes).unwrap() {
-            Decoded::Complete { preface, .. } => return (stream, preface),
+            Decoded::Complete { claim, .. } => return (stream, claim),
             Decoded::Question { .. } => panic!("a question and no preface"),
             Decoded::Incomplete { needed } => {
                 let have = bytes.len();

@@ -268,7 +268,7 @@ impl Sites {
             wants: causeway_wire::Wants::Verdict,
         };
         let near = send_preface(stream, &preface).unwrap();
-        let (far, _) = accept(&listener);
+        let (far, _) = accept(&listener, &self.token);
         (near, far)
     }
 }

@@ -5,7 +5,7 @@ use causeway_bench::lab::{causeway, quoted};
 use causeway_bench::program::{Program, ProgramError, Running, io};
 use causeway_control::{self as control, Plan, Reply, Request, Status};
 use causeway_wire::preface::{Decoded, FIXED_BYTES};
-use causeway_wire::{Preface, Token, Verdict};
+use causeway_wire::{Preface, Sender, Token, Verdict};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -89,7 +89,8 @@ impl Twin {
             token: self.token,
             wants: causeway_wire::Wants::Verdict,
         };
-        near.write_all(&preface.encode().map_err(Error::other)?)?;
+        let bytes = preface.encode(Sender::Process, b"a nonce.");
+        near.write_all(&bytes.map_err(Error::other)?)?;
         let mut verdict = [0; Verdict::BYTES];
         near.read_exact(&mut verdict)?;
         if Verdict::decode(verdict) != Some(Verdict::Connected) {
@@ -99,7 +100,7 @@ impl Twin {
         let (mut far, _) = listener.accept()?;
         far.set_nodelay(true)?;
         far.set_read_timeout(Some(DEADLINE))?;
-        skip_preface(&mut far)?;
+        answer_preface(&mut far, &self.token)?;
         Ok((near, far))
     }
 
@@ -243,12 +244,14 @@ fn put(path: &Path, text: &str) -> Result<(), Error> {
     file.write_all(text.as_bytes())
 }
 
-fn skip_preface(stream: &mut TcpStream) -> Result<(), Error> {
+/// Takes a preface off, and answers it as a process of this job.
+fn answer_preface(stream: &mut TcpStream, token: &Token) -> Result<(), Error> {
     let mut bytes = vec![0; FIXED_BYTES];
     stream.read_exact(&mut bytes)?;
     loop {
         match Preface::decode(&bytes).map_err(Error::other)? {
-            Decoded::Complete { .. } | Decoded::Question { .. } => return Ok(()),
+            Decoded::Complete { claim, .. } => return stream.write_all(&claim.answer(token)),
+            Decoded::Question { .. } => return Err(Error::other("a question and no preface")),
             Decoded::Incomplete { needed } => {
                 let have = bytes.len();
                 bytes.resize(needed, 0);

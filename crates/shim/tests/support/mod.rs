@@ -7,7 +7,7 @@
 
 use causeway_wire::preface::Decoded;
 use causeway_wire::question::Question;
-use causeway_wire::{Preface, Token, Wants};
+use causeway_wire::{Preface, Sender, Token, Wants};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
@@ -44,11 +44,31 @@ def raw_peer(fd, room):
     buffer, length = ctypes.create_string_buffer(b"\xee" * 64, 64), ctypes.c_uint32(room)
     assert libc.getpeername(fd, buffer, ctypes.byref(length)) == 0, os.strerror(ctypes.get_errno())
     return buffer.raw, length.value
-def preface(source=("10.2.0.9", 12345), destination=("10.1.0.1", 5000), token=b"0123456789abcdef"):
+def tag(token, data):
+    "SipHash-2-4"
+    mask = 2**64 - 1
+    v = [int.from_bytes(token[at:at + 8], "little") ^ constant for constant, at in (
+        (0x736f6d6570736575, 0), (0x646f72616e646f6d, 8), (0x6c7967656e657261, 0), (0x7465646279746573, 8))]
+    def mix(a, b, left, after=0):
+        v[a] = (v[a] + v[b]) & mask
+        v[b] = (v[b] << left | v[b] >> 64 - left) & mask ^ v[a]
+        if after: v[a] = (v[a] << 32 | v[a] >> 32) & mask
+    def rounds(count):
+        for _ in range(count): mix(0, 1, 13, 1); mix(2, 3, 16); mix(0, 3, 21); mix(2, 1, 17, 1)
+    data += bytes(-(len(data) + 1) % 8) + bytes([len(data) % 256])
+    for at in range(0, len(data), 8):
+        word = int.from_bytes(data[at:at + 8], "little"); v[3] ^= word; rounds(2); v[0] ^= word
+    v[2] ^= 255; rounds(4)
+    return (v[0] ^ v[1] ^ v[2] ^ v[3]).to_bytes(8, "big")
+nonces = itertools.count(1)
+def preface(source=("10.2.0.9", 12345), destination=("10.1.0.1", 5000), token=b"0123456789abcdef", sender=b"G"):
     v6 = ":" in source[0]
     family = socket.AF_INET6 if v6 else socket.AF_INET
+    nonce = next(nonces).to_bytes(8, "big")
     body = socket.inet_pton(family, source[0]) + socket.inet_pton(family, destination[0])
-    body += struct.pack(">HHBHBB", source[1], destination[1], 0xE0, 18, 1, 0) + token
+    body += struct.pack(">HH", source[1], destination[1])
+    proof = tag(token, b"N") + nonce + tag(token, sender + nonce + b"\0" + body)
+    body += struct.pack(">BHBB", 0xE0, 26, 2, 0) + proof
     return b"\r\n\r\n\0\r\nQUIT\n" + struct.pack(">BBH", 0x21, 0x21 if v6 else 0x11, len(body)) + body
 def listening(address=("10.1.0.1", 0), family=socket.AF_INET):
     server = tcp(family); server.bind(address); server.listen(50); return server
@@ -57,6 +77,10 @@ def from_gateway(server, address="10.1.0.253", family=socket.AF_INET):
     "a connection as the gateway makes one to deliver"
     client = tcp(family); client.bind((address, next(delivery_ports)))
     client.connect(server.getsockname()[:2]); return client
+def answered(client, token=b"0123456789abcdef"):
+    "takes the process's answer to the last preface"
+    nonce = (next(nonces) - 1).to_bytes(8, "big")
+    assert client.recv(8, socket.MSG_WAITALL) == tag(token, b"R" + nonce)
 "#;
 
 /// Python functions that list interfaces.
@@ -383,7 +407,10 @@ fn read_preface(mut stream: TcpStream, on_question: impl Fn(&mut TcpStream, &Que
     let mut raw = Vec::new();
     loop {
         match Preface::decode(&raw).expect("a preface") {
-            Decoded::Complete { preface, .. } => return Some(Intake { stream, preface, raw }),
+            Decoded::Complete { claim, .. } => {
+                let preface = claim.proven(Sender::Process, &TOKEN).expect("of the job");
+                return Some(Intake { stream, preface, raw });
+            }
             Decoded::Question { question, .. } => {
                 on_question(&mut stream, &question);
                 return None;

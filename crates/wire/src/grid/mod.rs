@@ -255,7 +255,7 @@ impl Site {
     }
 
     /// Whether an address, as the grid knows it, is that of a compute node or of the gateway.
-    fn has_host(&self, address: IpAddr) -> bool {
+    pub fn has_host(&self, address: IpAddr) -> bool {
         let mut gateways = self.gateways.iter();
         self.nodes.iter().any(|span| span.contains(address))
             || gateways.any(|gateway| self.in_grid(gateway.ip()) == address)

@@ -6,9 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 struct streams streams;
+
+int64_t streams_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 struct connection *connection_new(int fd, uint32_t peer)
 {
@@ -20,6 +28,7 @@ struct connection *connection_new(int fd, uint32_t peer)
     connection->kind = STREAM;
     connection->fd = fd;
     connection->peer = peer;
+    connection->since_ms = peer == NO_PEER ? streams_now_ms() : 0;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
     if (epoll_ctl(streams.epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         free(connection);
@@ -74,7 +83,7 @@ void connection_wait(struct connection *connection)
 void connection_ended(struct connection *connection, const char *reason)
 {
     uint32_t number = connection->peer;
-    int unused = connection->connecting;
+    int unused = connection->hello_received < HELLO_BYTES;
     connection_close(connection);
     if (number == NO_PEER)
         return;
@@ -103,7 +112,7 @@ void connection_judge(uint32_t number, const char *reason)
     engine_peer_lost(streams.engine, number, reason);
 }
 
-static int same_host(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
+int connection_same_host(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
 {
     if (one->ss_family != other->ss_family)
         return 0;
@@ -126,7 +135,7 @@ int connection_greeted(struct connection *connection)
     struct sockaddr_storage address = {0};
     socklen_t n = sizeof address;
     if (getpeername(connection->fd, (struct sockaddr *)&address, &n) != 0 ||
-        !same_host(&address, &world->processes[hello.from].address))
+        !connection_same_host(&address, &world->processes[hello.from].address))
         return -1;
     struct peer_streams *peer = &streams.peers[hello.from];
     /* Ours, which is not open yet, has carried nothing. */

@@ -6,12 +6,16 @@
 #include "world/streams/hello.h"
 #include "world/world.h"
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
 
 enum {
     /* Nobody's yet. */
     NO_PEER = UINT32_MAX,
-    /* Connections that have not said HELLO; when more come, the oldest goes. Peers say it at once. */
+    /* Connections that have not said HELLO; when more come, the oldest of the host that has the most goes. */
     MOST_STRANGERS = 128,
+    /* Peers say it at once. */
+    STRANGER_MS = 10000,
 };
 
 enum kind { LISTENER, WATCHED, STREAM };
@@ -21,6 +25,8 @@ struct connection {
     int fd;
     /* The process at the other end; NO_PEER while it has not said so. */
     uint32_t peer;
+    /* When it came, for as long as it is nobody's. */
+    int64_t since_ms;
     /* connect() has not ended yet. */
     int connecting;
     /* Waits for the socket to take more. */
@@ -56,6 +62,9 @@ struct streams {
 
 extern struct streams streams;
 
+/* A clock that never goes back. */
+int64_t streams_now_ms(void);
+
 /* Puts a socket into the list and the kernel's; NULL closes the socket. */
 struct connection *connection_new(int fd, uint32_t peer);
 /* Closes it without another word. */
@@ -68,6 +77,8 @@ void connection_ended(struct connection *connection, const char *reason);
 /* A peer that was up and to which nothing can be sent any more is lost, unless it may still say BYE and there
  * is nothing to send. */
 void connection_judge(uint32_t peer, const char *reason);
+/* Whether two addresses are of one host. */
+int connection_same_host(const struct sockaddr_storage *one, const struct sockaddr_storage *other);
 /* HELLO is complete: 0 where it is right, and the connection is its peer's from now on; else -1. */
 int connection_greeted(struct connection *connection);
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_EVENTS = 64, MOST_ACCEPTED = 64 };
@@ -115,14 +114,52 @@ void streams_write(uint32_t peer)
 
 int streams_unwritten(void) { return streams.full > 0; }
 
-static void close_oldest_stranger(void)
+/* Strangers from the host of this one, which are all behind it in the list. */
+static size_t count_from_its_host(struct connection *stranger, const struct sockaddr_storage *host)
 {
+    size_t count = 1;
+    for (struct connection *each = stranger->after; each; each = each->after) {
+        struct sockaddr_storage other = {0};
+        socklen_t n = sizeof other;
+        if (each->peer == NO_PEER && getpeername(each->fd, (struct sockaddr *)&other, &n) == 0)
+            count += (size_t)connection_same_host(host, &other);
+    }
+    return count;
+}
+
+/* Makes room for one more: whoever holds the most places loses the oldest of them, so that a flood ends its
+ * own connections first. A connection whose host is not known any more has ended. */
+static void close_one_stranger(void)
+{
+    struct sockaddr_storage host = {0}, crowded = {0};
     struct connection *oldest = NULL;
-    for (struct connection *each = streams.first; each; each = each->after)
-        if (each->peer == NO_PEER)
+    size_t most = 0;
+    for (struct connection *each = streams.first; each; each = each->after) {
+        socklen_t n = sizeof host;
+        if (each->peer != NO_PEER)
+            continue;
+        if (getpeername(each->fd, (struct sockaddr *)&host, &n) != 0)
+            return connection_close(each);
+        size_t count = count_from_its_host(each, &host);
+        if (count > most) {
+            most = count;
+            crowded = host;
+        }
+        if (connection_same_host(&host, &crowded))
             oldest = each;
+    }
     if (oldest)
         connection_close(oldest);
+}
+
+static void close_late_strangers(void)
+{
+    int64_t now = streams.strangers > 0 ? streams_now_ms() : 0;
+    for (struct connection *each = streams.first, *next; each && streams.strangers > 0; each = next) {
+        next = each->after;
+        if (each->peer == NO_PEER && now - each->since_ms >= STRANGER_MS)
+            connection_close(each);
+    }
 }
 
 static void accept_some(void)
@@ -132,7 +169,7 @@ static void accept_some(void)
         if (fd < 0)
             return;
         if (streams.strangers >= MOST_STRANGERS)
-            close_oldest_stranger();
+            close_one_stranger();
         struct connection *connection = connection_new(fd, NO_PEER);
         if (connection)
             connection_read(connection);
@@ -203,6 +240,7 @@ int streams_look(int wait_ms)
         on_event(&events[i]);
     if (count > 0)
         write_all();
+    close_late_strangers();
     free_closed();
     return count < 0 ? 0 : count;
 }
@@ -222,20 +260,13 @@ int streams_said_bye(void)
     return 1;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void streams_stop(int most_ms)
 {
     if (!streams.peers)
         return;
-    int64_t until = now_ms() + most_ms;
+    int64_t until = streams_now_ms() + most_ms;
     while (!streams_said_bye()) {
-        int64_t left = until - now_ms();
+        int64_t left = until - streams_now_ms();
         if (left <= 0 || streams_look((int)left) < 0)
             break;
     }

@@ -122,7 +122,8 @@ void connection_write(struct connection *connection)
     if (connection->fd < 0 || connection->connecting || write_hello(connection) != 0)
         return;
     uint32_t peer = connection->peer;
-    if (streams.peers[peer].sending != connection)
+    /* Nothing of the program's goes to who has not said that it is the peer. */
+    if (streams.peers[peer].sending != connection || connection->hello_received < HELLO_BYTES)
         return set_full(connection, 0);
     struct iovec pieces[MOST_PIECES];
     for (int i = 0; i < MOST_WRITES; i++) {

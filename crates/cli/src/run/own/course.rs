@@ -6,6 +6,7 @@
 //! failed; what the others say because of that is no news.
 
 use super::rendezvous::{Event, FAILURE};
+use causeway_wire::shown::Line;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -140,7 +141,8 @@ impl Course {
                     format!("; waiting for {missing}")
                 };
                 self.tell(format!(
-                    "site {name} has joined: {processes} processes of {mpi}{waits}"
+                    "site {name} has joined: {processes} processes of {}{waits}",
+                    Line(&mpi)
                 ));
             }
             Event::Made { processes } => {

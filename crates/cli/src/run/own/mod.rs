@@ -28,7 +28,7 @@ use causeway_wire::Token;
 use command::{Command, Facts};
 use course::{Course, Ended, Order};
 use events::{Event, Events};
-use rendezvous::{Meeting, Server};
+use rendezvous::{Meeting, Places, Server};
 use site::Site;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -176,7 +176,6 @@ fn nodes<'a>(known: &'a Sites, commands: &[Command]) -> Result<Vec<Option<&'a st
 
 /// Listens where ranks of all sites can connect to, and says by which address they know that.
 fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketAddr), String> {
-    let own_site = sites::own_site(known);
     let addresses = own_address(known, false).zip(own_address(known, true));
     let ((_, real), (_, in_grid)) = addresses.ok_or_else(|| {
         let site = &known.site;
@@ -194,7 +193,12 @@ fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketA
         .parse()
         .map_err(|error| format!("the gateway's token: {error}"))?;
     let meeting = Meeting::new(names, number);
-    let server = Server::new(listener, meeting, token, own_site);
+    let places = sites::own_site(known).map(|own| Places {
+        own,
+        sites: sites::of_names(known, names),
+        host: in_grid,
+    });
+    let server = Server::new(listener, meeting, token, places);
     let server = server.map_err(|error| format!("listen on {real}: {error}"))?;
     Ok((server, SocketAddr::new(in_grid, port)))
 }

@@ -1,8 +1,8 @@
 //! Finds the sites of hosts that a user names by a launcher's options, variables and files.
 //!
-//! The launchers have a dozen forms of host files and of lists. All of them name hosts in words, so every word
-//! that is a node's name or address counts; one that stands there for another reason lets a site take part
-//! that need not.
+//! The launchers have a dozen forms of host files and of lists. All of them name hosts in words, so every
+//! word that is a node's name or address counts; one that stands there for another reason lets a site take
+//! part that need not.
 
 use causeway_control::name::means;
 use causeway_control::{SiteInfo, Sites};

@@ -207,6 +207,13 @@ pub fn own_site(known: &Sites) -> Option<Site> {
     own.info.as_ref()?.site().ok()
 }
 
+/// The sites of these names, as far as they are known.
+pub fn of_names(known: &Sites, names: &[String]) -> Vec<Site> {
+    let infos = known.sites.iter().filter_map(|site| site.info.as_ref());
+    let named = infos.filter(|info| names.contains(&info.name));
+    named.filter_map(|info| info.site().ok()).collect()
+}
+
 /// This host's address that other sites' daemons can call, and its interface. It is the grid's address where
 /// the shim translates, else the real one.
 pub fn own_address(known: &Sites, translates: bool) -> Option<(String, IpAddr)> {

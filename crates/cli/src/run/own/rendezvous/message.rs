@@ -37,7 +37,7 @@ pub const GREETING_BYTES: usize = 4 + 1 + 1 + Token::BYTES;
 pub const HEAD_BYTES: usize = 4;
 
 /// Bytes of an address: family, IP, port.
-const ADDRESS_BYTES: usize = 1 + 16 + 2;
+pub(super) const ADDRESS_BYTES: usize = 1 + 16 + 2;
 
 /// Longest name of a site, of an MPI, and longest text for the user.
 const MAX_TEXT: usize = 1024;

@@ -5,10 +5,11 @@
 //! strangers have few places and little memory, and a flood of them ends its own connections first.
 
 use super::meeting::{Action, Event, Key, Meeting};
-use super::message::{self, MessageError};
+use super::message::{self, Incoming, MessageError};
+use super::places::Places;
 use causeway_admission::{Admission, network_of};
 use causeway_wire::preface::Decoded;
-use causeway_wire::{Preface, Site, Token};
+use causeway_wire::{Preface, Sender, Token};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -33,6 +34,9 @@ const FRAME: Duration = Duration::from_secs(60);
 /// How long those that are told of the end may take to hear it.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long callers wait where no file is left for them: the listener would be ready all the time.
+const PAUSE: Duration = Duration::from_millis(100);
+
 const READ_BYTES: usize = 64 * 1024;
 
 /// See the module.
@@ -40,8 +44,11 @@ pub struct Server {
     listener: TcpListener,
     meeting: Meeting,
     token: Token,
-    /// The own site, whose gateway begins what it delivers with a preface.
-    own_site: Option<Site>,
+    /// The sites, of which the own one's gateway begins what it delivers with a preface. None where all is on
+    /// one host.
+    places: Option<Places>,
+    /// No file was left for a caller; see [`PAUSE`].
+    rests_until: Option<Instant>,
     connections: BTreeMap<Key, Connection>,
     strangers: Admission<IpAddr, Key>,
     next: Key,
@@ -52,6 +59,8 @@ struct Connection {
     origin: IpAddr,
     is_stranger: bool,
     expects_preface: bool,
+    /// Where it comes from, where the gateway has delivered it.
+    source: Option<SocketAddr>,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
     /// Nothing is heard from it any more: it is closed once all is sent and it has closed its own end. If we
@@ -69,14 +78,15 @@ impl Server {
         listener: TcpListener,
         meeting: Meeting,
         token: Token,
-        own_site: Option<Site>,
+        places: Option<Places>,
     ) -> io::Result<Server> {
         listener.set_nonblocking(true)?;
         Ok(Server {
             listener,
             meeting,
             token,
-            own_site,
+            places,
+            rests_until: None,
             connections: BTreeMap::new(),
             strangers: Admission::new(MOST_STRANGERS, MOST_STRANGERS),
             next: 0,
@@ -123,14 +133,21 @@ impl Server {
             .connections
             .values()
             .filter_map(|connection| connection.deadline);
-        let timeout = deadlines
-            .chain(until)
-            .min()
-            .map_or(PollTimeout::NONE, |deadline| {
-                let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-                PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
-            });
-        let mut wait = vec![PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+        let timeout =
+            deadlines
+                .chain(until)
+                .chain(self.rests_until)
+                .min()
+                .map_or(PollTimeout::NONE, |deadline| {
+                    let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+                    PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+                });
+        self.rests_until.take_if(|end| Instant::now() >= *end);
+        let accepts = match self.rests_until {
+            None => PollFlags::POLLIN,
+            Some(_) => PollFlags::empty(),
+        };
+        let mut wait = vec![PollFd::new(self.listener.as_fd(), accepts)];
         wait.extend(self.connections.values().map(|connection| {
             let writes = !connection.outgoing.is_empty();
             let flags = PollFlags::POLLIN;
@@ -154,6 +171,10 @@ impl Server {
                 Ok((stream, peer)) => self.admit(stream, peer),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if is_callers(&error) => {}
+                Err(error) if is_full(&error) => {
+                    self.rests_until = Some(Instant::now() + PAUSE);
+                    return Ok(());
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -179,9 +200,10 @@ impl Server {
             origin,
             is_stranger: true,
             expects_preface: self
-                .own_site
+                .places
                 .as_ref()
-                .is_some_and(|site| site.delivers_from(peer)),
+                .is_some_and(|places| places.own.delivers_from(peer)),
+            source: None,
             incoming: Vec::new(),
             outgoing: Vec::new(),
             is_last: false,
@@ -223,11 +245,24 @@ impl Server {
                 Ok(Step::Waits) => return,
                 Ok(Step::Known) => self.on_known(key),
                 Ok(Step::Frame(frame)) => match message::decode(&frame[message::HEAD_BYTES..]) {
-                    Ok(message) => self.meeting.on_message(key, message),
+                    Ok(message) => self.on_message(key, message),
                     Err(error) => return self.on_broken(key, &error),
                 },
                 Err(error) => return self.on_broken(key, &error),
             }
+        }
+    }
+
+    /// A process of this job has said something, which may not be its to say.
+    fn on_message(&mut self, key: Key, message: Incoming) {
+        let source = self
+            .connections
+            .get(&key)
+            .and_then(|connection| connection.source);
+        let judged = self.places.as_ref().map(|places| places.judge(source, &message));
+        match judged {
+            Some(Err(why)) => self.meeting.on_broken(key, &why),
+            Some(Ok(())) | None => self.meeting.on_message(key, message),
         }
     }
 
@@ -350,11 +385,13 @@ impl Connection {
     fn take_preface(&mut self, token: &Token) -> Result<bool, MessageError> {
         match Preface::decode(&self.incoming) {
             Ok(Decoded::Incomplete { .. }) => return Ok(false),
-            Ok(Decoded::Complete { preface, length }) => {
-                if !preface.token.matches(token) {
-                    return Err(MessageError::Token);
-                }
+            Ok(Decoded::Complete { claim, length }) => {
+                let proven = claim.proven(Sender::Gateway, token).ok_or(MessageError::Token)?;
                 self.incoming.drain(..length);
+                self.source = Some(proven.source);
+                self.outgoing.extend(claim.answer(token));
+                // What comes of it shows when it is read.
+                self.write();
             }
             Ok(Decoded::Question { .. }) => return Err(MessageError::Token),
             Err(_) => {}
@@ -398,6 +435,14 @@ fn is_callers(error: &io::Error) -> bool {
     ) || matches!(
         error.raw_os_error(),
         Some(libc::EPROTO | libc::ENETDOWN | libc::EHOSTUNREACH)
+    )
+}
+
+/// Whether this process, or the host, has no room for one more (accept(2)): that passes.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
     )
 }
 

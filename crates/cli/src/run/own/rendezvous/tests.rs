@@ -2,8 +2,9 @@
 
 use super::message::tests::{TOKEN, a_join, done_bytes, join_bytes, process_bytes};
 use super::message::{self, VERSION};
-use super::{Event, Meeting, Server};
-use causeway_wire::{Preface, Site, Token};
+use super::{Event, Meeting, Places, Server};
+use causeway_wire::preface::ANSWER_BYTES;
+use causeway_wire::{Preface, Sender, Token};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -11,11 +12,20 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Serves on loopback and returns the address.
-fn server(own_site: Option<Site>) -> (Server, SocketAddr) {
+fn server(places: Option<Places>) -> (Server, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let meeting = Meeting::new(&["rennes".to_owned(), "nancy".to_owned()], 5);
-    (Server::new(listener, meeting, TOKEN, own_site).unwrap(), address)
+    (Server::new(listener, meeting, TOKEN, places).unwrap(), address)
+}
+
+/// A preface as the own gateway sends it.
+fn delivered(preface: &Preface) -> Vec<u8> {
+    preface.encode(Sender::Gateway, b"a nonce.").unwrap()
+}
+
+fn address_of_this_host() -> std::net::IpAddr {
+    [127, 0, 0, 1].into()
 }
 
 fn connect(address: SocketAddr, bytes: &[u8]) -> TcpStream {
@@ -149,8 +159,15 @@ fn a_process_that_has_not_joined_says_that_it_aborts() {
 
 #[test]
 fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
-    let grid: causeway_wire::Grid = "1|rennes;127.0.0.0/8;127.0.0.1:7000;1024-65535".parse().unwrap();
-    let (mut server, address) = server(grid.sites.into_iter().next());
+    let grid: causeway_wire::Grid = "1|rennes;127.0.0.0/8;127.0.0.1:7000;1024-65535;10.0.0.0\
+                                     |nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767;10.0.0.0-10.0.0.9"
+        .parse()
+        .unwrap();
+    let (mut server, address) = server(Some(Places {
+        own: grid.sites[0].clone(),
+        sites: grid.sites,
+        host: address_of_this_host(),
+    }));
     let preface = |token| Preface {
         source: "10.2.0.1:40000".parse().unwrap(),
         destination: address,
@@ -158,14 +175,52 @@ fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
         wants: causeway_wire::Wants::Nothing,
     };
     let join = join_bytes(&a_join("nancy", 1), &TOKEN);
-    let bytes = [preface(TOKEN).encode().unwrap(), join.clone()].concat();
-    let mut delivered = connect(address, &bytes[..20]);
-    delivered.write_all(&bytes[20..]).unwrap();
+    let bytes = [delivered(&preface(TOKEN)), join.clone()].concat();
+    let mut stream = connect(address, &bytes[..20]);
+    stream.write_all(&bytes[20..]).unwrap();
     assert_eq!(events(&mut server, 1).len(), 1);
-    let bytes = [preface(Token([1; 16])).encode().unwrap(), join].concat();
+    let bytes = [delivered(&preface(Token([1; 16]))), join].concat();
     let mut foreign = connect(address, &bytes);
     assert_eq!(frame(&mut server, &mut foreign)[0], 3);
     // Another process of the gateway's host sends none.
     let _native = connect(address, &join_bytes(&a_join("rennes", 1), &TOKEN));
     assert_eq!(events(&mut server, 2).len(), 2);
+}
+
+#[test]
+fn a_process_of_one_site_that_joins_as_another_is_told_so_and_gets_no_world() {
+    let grid: causeway_wire::Grid = "1|rennes;127.0.0.0/8;127.0.0.1:7000;1024-65535;10.0.0.0\
+                                     |nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767;10.0.0.0-10.0.0.9"
+        .parse()
+        .unwrap();
+    let (mut server, address) = server(Some(Places {
+        own: grid.sites[0].clone(),
+        sites: grid.sites,
+        host: address_of_this_host(),
+    }));
+    let preface = Preface {
+        source: "10.2.0.1:40000".parse().unwrap(),
+        destination: address,
+        token: TOKEN,
+        wants: causeway_wire::Wants::Nothing,
+    };
+    let join = join_bytes(&a_join("rennes", 1), &TOKEN);
+    let mut hostile = connect(address, &[delivered(&preface), join].concat());
+    // The answer to the preface comes first.
+    let until = Instant::now() + PATIENCE;
+    hostile.set_nonblocking(true).unwrap();
+    while hostile.peek(&mut [0; ANSWER_BYTES]).ok() != Some(ANSWER_BYTES) {
+        assert!(Instant::now() < until);
+        server
+            .turn(Some(Instant::now() + Duration::from_millis(5)))
+            .unwrap();
+    }
+    hostile.read_exact(&mut [0; ANSWER_BYTES]).unwrap();
+    let told = frame(&mut server, &mut hostile);
+    assert_eq!(told[0], 3, "NO");
+    let told = String::from_utf8_lossy(&told).into_owned();
+    assert!(
+        told.contains("a process at nancy joined as one at rennes"),
+        "{told}"
+    );
 }

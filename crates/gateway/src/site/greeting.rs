@@ -1,0 +1,145 @@
+//! How a delivery begins: the process that it is for proves that it is of the job, before it gets a byte.
+//!
+//! A listener that does not wait looks at a connection once, when the kernel tells it of one. A preface that
+//! is not there by then would never be seen. The kernel sends it with the end of the handshake (`deliver`);
+//! where it could not, another connection to the same listener, without a word, has it look again.
+
+use crate::base::Base;
+use crate::keys::LegKey;
+use crate::site::SiteSide;
+use crate::site::leg::Socket;
+use crate::site::streams::FAREWELL;
+use crate::sys::socket::path_info;
+use crate::sys::timers::SiteDeadline;
+use causeway_wire::Reason;
+use mio::net::TcpStream;
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+/// The kernel holds back the end of a handshake for 40 ms at least.
+const LATE: Duration = Duration::from_millis(20);
+
+/// A lost segment is sent again after 200 ms.
+const LOST: Duration = Duration::from_millis(300);
+
+/// How long a knock stays: a listener that is looked at in a loop has seen it.
+const KNOCK: Duration = Duration::from_secs(1);
+
+/// Knocks at a time; the oldest goes.
+const MOST_KNOCKS: usize = 64;
+
+/// Connections that are there to be seen.
+#[derive(Default)]
+pub(crate) struct Knocks(VecDeque<(Instant, TcpStream)>);
+
+impl SiteSide {
+    /// A preface has just been sent.
+    pub(in crate::site) fn begin_greeting(&mut self, base: &mut Base<'_>, key: LegKey) {
+        let Some(leg) = self.legs.get(key) else {
+            return;
+        };
+        let generation = leg.generation;
+        if leg.begun.elapsed() > LATE {
+            self.knock(base, key);
+        } else {
+            base.set_deadline(LOST, SiteDeadline::Greeting(key, generation));
+        }
+        self.on_greeting(base, key, false);
+    }
+
+    /// Reads a process's answer, behind which it may have reset the connection.
+    pub(in crate::site) fn on_greeting(&mut self, base: &mut Base<'_>, key: LegKey, has_failed: bool) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        match leg.hear_answer() {
+            Ok(false) if !has_failed => {}
+            Ok(false) => self.break_leg(base, key, Reason::Reset),
+            Ok(true) if leg.is_last => {
+                let _ = leg.flush();
+                leg.socket.reset_on_close();
+                self.drop_leg(base, key);
+            }
+            Ok(true) if has_failed => self.on_reset_by_process(base, key),
+            Ok(true) => {
+                // What came behind the answer was told of with it.
+                leg.readable = true;
+                self.flow(base, key);
+            }
+            Err(error) => {
+                if error.kind() == ErrorKind::InvalidData
+                    && let Socket::Tcp(socket) = &leg.socket
+                    && let Ok(peer) = socket.peer_addr()
+                {
+                    base.refuse(
+                        "no-proof",
+                        peer.ip(),
+                        "what listens there does not know the job's token",
+                    );
+                }
+                self.break_leg(base, key, Reason::Reset);
+            }
+        }
+    }
+
+    /// Looks whether the preface was lost on its way.
+    pub(in crate::site) fn on_greeting_deadline(
+        &mut self,
+        base: &mut Base<'_>,
+        key: LegKey,
+        generation: u64,
+    ) {
+        let leg = self.legs.get(key);
+        let Some(leg) = leg.filter(|leg| leg.generation == generation && leg.is_greeting()) else {
+            return;
+        };
+        if leg.is_last {
+            leg.socket.reset_on_close();
+            self.drop_leg(base, key);
+        } else if has_lost(&leg.socket) {
+            self.knock(base, key);
+        }
+    }
+
+    /// The far side has reset a stream before the process has proved itself, which gets what was sent before.
+    pub(in crate::site) fn postpone_reset(&mut self, base: &mut Base<'_>, key: LegKey) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        leg.is_last = true;
+        let (generation, id) = (leg.generation, leg.id);
+        if let Some(pair) = base.tunnels.pair_mut(leg.pair) {
+            pair.part_leg(id);
+        }
+        base.set_deadline(FAREWELL, SiteDeadline::Greeting(key, generation));
+    }
+
+    fn knock(&mut self, base: &mut Base<'_>, key: LegKey) {
+        let Some(Socket::Tcp(socket)) = self.legs.get(key).map(|leg| &leg.socket) else {
+            return;
+        };
+        let Ok(destination) = socket.peer_addr() else {
+            return;
+        };
+        if let Ok(socket) = self.ports.connect(&base.driver.config.lan, destination) {
+            if self.knocks.0.len() >= MOST_KNOCKS {
+                self.knocks.0.pop_front();
+            }
+            self.knocks.0.push_back((base.now() + KNOCK, socket));
+            base.set_deadline(KNOCK, SiteDeadline::Knocks);
+        }
+    }
+
+    /// Ends the knocks that have been there long enough.
+    pub(in crate::site) fn on_knocks_deadline(&mut self, base: &Base<'_>) {
+        let now = base.now();
+        self.knocks.0.retain(|(end, _)| *end > now);
+    }
+}
+
+/// Whether segments of a connection were sent again.
+fn has_lost(socket: &Socket) -> bool {
+    let Socket::Tcp(socket) = socket else { return false };
+    path_info(socket).is_ok_and(|info| info.retransmits > 0)
+}

@@ -1,0 +1,243 @@
+//! Connections from the gateway's host that have not said yet what they are: set aside, so that nobody waits
+//! for them in accept().
+//!
+//! Any user of that host can open one and stay silent. A real delivery has its preface with it, or the gateway
+//! connects once more so that the listener is looked at again. No lock and no memory of its own, for the
+//! reasons that `table` has: each place has one owner at a time, who has changed its state.
+
+use crate::sys;
+use libc::c_int;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Connections of a process at a time; with one more, the oldest goes.
+const PLACES: usize = 64;
+
+/// How long one may stay silent: ages on a LAN.
+pub const PATIENCE_MS: u64 = 1000;
+
+const FREE: u32 = 0;
+const BUSY: u32 = 1;
+const TAKEN: u32 = 2;
+
+struct Place {
+    state: AtomicU32,
+    /// The socket, and its cookie: it may be closed behind our back.
+    fd: AtomicI32,
+    cookie: AtomicU64,
+    /// The listener's cookie.
+    listener: AtomicU64,
+    /// A child of fork has the parent's places, which are not its own to hand out.
+    process: AtomicU32,
+    since_ms: AtomicU64,
+    /// Its number among all that were set aside: some come within one millisecond.
+    number: AtomicU64,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+static PLACE: [Place; PLACES] = [const {
+    Place {
+        state: AtomicU32::new(FREE),
+        fd: AtomicI32::new(-1),
+        cookie: AtomicU64::new(0),
+        listener: AtomicU64::new(0),
+        process: AtomicU32::new(0),
+        since_ms: AtomicU64::new(0),
+        number: AtomicU64::new(0),
+    }
+}; PLACES];
+
+/// How many places are not free: mostly none, which costs a load.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// What becomes of a connection that was looked at.
+pub enum Look<T> {
+    /// It stays aside.
+    Stays,
+    /// It has been closed.
+    Gone,
+    /// It is handed out.
+    Found(T),
+}
+
+impl Place {
+    fn claim(&self) -> bool {
+        let claimed = self
+            .state
+            .compare_exchange(TAKEN, BUSY, Ordering::Acquire, Ordering::Relaxed);
+        claimed.is_ok()
+    }
+
+    fn free(&self) {
+        self.state.store(FREE, Ordering::Release);
+        COUNT.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether the socket is still the one that was set aside, in this process. For the owner of the place.
+    fn is_own(&self) -> bool {
+        sys::cookie(self.fd.load(Ordering::Relaxed)) == Ok(self.cookie.load(Ordering::Relaxed))
+    }
+}
+
+/// Sets a connection of a listener aside; where there is no place, the oldest is closed, or this one.
+pub fn put(listener: c_int, fd: c_int, now_ms: u64) {
+    let cookies = (sys::cookie(listener), sys::cookie(fd));
+    let (Ok(listener), Ok(cookie)) = cookies else {
+        return sys::close(fd);
+    };
+    let Some(place) = free_place().or_else(make_room) else {
+        return sys::close(fd);
+    };
+    place.fd.store(fd, Ordering::Relaxed);
+    place.cookie.store(cookie, Ordering::Relaxed);
+    place.listener.store(listener, Ordering::Relaxed);
+    place.process.store(std::process::id(), Ordering::Relaxed);
+    place.since_ms.store(now_ms, Ordering::Relaxed);
+    place
+        .number
+        .store(NEXT.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    place.state.store(TAKEN, Ordering::Release);
+}
+
+/// A place that is the caller's to fill.
+fn free_place() -> Option<&'static Place> {
+    let claim = |place: &&Place| {
+        let claimed = place
+            .state
+            .compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed);
+        claimed.is_ok()
+    };
+    let found = PLACE.iter().find(claim)?;
+    COUNT.fetch_add(1, Ordering::Relaxed);
+    Some(found)
+}
+
+fn make_room() -> Option<&'static Place> {
+    let number = |place: &&Place| place.number.load(Ordering::Relaxed);
+    let oldest = PLACE.iter().min_by_key(number)?;
+    if !oldest.claim() {
+        return None;
+    }
+    if oldest.is_own() {
+        sys::close(oldest.fd.load(Ordering::Relaxed));
+    }
+    Some(oldest)
+}
+
+/// Looks at the connections of a listener, and says for each whether it is late, until one is handed out.
+pub fn find<T>(listener: c_int, now_ms: u64, mut look: impl FnMut(c_int, bool) -> Look<T>) -> Option<T> {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let listener = sys::cookie(listener).ok()?;
+    for place in &PLACE {
+        if !place.claim() {
+            continue;
+        }
+        let fd = place.fd.load(Ordering::Relaxed);
+        if !place.is_own() {
+            place.free();
+            continue;
+        }
+        let is_late = now_ms.saturating_sub(place.since_ms.load(Ordering::Relaxed)) >= PATIENCE_MS;
+        let is_inherited = place.process.load(Ordering::Relaxed) != std::process::id();
+        if is_inherited || (is_late && place.listener.load(Ordering::Relaxed) != listener) {
+            // The parent has its own descriptor of it; nobody accepts at that listener any more.
+            sys::close(fd);
+            place.free();
+            continue;
+        }
+        if place.listener.load(Ordering::Relaxed) != listener {
+            place.state.store(TAKEN, Ordering::Release);
+            continue;
+        }
+        match look(fd, is_late) {
+            Look::Stays => place.state.store(TAKEN, Ordering::Release),
+            Look::Gone => place.free(),
+            Look::Found(found) => {
+                place.free();
+                return Some(found);
+            }
+        }
+    }
+    None
+}
+
+/// The connections of a listener that are set aside, and since when the oldest of them is.
+pub fn waiting(listener: c_int) -> (Vec<c_int>, u64) {
+    let (mut waiting, mut since) = (Vec::new(), u64::MAX);
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return (waiting, since);
+    }
+    let Ok(listener) = sys::cookie(listener) else {
+        return (waiting, since);
+    };
+    for place in &PLACE {
+        let is_of = place.listener.load(Ordering::Relaxed) == listener;
+        if place.state.load(Ordering::Acquire) == TAKEN && is_of {
+            waiting.push(place.fd.load(Ordering::Relaxed));
+            since = since.min(place.since_ms.load(Ordering::Relaxed));
+        }
+    }
+    (waiting, since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::{AsRawFd, IntoRawFd};
+
+    fn pair(listener: &TcpListener) -> (TcpStream, c_int) {
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0.into_raw_fd())
+    }
+
+    fn stays(_: c_int, is_late: bool) -> Look<c_int> {
+        assert!(!is_late);
+        Look::Stays
+    }
+
+    /// One test, as the places are the process's.
+    #[test]
+    fn what_is_set_aside_is_found_again_by_its_listener_alone_and_the_oldest_goes_first() {
+        let (one, other) = (
+            TcpListener::bind("127.0.0.1:0").unwrap(),
+            TcpListener::bind("127.0.0.1:0").unwrap(),
+        );
+        let (_client, fd) = pair(&one);
+        put(one.as_raw_fd(), fd, 5000);
+        assert_eq!(waiting(one.as_raw_fd()), (vec![fd], 5000));
+        assert!(waiting(other.as_raw_fd()).0.is_empty());
+        assert_eq!(find(one.as_raw_fd(), 5999, stays), None);
+        assert_eq!(find(other.as_raw_fd(), 5000, stays), None);
+        let late = find(one.as_raw_fd(), 6000, |fd, is_late| match is_late {
+            true => Look::Found(fd),
+            false => Look::Stays,
+        });
+        assert_eq!(late, Some(fd));
+        assert_eq!(find(one.as_raw_fd(), 6000, stays), None, "it was handed out");
+        sys::close(fd);
+        // Closed behind our back.
+        let (_gone, fd) = pair(&one);
+        put(one.as_raw_fd(), fd, 6000);
+        sys::close(fd);
+        assert_eq!(find(one.as_raw_fd(), 6000, stays), None);
+        // A flood.
+        let clients: Vec<_> = (0..=PLACES)
+            .map(|number| {
+                let (client, fd) = pair(&one);
+                put(one.as_raw_fd(), fd, 7000 + number as u64);
+                client
+            })
+            .collect();
+        assert_eq!(waiting(one.as_raw_fd()).0.len(), PLACES);
+        assert_eq!(waiting(one.as_raw_fd()).1, 7001, "the oldest was closed");
+        clients[0].set_nonblocking(true).unwrap();
+        assert_eq!(std::io::Read::read(&mut &clients[0], &mut [0]).unwrap(), 0);
+        // Late ones of another listener are of nobody who accepts.
+        assert_eq!(find(other.as_raw_fd(), 9000, stays), None);
+        assert!(waiting(one.as_raw_fd()).0.is_empty());
+        assert_eq!(COUNT.load(Ordering::Relaxed), 0);
+    }
+}
