@@ -56,15 +56,20 @@ fn run(args: &Args) -> Result<(), Failure> {
     let config = Config::load(&file).map_err(|mistakes| Failure::Said(mistakes.to_string()))?;
     let mut wanted = Vec::new();
     let mut seen = BTreeSet::new();
-    let damaged = audit::read(&config.audit, |entry| {
-        if !seen.contains(&entry.site) {
-            seen.insert(entry.site.clone());
-        }
-        if is_wanted(args, &entry) {
-            wanted.push(entry);
-        }
-    });
-    let damaged = damaged.map_err(|error| Failure::Said(format!("read the audit: {error}")))?;
+    let mut damaged = 0;
+    for file in [config.audit.clone(), audit::refusals(&config.audit)] {
+        let read = audit::read(&file, |entry| {
+            if !seen.contains(&entry.site) {
+                seen.insert(entry.site.clone());
+            }
+            if is_wanted(args, &entry) {
+                wanted.push(entry);
+            }
+        });
+        damaged += read.map_err(|error| Failure::Said(format!("read the audit: {error}")))?;
+    }
+    // Each file is in order; a time is a text that sorts as it.
+    wanted.sort_by(|one, other| one.time.cmp(&other.time));
     let columns = Columns::of(&wanted, args.wide);
     for entry in &wanted {
         let line = match args.json {

@@ -1,6 +1,6 @@
 //! The audit: a gateway's record of what others did on its site. It is one JSON object a line, in a file that
-//! only this user can read. Files that grew are put aside under the same name with a number, the highest the
-//! oldest.
+//! only this user can read; refusals have another one beside it. Files that grew are put aside under the same
+//! name with a number, the highest the oldest.
 
 use causeway_wire::shown::Line;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 pub const KEPT_FILES: usize = 8;
 
 /// Longest text of a field: names and commands are told, not kept in full.
-pub const MAX_TEXT: usize = 1000;
+pub const MAX_TEXT: usize = 200;
 
 /// Longest line that is read: every field at its longest.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
@@ -115,11 +115,22 @@ impl AuditEntry {
     }
 }
 
-/// A text of somebody else's, cut to [`MAX_TEXT`] and without what would act on a terminal.
+/// A text of somebody else's without what would act on a terminal, cut to [`MAX_TEXT`].
 pub fn shown(text: &str) -> String {
-    let cut = &text[..text.floor_char_boundary(MAX_TEXT)];
-    let more = if cut.len() < text.len() { "..." } else { "" };
-    format!("{}{more}", Line(cut))
+    const MORE: &str = "...";
+    let plain = Line(&text[..text.floor_char_boundary(MAX_TEXT)]).to_string();
+    if plain.len() <= MAX_TEXT && text.len() <= MAX_TEXT {
+        return plain;
+    }
+    let cut = &plain[..plain.floor_char_boundary(MAX_TEXT - MORE.len())];
+    format!("{cut}{MORE}")
+}
+
+/// The file of refusals that belongs to a file of the audit.
+pub fn refusals(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".refused");
+    name.into()
 }
 
 /// The file with this number that was put aside, from 1.
@@ -177,7 +188,9 @@ mod tests {
             "a\\u001b[2J\\u000ab\\u202ec\\u009b"
         );
         let long = shown(&"ü".repeat(MAX_TEXT));
-        assert!(long.len() <= MAX_TEXT + 3 && long.ends_with("..."));
+        assert!(long.len() <= MAX_TEXT && long.ends_with("..."));
+        let odd = shown(&"\x1b".repeat(MAX_TEXT));
+        assert!(odd.len() <= MAX_TEXT && odd.ends_with("..."), "{odd}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::audit::Audit;
 use crate::config::Config;
 use crate::log::Log;
+use crate::sys::source::Class;
 use crate::sys::timers::{Deadline, Timers};
 use mio::{Poll, Registry};
 use std::fmt::Display;
@@ -32,10 +33,16 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
+    /// Starts the thread that writes the audit. Call it after the gateway has taken its signals.
+    ///
+    /// # Errors
+    /// Those of starting it.
     pub(crate) fn new(config: Config, poll: Poll, files: usize) -> io::Result<Driver> {
+        let mut audit = Audit::begin(&config.audit)?;
+        audit.register(poll.registry(), Class::Audit.token(0))?;
         Ok(Driver {
             log: Log::new(&config.site),
-            audit: Audit::new(config.audit.clone()),
+            audit,
             user: own_user(),
             config,
             program: std::env::current_exe()?,
@@ -46,6 +53,18 @@ impl Driver {
             files,
             leaving: false,
         })
+    }
+
+    /// Has written what waits to be, as far as that takes no longer than a moment. Call it before this
+    /// program ends or another takes its place.
+    pub(crate) fn flush(&mut self) {
+        let left = self.audit.flush();
+        if left > 0 {
+            self.say(format_args!(
+                "{left} lines of the audit are not written: its disk stands still"
+            ));
+        }
+        self.log.flush();
     }
 
     /// Says a line of this gateway's.

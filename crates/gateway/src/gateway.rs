@@ -261,7 +261,7 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         // The socket's file outlives its process otherwise; the next start would have to guess.
         let _ = private::remove_socket(&self.driver.config.control);
-        self.driver.log.flush();
+        self.driver.flush();
     }
 }
 

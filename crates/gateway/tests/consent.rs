@@ -5,7 +5,7 @@ mod common;
 
 use causeway_control as control;
 use causeway_wire::{Reason, Verdict};
-use common::{Grid, send_preface};
+use common::{Grid, cross, send_preface, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader};
@@ -125,7 +125,11 @@ fn of_what_listens_on_the_launchers_host_only_the_launchers_own_is_reached() {
     let refused = Some(Verdict::Failed(Reason::Refused));
     assert_eq!(verdict(grid.address(1, 253, port)), refused);
     assert_eq!(grid.status(1).refused["not-the-launchers"], 1);
-    assert_eq!(grid.audit(1).last().unwrap().kind, "not-the-launchers");
+    wait_for("its line", || {
+        grid.audit(1)
+            .last()
+            .is_some_and(|entry| entry.kind == "not-the-launchers")
+    });
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }
 
@@ -138,6 +142,33 @@ fn nothing_of_another_sites_runs_that_cannot_be_written_down() {
     let said = grid.spawned(&job.token, "node2");
     assert!(said.contains("its host's limits"), "{said}");
     assert_eq!(grid.status(2).refused["audit"], 1);
+}
+
+#[test]
+fn a_disk_that_stands_still_keeps_what_others_start_from_running_and_nothing_else() {
+    let grid = Grid::start();
+    grid.hang_audit(2);
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    // A refusal is to be written down, and is not.
+    assert_eq!(
+        connect(&grid, &grid.token.to_hex(), grid.address(2, 7, 5000)),
+        Err(Reason::Denied)
+    );
+    cross(&near, &far, b"goes on");
+    assert_eq!(grid.status(2).refused["unlisted-destination"], 1);
+    // The first start waits until it is too late; the next ones are refused at once.
+    for _ in 0..2 {
+        let said = grid.spawned(&grid.token.to_hex(), "node2");
+        assert!(said.contains("its host's limits"), "{said}");
+    }
+    assert!(grid.status(2).refused["audit"] >= 2);
+    // This site's own users start what they like.
+    let (own, _held) = grid.job_at(2, "own");
+    let said = grid.spawned_at(2, &own.token, "node2");
+    assert!(!said.contains("limits"), "{said}");
+    cross(&far, &near, b"goes on");
+    grid.pair(&listener);
 }
 
 #[test]
@@ -154,7 +185,11 @@ fn under_a_job_of_causeway_connect_nothing_is_started() {
     };
     let said = grid.spawned(&job.token, "node2");
     assert!(said.contains("the gateway of its site refused"), "{said}");
-    assert_eq!(grid.audit(2).last().unwrap().kind, "not-accepted");
+    wait_for("its line", || {
+        grid.audit(2)
+            .last()
+            .is_some_and(|entry| entry.kind == "not-accepted")
+    });
 }
 
 #[test]

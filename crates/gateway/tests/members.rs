@@ -281,6 +281,7 @@ fn a_member_whose_jobs_are_not_accepted_starts_and_opens_nothing_whatever_it_say
         listener.accept().unwrap_err().kind(),
         std::io::ErrorKind::WouldBlock
     );
+    wait_for("the lines", || grid.audit(1).len() == 3);
     let written = grid.audit(1);
     assert!(
         written

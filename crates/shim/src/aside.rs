@@ -1,9 +1,9 @@
 //! Connections from the gateway's host that have not said yet what they are: set aside, so that nobody waits
 //! for them in accept().
 //!
-//! Any user of that host can open one and stay silent. A real delivery has its preface with it, or the gateway
-//! connects once more so that the listener is looked at again. No lock and no memory of its own, for the
-//! reasons that `table` has: each place has one owner at a time, who has changed its state.
+//! Any user of that host can open one and stay silent. A real delivery has its preface with it, or the
+//! gateway connects once more so that the listener is looked at again. No lock and no memory of its own, for
+//! the reasons that `table` has: each place has one owner at a time, who has changed its state.
 
 use crate::sys;
 use libc::c_int;

@@ -19,11 +19,11 @@ use crate::tunnels::message::GatewayToGateway;
 use causeway_wire::Token;
 use command::{Command, KeptCommand};
 use event::CommandsEvent;
+use recording::Unrecorded;
 use slab::Slab;
 use spawner::Spawner;
-use starter::{KeptStarter, Starter};
-use starting::Start;
-use std::collections::VecDeque;
+use starter::{KeptStarter, Start, Starter};
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -36,6 +36,7 @@ mod job_life;
 mod local;
 mod peer_messages;
 mod ping;
+mod recording;
 mod spawn;
 mod spawner;
 pub(crate) mod starter;
@@ -52,6 +53,8 @@ pub(crate) struct Commands {
     connections: Table<CommandKey, Command>,
     starters: Vec<Starter>,
     starts: Slab<Start>,
+    /// Processes whose start is being written down, by the number of the line.
+    unrecorded: HashMap<u64, Unrecorded>,
     spawner: Spawner,
     /// Reports what happened, for owners below.
     events: VecDeque<CommandsEvent>,
@@ -63,6 +66,7 @@ impl Commands {
         match source {
             CommandsSource::Command(key) => self.on_command(context, key),
             CommandsSource::Spawner => self.on_spawner(context),
+            CommandsSource::Audit => self.on_words(context),
             CommandsSource::Children => self.look_after_starters(context.driver),
         }
     }
@@ -72,6 +76,7 @@ impl Commands {
         match deadline {
             CommandsDeadline::Command(key, generation) => self.on_command_deadline(context, key, generation),
             CommandsDeadline::Starters => self.look_after_starters(context.driver),
+            CommandsDeadline::Records => self.on_records_deadline(context),
         }
     }
 
@@ -85,6 +90,7 @@ impl Commands {
             connections: Table::new(),
             starters: Vec::new(),
             starts: Slab::new(),
+            unrecorded: HashMap::new(),
             spawner: Spawner::begin(driver)?,
             events: VecDeque::new(),
         })

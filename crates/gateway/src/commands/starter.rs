@@ -1,14 +1,39 @@
-//! A process that starts another on a node of this site.
+//! A process that starts another on a node of this site: while it is being started, and while it runs.
 
 use crate::audit::Audit;
+use crate::keys::LegKey;
 use causeway_control::audit::{AuditEntry, AuditEvent};
 use causeway_wire::Token;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+/// What a starter gets to end by itself once its job is over, before it is killed.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// Who waits for a process that is being started.
+pub(super) enum Waiting {
+    /// A stream of another site, by its leg and that one's generation: it may end first.
+    Stream(LegKey, u64),
+    /// A command of this host, which has the other end.
+    Command(UnixStream),
+}
+
+/// A process that is being started.
+pub(super) struct Start {
+    /// Token of its job.
+    pub(super) token: Token,
+    /// The site of its job.
+    pub(super) site: String,
+    /// The node, by the name that the remote shell knows.
+    pub(super) node: String,
+    pub(super) waiting: Waiting,
+}
+
+/// A process that runs.
 pub(crate) struct Starter {
     /// A child until it has been collected, so that nobody else gets its number.
     pub(crate) process: Pid,

@@ -1,13 +1,13 @@
 //! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and
 //! output being the stream. They end with it.
 
+use crate::commands::recording::{Unrecorded, can_record, note};
 use crate::commands::spawner::{Outcome, Program};
-use crate::commands::starter::{KeptStarter, Starter};
+use crate::commands::starter::{GRACE, KeptStarter, Start, Starter, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
-use crate::membership::jobs::Job;
 use crate::site::opening::Process;
 use crate::sys::timers::CommandsDeadline;
 use causeway_broker::clock::Clock;
@@ -20,11 +20,7 @@ use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
-
-/// What a starter gets to end by itself once its job is over, before it is killed.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// How long a hand-over waits for what is being started.
 const START_PATIENCE: Duration = Duration::from_secs(1);
@@ -32,25 +28,6 @@ const START_PATIENCE: Duration = Duration::from_secs(1);
 /// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node,
 /// and there are at least as many slots.
 const JOBS_OF_FULL_SIZE: usize = 8;
-
-/// Who waits for a process that is being started.
-pub(super) enum Waiting {
-    /// A stream of another site, by its leg and that one's generation: it may end first.
-    Stream(LegKey, u64),
-    /// A command of this host, which has the other end.
-    Command(UnixStream),
-}
-
-/// A process that is being started.
-pub(super) struct Start {
-    /// Token of its job.
-    pub(super) token: Token,
-    /// The site of its job.
-    pub(super) site: String,
-    /// The node, by the name that the remote shell knows.
-    pub(super) node: String,
-    pub(super) waiting: Waiting,
-}
 
 impl Commands {
     /// Has the remote shell to a node of this site started, with `socket` as its standard input and output.
@@ -110,23 +87,36 @@ impl Commands {
                 None => return false,
             }
         }
-        true
+        self.await_records(context, until)
     }
 
     fn on_outcome(&mut self, context: &mut CommandContext<'_>, Outcome { key, started }: Outcome) {
         let Some(start) = self.starts.try_remove(key) else {
             return;
         };
-        let driver = &mut *context.driver;
-        let started = started.and_then(|process| {
-            let job = context.membership.jobs().get(&start.token);
-            self.look_after(driver, &start, process, job)
-        });
-        if let Err(error) = &started {
-            let (node, site) = (&start.node, &start.site);
-            driver.say(format_args!("start a process on {node} for {site}: {error}"));
+        let own = start.site == context.driver.config.site;
+        match started {
+            Ok(process) if own => {
+                self.take_own(context, &start, process);
+                self.finish_start(context, start.waiting, Ok(()));
+            }
+            Ok(process) => self.record(context, start, process),
+            Err(error) => {
+                let (node, site) = (&start.node, &start.site);
+                context.say(format_args!("start a process on {node} for {site}: {error}"));
+                self.finish_start(context, start.waiting, Err(error));
+            }
         }
-        match start.waiting {
+    }
+
+    /// Tells who waits for a process whether it runs.
+    pub(super) fn finish_start(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        waiting: Waiting,
+        started: io::Result<()>,
+    ) {
+        match waiting {
             Waiting::Stream(leg, generation) => {
                 let runs = started.is_ok();
                 let (site, mut base) = context.site_and_base();
@@ -139,44 +129,6 @@ impl Commands {
                 }
             }
         }
-    }
-
-    /// Takes a process that was started under its care, and writes its start down. Where that cannot be,
-    /// another site's process ends at once: nothing of others' runs here unseen. This site's own goes on.
-    fn look_after(
-        &mut self,
-        driver: &mut Driver,
-        start: &Start,
-        process: Pid,
-        job: Option<&Job>,
-    ) -> io::Result<()> {
-        let starter = Starter {
-            process,
-            token: start.token,
-            site: start.site.clone(),
-            node: start.node.clone(),
-            since: Clock::system().now(),
-            // Its job may have ended meanwhile.
-            doomed: job.is_none().then(|| Instant::now() + GRACE),
-        };
-        if job.is_none() {
-            driver.set_deadline(GRACE, CommandsDeadline::Starters);
-        }
-        let mut entry = starter.entry(&driver.audit, AuditEvent::Start);
-        if let Some(job) = job {
-            entry.user.clone_from(&job.user);
-            entry.name.clone_from(&job.name);
-        }
-        let written = driver.audit.write(entry);
-        if let Err(error) = &written {
-            driver.log.refuse("audit", &driver.config.site, error);
-            if starter.site != driver.config.site {
-                // The end of `starter` kills it.
-                return written;
-            }
-        }
-        self.starters.push(starter);
-        Ok(())
     }
 
     /// Starts the process that a stream of another site is for.
@@ -209,6 +161,7 @@ impl Commands {
         let site = context.tunnels.pairs().site_of(pair).to_owned();
         let judged = judge_start(context, &site, token, node).and_then(|name| {
             self.has_room(context.driver, &token, &site)?;
+            can_record(context.driver)?;
             Ok(name)
         });
         let name = match judged {
@@ -236,6 +189,7 @@ impl Commands {
             .starters
             .iter()
             .map(|known| (&known.token, known.site.as_str()));
+        let running = running.chain(self.unrecorded.values().map(Unrecorded::whose));
         let starting = self
             .starts
             .iter()
@@ -345,6 +299,9 @@ impl Commands {
         for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
             starter.doomed = Some(doom);
         }
+        // Nobody waits for these any more.
+        self.unrecorded
+            .retain(|_, unrecorded| unrecorded.whose().0 != token);
         context.set_deadline(GRACE, CommandsDeadline::Starters);
     }
 
@@ -361,9 +318,7 @@ impl Commands {
             let mut entry = starter.entry(&driver.audit, AuditEvent::End);
             entry.seconds = Some(Clock::system().now().saturating_sub(starter.since));
             entry.outcome = outcome;
-            if let Err(error) = driver.audit.write(entry) {
-                driver.log.refuse("audit", &driver.config.site, error);
-            }
+            note(driver, entry);
             // Collected: its number may be another process's by now.
             starter.process = Pid::from_raw(0);
             false
@@ -379,9 +334,7 @@ impl Commands {
         let mut entry = starter.entry(&driver.audit, AuditEvent::Command);
         entry.node_pid = Some(node_pid);
         entry.command = command;
-        if let Err(error) = driver.audit.write(entry) {
-            driver.log.refuse("audit", &driver.config.site, error);
-        }
+        note(driver, entry);
     }
 }
 
@@ -391,7 +344,7 @@ const SINK: &str = "(counts what comes, on this host)";
 /// What the asking gateway is told of a refusal.
 fn reason_of(kind: &str) -> Reason {
     match kind {
-        "max-processes" => Reason::Exhausted,
+        "max-processes" | "audit" => Reason::Exhausted,
         _ => Reason::Denied,
     }
 }

@@ -40,17 +40,24 @@ pub(in crate::site) enum Delivery {
 
 /// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many,
 /// and the processes themselves are written down.
-fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: SocketAddr) -> io::Result<()> {
-    let Some(job) = base.jobs().get(&token).filter(|job| job.plain) else {
+fn record_connection(
+    base: &mut Base<'_>,
+    token: Token,
+    site: &str,
+    destination: SocketAddr,
+) -> io::Result<()> {
+    let Some(job) = base.membership.jobs().get(&token).filter(|job| job.plain) else {
         return Ok(());
     };
-    let mut entry = base.driver.audit.entry(AuditEvent::Connect);
+    let audit = &mut base.driver.audit;
+    audit.check()?;
+    let mut entry = audit.entry(AuditEvent::Connect);
     site.clone_into(&mut entry.site);
     entry.user.clone_from(&job.user);
     entry.name.clone_from(&job.name);
     entry.job = token.hint();
     entry.node = destination.to_string();
-    base.driver.audit.write(entry)
+    audit.write(entry).map(drop)
 }
 
 impl SiteSide {

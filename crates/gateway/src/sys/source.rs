@@ -24,9 +24,10 @@ pub(crate) enum Class {
     Opening,
     Vetting,
     Spawner,
+    Audit,
 }
 
-const CLASSES: [Class; 18] = [
+const CLASSES: [Class; 19] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -45,6 +46,7 @@ const CLASSES: [Class; 18] = [
     Class::Opening,
     Class::Vetting,
     Class::Spawner,
+    Class::Audit,
 ];
 
 impl Class {
@@ -112,6 +114,8 @@ pub(crate) enum CommandsSource {
     Command(CommandKey),
     /// The thread that starts programs.
     Spawner,
+    /// The thread that writes the audit.
+    Audit,
     /// A child has ended.
     Children,
 }
@@ -146,6 +150,7 @@ impl Source {
             Class::Scrape => Source::Telemetry(key),
             Class::Command => Source::Commands(CommandsSource::Command(CommandKey(key))),
             Class::Spawner => Source::Commands(CommandsSource::Spawner),
+            Class::Audit => Source::Commands(CommandsSource::Audit),
         }
     }
 }

@@ -74,6 +74,8 @@ pub(crate) enum CommandsDeadline {
     Command(CommandKey, u64),
     /// Look after the processes started on nodes.
     Starters,
+    /// The start of a process is to be written down by now.
+    Records,
 }
 
 macro_rules! deadlines {

@@ -229,13 +229,27 @@ impl Grid {
 
     /// Asks site one for a process on a node under this job, as an agent does. It ends with the stream.
     pub fn spawn_and_hold(&self, token: &str, node: &str) -> UnixStream {
+        self.spawn_and_hold_at(1, token, node)
+    }
+
+    fn spawn_and_hold_at(&self, site: u8, token: &str, node: &str) -> UnixStream {
         let request = Request::Spawn {
             token: token.to_owned(),
             node: node.to_owned(),
         };
-        let (reply, stream) = control::ask(&self.control(1), &request).unwrap();
+        let (reply, stream) = control::ask(&self.control(site), &request).unwrap();
         assert!(matches!(reply, Reply::Spawn {}), "{reply:?}");
         stream
+    }
+
+    /// Asks a site for a process of its own job on its own node; returns all that came until the stream
+    /// ended.
+    pub fn spawned_at(&self, site: u8, token: &str, node: &str) -> String {
+        let mut got = Vec::new();
+        let mut stream = self.spawn_and_hold_at(site, token, node);
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let _ = stream.read_to_end(&mut got);
+        String::from_utf8_lossy(&got).into_owned()
     }
 
     /// The same, where the own gateway says why nothing is started.
@@ -249,11 +263,7 @@ impl Grid {
 
     /// The same; returns all that came until the stream ended.
     pub fn spawned(&self, token: &str, node: &str) -> String {
-        let mut got = Vec::new();
-        let mut stream = self.spawn_and_hold(token, node);
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        let _ = stream.read_to_end(&mut got);
-        String::from_utf8_lossy(&got).into_owned()
+        self.spawned_at(1, token, node)
     }
 
     fn audit_file(&self, site: u8) -> PathBuf {
@@ -263,9 +273,25 @@ impl Grid {
     /// Reads the audit of a site's gateway.
     pub fn audit(&self, site: u8) -> Vec<AuditEntry> {
         let mut entries = Vec::new();
-        let damaged = control::audit::read(&self.audit_file(site), |entry| entries.push(entry));
-        assert_eq!(damaged.unwrap(), 0);
+        for file in [
+            self.audit_file(site),
+            control::audit::refusals(&self.audit_file(site)),
+        ] {
+            let damaged = control::audit::read(&file, |entry| entries.push(entry));
+            assert_eq!(damaged.unwrap(), 0);
+        }
         entries
+    }
+
+    /// Has the audit of a site's gateway on a disk that stands still: whoever opens a file waits.
+    pub fn hang_audit(&self, site: u8) {
+        let mode = nix::sys::stat::Mode::from_bits_truncate(0o600);
+        for file in [
+            self.audit_file(site),
+            control::audit::refusals(&self.audit_file(site)),
+        ] {
+            nix::unistd::mkfifo(&file, mode).unwrap();
+        }
     }
 
     /// Sees to it that no line can be written any more.

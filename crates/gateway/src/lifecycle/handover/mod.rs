@@ -179,10 +179,10 @@ fn try_hand_over(
     let invalid = |_| HandOverError::Execute(successor.program.clone(), Errno::EINVAL);
     let words = words.map(CString::new).into_iter();
     let words = words.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
+    // The threads that write lines end with exec.
+    flow.driver.flush();
     let mut kept = descriptors(flow, listeners);
     kept.push(state.as_fd());
-    // The thread that writes them ends with exec.
-    flow.driver.log.flush();
     // Nothing is started in between: whatever else is open closes with exec.
     socket::pass_net_admin_on(flow.driver.config.transparent.is_some());
     let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));

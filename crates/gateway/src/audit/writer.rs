@@ -1,0 +1,112 @@
+//! The thread that writes the audit: a file system that stands still stops it, and nothing else.
+
+use super::file::AuditFile;
+use causeway_control::audit::refusals;
+use mio::net::UnixStream;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Lines that wait for the thread, of 2 kB at most.
+const MOST_WAITING: usize = 1024;
+
+/// Which file a line is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What others did.
+    Deed,
+    /// What they were refused: however many these are, they take no room from the others.
+    Refusal,
+}
+
+/// What became of a line.
+pub(crate) struct Word {
+    pub(crate) number: u64,
+    pub(crate) written: io::Result<()>,
+}
+
+/// The loop's end of the thread.
+pub(super) struct Writer {
+    lines: SyncSender<(u64, Kind, Vec<u8>)>,
+    words: Receiver<Word>,
+    bell: UnixStream,
+}
+
+impl Writer {
+    /// Starts the thread. Call it after the gateway has taken its signals.
+    ///
+    /// # Errors
+    /// Those of socketpair and of starting a thread.
+    pub(super) fn begin(file: &Path) -> io::Result<Writer> {
+        let (near, far) = std::os::unix::net::UnixStream::pair()?;
+        near.set_nonblocking(true)?;
+        // One that is full of bytes wakes the loop in any case.
+        far.set_nonblocking(true)?;
+        let (lines, waiting) = sync_channel(MOST_WAITING);
+        let (word, words) = channel();
+        let files = [AuditFile(file.to_owned()), AuditFile(refusals(file))];
+        let thread = std::thread::Builder::new().name("audit".to_owned());
+        thread.spawn(move || work(&files, &waiting, &word, far))?;
+        Ok(Writer {
+            lines,
+            words,
+            bell: UnixStream::from_std(near),
+        })
+    }
+
+    /// Wakes the loop with each word.
+    pub(super) fn bell(&mut self) -> &mut UnixStream {
+        &mut self.bell
+    }
+
+    /// Has a line written; a word of it comes under this number.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WouldBlock`] when too many wait, [`ErrorKind::BrokenPipe`] when the thread is gone.
+    pub(super) fn write(&self, number: u64, kind: Kind, line: Vec<u8>) -> io::Result<()> {
+        self.lines
+            .try_send((number, kind, line))
+            .map_err(|error| match error {
+                TrySendError::Full(_) => io::Error::new(
+                    ErrorKind::WouldBlock,
+                    format!("{MOST_WAITING} lines wait for the disk already"),
+                ),
+                TrySendError::Disconnected(_) => ErrorKind::BrokenPipe.into(),
+            })
+    }
+
+    /// The words since the last call.
+    pub(super) fn words(&mut self) -> Vec<Word> {
+        let mut bytes = [0; 64];
+        while matches!(self.bell.read(&mut bytes), Ok(1..)) {}
+        self.words.try_iter().collect()
+    }
+
+    /// The next word, if it comes by then.
+    pub(super) fn await_word(&self, until: Instant) -> Option<Word> {
+        let left = until.saturating_duration_since(Instant::now());
+        self.words.recv_timeout(left.max(Duration::from_millis(1))).ok()
+    }
+}
+
+/// Ends with the sender of the lines, or the receiver of the words.
+fn work(
+    files: &[AuditFile; 2],
+    lines: &Receiver<(u64, Kind, Vec<u8>)>,
+    words: &Sender<Word>,
+    mut bell: std::os::unix::net::UnixStream,
+) {
+    for (number, kind, line) in lines {
+        let [deeds, refusals] = files;
+        let file = match kind {
+            Kind::Deed => deeds,
+            Kind::Refusal => refusals,
+        };
+        let written = file.write(&line);
+        if words.send(Word { number, written }).is_err() {
+            return;
+        }
+        let _ = bell.write(&[0]);
+    }
+}
