@@ -3,6 +3,7 @@
 use crate::base::base;
 use crate::commands::Commands;
 use crate::commands::command_context;
+use crate::config::REMOTE_SHELL;
 use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
@@ -206,6 +207,14 @@ impl Gateway {
             metrics.unwrap_or_default(),
             transparent.unwrap_or_default()
         ));
+        let config = &self.driver.config;
+        if !config.accept.jobs.is_empty() && config.remote_shell == REMOTE_SHELL {
+            self.driver.say(format_args!(
+                "jobs of {} run as this gateway's own user, and can become this site: a remote_shell that logs in as another user \
+                 prevents that (docs/security-officer.md)",
+                config.accept.jobs.join(", ")
+            ));
+        }
     }
 
     fn dispatch(&mut self, event: &mio::event::Event) -> ControlFlow<()> {

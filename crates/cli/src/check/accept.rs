@@ -99,19 +99,24 @@ fn connections(accept: &Accept) -> Step {
     Step::ok("connections", detail)
 }
 
-/// Looks on each node whether the account that starts processes there can read this site's keys. Where only
-/// this site's jobs run, that is a warning. Where jobs of others run, they could act as this site. No other
-/// host can reach the control socket, whatever it mounts.
+/// Looks on each node as whom processes run, and whether that account can read this site's keys. Where only
+/// this site's jobs run, the latter is a warning. Where jobs of others run, they could act as this site: by a
+/// key that they read, or as the gateway's own user, whose files they write (.ssh/config, .bashrc) and whose
+/// next remote shell reads these on this host. No other host can reach the control socket, whatever it
+/// mounts.
 fn keys(config: &Config) -> Step {
+    let remedy = "give the gateway an account of its own, and a remote_shell that logs in as the jobs' account \
+                  (docs/security-officer.md)";
     match reach(config) {
-        Reach::Read(detail) => {
-            let remedy = "give the gateway an account of its own, with a remote_shell that logs in as the jobs' account; or keep \
-                          its files where no node mounts them (docs/security-officer.md)";
-            match config.accept.jobs.is_empty() {
-                true => Step::warn("keys", detail, remedy),
-                false => Step::fail("keys", detail, remedy),
-            }
-        }
+        Reach::Same(_) if config.accept.jobs.is_empty() => Step::ok(
+            "keys",
+            "jobs of this site's users alone run here, as the gateway's user",
+        ),
+        Reach::Same(detail) => Step::fail("keys", detail, remedy),
+        Reach::Read(detail) => match config.accept.jobs.is_empty() {
+            true => Step::warn("keys", detail, remedy),
+            false => Step::fail("keys", detail, remedy),
+        },
         Reach::Unknown(detail) => Step::warn("keys", detail, "make the nodes reachable, and check again"),
         Reach::None => Step::ok(
             "keys",
@@ -124,6 +129,8 @@ fn keys(config: &Config) -> Step {
 enum Reach {
     /// They can read one, as the text says.
     Read(String),
+    /// They run as the gateway's user, as the text says.
+    Same(String),
     /// Not all nodes were asked, as the text says. Those that were asked can read none.
     Unknown(String),
     None,
@@ -145,35 +152,74 @@ fn reach(config: &Config) -> Reach {
         .filter_map(|path| std::path::absolute(path).ok())
         .filter_map(|path| Some((path.clone(), mark(&path)?)))
         .collect();
-    let script: Vec<String> = here.iter().map(|(path, _)| look_for(path)).collect();
+    let looks = here.iter().map(|(path, _)| look_for(path));
+    let script: Vec<String> = [format!("echo {ACCOUNT}$(id -u)")]
+        .into_iter()
+        .chain(looks)
+        .collect();
     let script = script.join("; ");
     let answers = on_each(&config.nodes, |node| {
         ask(&config.remote_shell, &node.name, &script)
     });
+    let mut same = None;
     let mut unasked = Vec::new();
     for (answer, node) in answers.into_iter().zip(&config.nodes) {
         let name = &node.name;
         match answer.unwrap_or_else(|| Remote::Failed("the look at it failed".to_owned())) {
-            Remote::Said(said) => {
-                let seen: Vec<&str> = said.lines().map(str::trim).collect();
-                if let Some((path, _)) = here.iter().find(|(_, mark)| seen.contains(&mark.as_str())) {
+            Remote::Said(said) => match read(&said, &here) {
+                Seen::Secret(path) => {
                     let path = path.display();
                     let text = format!("{path} can be read on node {name} by the account that jobs run as");
                     return Reach::Read(text);
                 }
-            }
+                Seen::SameAccount => same = same.or(Some(name)),
+                Seen::OtherAccount => {}
+                Seen::NoAccount => unasked.push(format!("{name}: it does not say as whom processes run")),
+            },
             Remote::Failed(why) => unasked.push(format!("{name}: {why}")),
         }
     }
-    match unasked.first() {
-        None => Reach::None,
-        Some(first) => Reach::Unknown(format!(
+    match (same, unasked.first()) {
+        (Some(node), _) => Reach::Same(format!(
+            "processes of others' jobs run as the gateway's own user on node {node}: what they write there, such as .ssh/config or \
+             .bashrc in a shared home, runs on this host"
+        )),
+        (None, None) => Reach::None,
+        (None, Some(first)) => Reach::Unknown(format!(
             "{} of {} nodes were not asked whether jobs can read them, the first being {first}",
             unasked.len(),
             config.nodes.len()
         )),
     }
 }
+
+/// What a node says of the account that runs processes there.
+enum Seen<'a> {
+    /// It can read this file.
+    Secret(&'a Path),
+    /// It is the gateway's.
+    SameAccount,
+    OtherAccount,
+    /// It has said nothing.
+    NoAccount,
+}
+
+/// Reads a node's answer; `here` are the secrets with their marks.
+fn read<'a>(said: &str, here: &'a [(PathBuf, String)]) -> Seen<'a> {
+    let own = format!("{ACCOUNT}{}", nix::unistd::geteuid());
+    let seen: Vec<&str> = said.lines().map(str::trim).collect();
+    if let Some((path, _)) = here.iter().find(|(_, mark)| seen.contains(&mark.as_str())) {
+        return Seen::Secret(path);
+    }
+    match seen.iter().find(|line| line.starts_with(ACCOUNT)) {
+        Some(account) if *account == own => Seen::SameAccount,
+        Some(_) => Seen::OtherAccount,
+        None => Seen::NoAccount,
+    }
+}
+
+/// What stands before the number of the user as whom a node runs processes.
+const ACCOUNT: &str = "causeway runs as ";
 
 /// The mark by which another host that mounts the file knows it again. No secret is read for it.
 fn mark(path: &Path) -> Option<String> {
@@ -250,9 +296,21 @@ mod tests {
         let step = keys(&shared);
         assert_eq!(step.result, Verdict::Fail, "{step}");
         assert!(step.detail.contains("on node rennes-2"), "{step}");
-        // Nodes that do not mount it.
+        // Nodes that do not mount it, with another account, the same one, and one that says nothing.
+        for (says, result) in [("1", Verdict::Ok), ("0", Verdict::Fail), ("", Verdict::Warn)] {
+            let own: u32 = nix::unistd::geteuid().as_raw();
+            let line = match says {
+                "" => String::new(),
+                other => format!("{ACCOUNT}{}", own + other.parse::<u32>().unwrap()),
+            };
+            shared.remote_shell = ["sh", "-c", &format!("echo '{line}'"), "{node}"]
+                .map(str::to_owned)
+                .to_vec();
+            let step = keys(&shared);
+            assert_eq!(step.result, result, "{says}: {step}");
+        }
         shared.remote_shell = ["true", "{node}"].map(str::to_owned).to_vec();
-        assert_eq!(keys(&shared).result, Verdict::Ok);
+        assert_eq!(keys(&shared).result, Verdict::Warn);
         shared.remote_shell = ["false", "{node}"].map(str::to_owned).to_vec();
         assert_eq!(keys(&shared).result, Verdict::Warn);
     }

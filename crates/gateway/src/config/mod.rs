@@ -143,14 +143,22 @@ impl Config {
         private::check_path(file).map_err(failed)?;
         let text = std::fs::read_to_string(file).map_err(failed)?;
         let config = Config::parse(&text, file)?;
-        let shell = &config.remote_shell[0];
-        match find_program(shell).map_or(Ok(()), |program| private::check_path(&program)) {
-            Ok(()) => Ok(config),
-            Err(error) => Err(Mistakes(vec![format!(
-                "{}: site.remote_shell: {shell}: {error}",
-                file.display()
-            )])),
+        // The program, and what it is given: a script, a key, a configuration.
+        let (program, words) = config
+            .remote_shell
+            .split_first()
+            .map_or((None, &[][..]), |(program, words)| (find_program(program), words));
+        let files = words
+            .iter()
+            .map(PathBuf::from)
+            .filter(|word| word.is_absolute() && word.exists());
+        for path in program.into_iter().chain(files) {
+            private::check_path(&path).map_err(|error| {
+                let (file, path) = (file.display(), path.display());
+                Mistakes(vec![format!("{file}: site.remote_shell: {path}: {error}")])
+            })?;
         }
+        Ok(config)
     }
 
     /// Reads the text of a file; `file` serves the messages and relative paths.

@@ -267,11 +267,17 @@ impl Jobs {
         self.known.get(token).is_some_and(|job| job.transparent)
     }
 
-    /// Finds one of the jobs whose connections routers hand over, the same one for as long as it runs beside
-    /// others that come and go with greater tokens.
-    pub(crate) fn transparent(&self) -> Option<Token> {
-        let transparent = self.known.iter().filter(|(_, job)| job.transparent);
-        transparent.map(|(token, _)| *token).min_by_key(|token| token.0)
+    /// Finds a job whose connections to a site routers hand over: one in which that site takes part, of this
+    /// site's own where there is one; the same for as long as it runs beside others that come and go with
+    /// greater tokens.
+    pub(crate) fn transparent(&self, site: &str) -> Option<Token> {
+        let mut known = self.known.iter();
+        let transparent = known
+            .by_ref()
+            .filter(|(_, job)| job.transparent && job.takes_part(site));
+        let is_foreign = |job: &Job| !matches!(job.origin, Origin::Here(_));
+        let found = transparent.min_by_key(|(token, job)| (is_foreign(job), token.0));
+        found.map(|(token, _)| *token)
     }
 
     pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {

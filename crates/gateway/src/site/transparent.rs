@@ -142,9 +142,9 @@ impl SiteSide {
                 return Err(("unknown-destination", why));
             }
         };
-        let Some(token) = base.jobs().transparent() else {
+        let Some(token) = base.jobs().transparent(&site) else {
             let why = format!(
-                "connection to {destination} handed over while no job runs that has such ones: begin it with \
+                "connection to {destination} handed over while no job runs at {site} that has such ones: begin it with \
                  'causeway run --transparent'"
             );
             return Err(("no-transparent-job", why));
@@ -199,14 +199,13 @@ impl SiteSide {
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection
     /// belongs to, so they go on while another such job runs; those of the last one are left to end with it.
     pub(in crate::site) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
-        let Some(other) = base.jobs().transparent() else {
-            return;
-        };
-        let weight = base.jobs().weight(&other);
         for key in self.legs.of_job(token) {
+            let site = base.tunnels.pairs().site_of(self.legs[key].pair);
             // The other ones are starters' and agents', which are the job's own.
-            if matches!(self.legs[key].socket, Socket::Tcp(_)) {
-                self.legs.give(key, other, weight);
+            if let Socket::Tcp(_) = self.legs[key].socket
+                && let Some(other) = base.jobs().transparent(site)
+            {
+                self.legs.give(key, other, base.jobs().weight(&other));
             }
         }
     }
@@ -266,6 +265,16 @@ mod tests {
             Default::default(),
         );
         job.transparent = transparent;
+        job.told.insert("orsay".into());
+        gateway.membership.jobs_mut().start(token, job);
+    }
+
+    /// A job of this site's own that runs at one other site.
+    fn begin_own(gateway: &mut Gateway, token: Token, site: &str) {
+        let origin = Origin::Here(crate::keys::CommandKey(1));
+        let mut job = Job::new("mpirun".into(), 1, origin, Default::default());
+        job.transparent = true;
+        job.told.insert(site.into());
         gateway.membership.jobs_mut().start(token, job);
     }
 
@@ -309,6 +318,12 @@ mod tests {
                 "{source} {destination}"
             );
         }
+        // The job is one that runs there, this site's own first.
+        begin_own(&mut gateway, Token([0; 16]), "orsay");
+        let to_nancy = |gateway: &mut Gateway| judged(gateway, "127.1.0.1:5000", "10.2.0.1:6000");
+        assert_eq!(to_nancy(&mut gateway), Ok((PairKey(2), token)));
+        begin_own(&mut gateway, Token([3; 16]), "nancy");
+        assert_eq!(to_nancy(&mut gateway), Ok((PairKey(2), Token([3; 16]))));
         gateway.tunnels.pairs_mut().pretend_none();
         assert_eq!(
             judged(&mut gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
@@ -398,6 +413,11 @@ mod tests {
         };
         begin(&mut gateway, first, true);
         begin(&mut gateway, second, true);
+        // The pair is pretended, and of a site without a name.
+        for token in [first, second] {
+            let job = gateway.membership.jobs_mut().get_mut(&token).unwrap();
+            job.told.insert(String::new());
+        }
         assert_eq!(
             end(&mut gateway, first),
             [StreamId(1)],
