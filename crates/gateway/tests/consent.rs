@@ -194,7 +194,18 @@ fn under_a_job_of_causeway_connect_nothing_is_started() {
 
 #[test]
 fn nothing_is_started_for_another_site_over_a_tunnel_in_clear_text_unless_that_is_accepted_too() {
-    let grid = Grid::in_clear_with_far_accept("jobs = [\"site1\"]");
+    let grid = Grid::in_clear_with_far_accept("jobs = [\"site1\"]\nconnect_from = [\"site1:1024-65535\"]");
+    let request = control::Request::Connect {
+        name: "connect".into(),
+        site: "site2".into(),
+        lingers: false,
+    };
+    let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
+    let control::Reply::Job(connection) = reply else {
+        panic!("{reply:?}")
+    };
+    let why = &connection.left_out["site2"];
+    assert!(why.contains("over_clear_text = true in [accept]"), "{why}");
     assert!(grid.status(1).clear_text && grid.status(2).clear_text);
     let (job, _held) = grid.job("test");
     let why = job.left_out["site2"].as_str();

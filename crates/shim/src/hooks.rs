@@ -157,7 +157,7 @@ pub unsafe extern "C-unwind" fn bind(fd: c_int, address: *const sockaddr, length
 /// getpeername(2). The kernel is asked first, so that a connection that is gone has no peer.
 ///
 /// # Safety
-/// As of [`accept`].
+/// As of [`accepting::accept`].
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn getpeername(
     fd: c_int,
@@ -183,7 +183,7 @@ pub unsafe extern "C-unwind" fn getpeername(
 /// getsockname(2): the address by which the grid knows this node.
 ///
 /// # Safety
-/// As of [`accept`].
+/// As of [`accepting::accept`].
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn getsockname(
     fd: c_int,

@@ -3,12 +3,13 @@
 
 use super::host::{SYSCTL_ROOT, setting_path, words};
 use crate::places::NoHome;
+use causeway_control::private;
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
 
 /// What can be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,12 +56,41 @@ pub enum JournalError {
     /// It is no journal.
     #[error("{} is no journal of causeway tune: {why}", path.display())]
     Content { path: PathBuf, why: String },
+    /// Somebody else may have written it.
+    #[error("{}: {why}; what stands there would be done as you", path.display())]
+    Foreign { path: PathBuf, why: String },
     /// Another causeway tune is at work.
     #[error("another causeway tune is at work with {}", .0.display())]
     Busy(PathBuf),
     /// There is no place for one.
     #[error(transparent)]
     Home(#[from] NoHome),
+}
+
+/// Whether a text names a kernel setting below /proc/sys, and cannot lead anywhere else.
+fn is_setting(name: &str) -> bool {
+    let letters = |label: &str| {
+        let mut bytes = label.bytes();
+        bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+    };
+    { name.split('/') }.all(|label| !["", ".", ".."].contains(&label) && letters(label))
+}
+
+/// Refuses a journal that is another user's, or not the file that it seems to be: root undoes what it says.
+fn check_own(path: &Path) -> Result<(), JournalError> {
+    let foreign = |why: String| JournalError::Foreign {
+        path: path.to_owned(),
+        why,
+    };
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(io_error("look at", path)(error)),
+        Ok(found) if !found.is_file() => Err(foreign("is no file, or a link to one".to_owned())),
+        Ok(found) if found.uid() != nix::unistd::geteuid().as_raw() => {
+            Err(foreign(format!("belongs to user {}, not to you", found.uid())))
+        }
+        Ok(_) => private::check_path(path).map_err(|error| foreign(error.to_string())),
+    }
 }
 
 /// An open journal.
@@ -98,6 +128,7 @@ impl Journal {
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             return Err(JournalError::Busy(path.to_owned()));
         }
+        check_own(path)?;
         let entries = match std::fs::read_to_string(path) {
             Ok(text) => serde_json::from_str(&text).map_err(|error| JournalError::Content {
                 path: path.to_owned(),
@@ -106,6 +137,18 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(io_error("read", path)(error)),
         };
+        let odd = |entry: &&Entry| match &entry.target {
+            Target::Setting(name) => !is_setting(name),
+            Target::File(file) => {
+                !file.is_absolute() || file.components().any(|part| part == Component::ParentDir)
+            }
+        };
+        if let Some(entry) = entries.iter().find(odd) {
+            return Err(JournalError::Content {
+                path: path.to_owned(),
+                why: format!("it would change {:?}", entry.target),
+            });
+        }
         Ok(Journal {
             path: path.to_owned(),
             entries,
@@ -372,6 +415,23 @@ mod tests {
         let second = Journal::with_settings(&path, fake.directory.path());
         assert!(matches!(second, Err(JournalError::Busy(_))));
         let path = fake.directory.path().join("state/other.json");
+        for target in [
+            r#"{"setting":"net/../../etc/passwd"}"#,
+            r#"{"setting":"/etc/x"}"#,
+            r#"{"file":"etc/../x"}"#,
+        ] {
+            std::fs::write(
+                &path,
+                format!(r#"[{{"target":{target},"before":"1","after":"2"}}]"#),
+            )
+            .unwrap();
+            let error = Journal::with_settings(&path, fake.directory.path()).unwrap_err();
+            assert!(error.to_string().contains("it would change"), "{error}");
+        }
+        let link = fake.directory.path().join("state/link.json");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let error = Journal::with_settings(&link, fake.directory.path()).unwrap_err();
+        assert!(error.to_string().contains("a link to one"), "{error}");
         std::fs::write(&path, "hello").unwrap();
         let error = Journal::with_settings(&path, fake.directory.path()).unwrap_err();
         assert!(error.to_string().contains("other.json"), "{error}");

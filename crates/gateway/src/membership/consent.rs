@@ -63,6 +63,6 @@ fn why_not_of(config: &Config, site: &str, plain: bool) -> Option<JobRefusal> {
         true => return Some(JobRefusal::ConnectFrom),
         false => return Some(JobRefusal::Jobs),
     }
-    // A connection is to a program that asks who it is; a process is whoever's the bytes are.
-    (!plain && config.is_clear() && !accept.over_clear_text).then_some(JobRefusal::ClearText)
+    // Whoever is on the way could start what they like, or read and change what a user types.
+    (config.is_clear() && !accept.over_clear_text).then_some(JobRefusal::ClearText)
 }
