@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-examples test-lifetimes test-messages test-own-mpi test-own-mpis test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
+.PHONY: help setup build programs test test-unit test-world test-e2e test-collectives test-crossings test-examples test-hostile test-lifetimes test-messages test-own-mpi test-own-mpis test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,6 +131,14 @@ test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 
 	@mpi/tests/messages.sh $(PYPI_MPIS) abi
 	cargo test --quiet -p causeway-cli --bins -- --ignored takes_what_the_table_says
 	$(E2E) pypi all_programs
+
+# Parts of make test, by themselves.
+test-hostile: setup build programs ## everything that plays a hostile member, neighbour or disk: gateways, processes, the rendezvous, then jobs beside a neighbour who does all that he can (two minutes)
+	cargo test --quiet -p causeway-gateway --test members --test refusals --test consent --test flood --test certificates
+	cargo test --quiet -p causeway-broker --test abuse
+	cargo test --quiet -p causeway-shim --test accept
+	cargo test --quiet -p causeway-cli --bins rendezvous
+	$(E2E) hostile::
 
 # The short cuts, of two seconds, are part of test-e2e.
 test-cuts: setup build programs ## long cuts, lane resets and a forgetful NAT under a running job (ten minutes)

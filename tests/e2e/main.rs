@@ -11,6 +11,7 @@ mod cuts;
 mod endure;
 mod fresh;
 mod grid;
+mod hostile;
 mod launch_lines;
 mod matrix;
 mod members;

@@ -3,20 +3,23 @@
 //!
 //! A delivery proves that it is of this job, and is answered with a proof of ours: only then the gateway
 //! sends what the other end has sent. A connection from where deliveries come, with nothing to read yet, may
-//! be anybody's of that host, and is set aside: no call waits for it. Connections from anywhere else are left
+//! be anybody's of that host. A listener that does not block sets it aside, and no call waits for it. One
+//! that blocks may have been looked at by poll(), so that its program expects a connection: it waits ever
+//! less for who stays silent, and gets the silent one as natively. Connections from anywhere else are left
 //! alone, byte for byte.
 
 use crate::address::{self, Sockaddr};
 use crate::aside::{self, Look};
 use crate::context::{Context, context_for};
 use crate::report::{self, Matter};
-use crate::sys::{self, Errno, Timeval};
+use crate::sys::{self, Errno};
 use crate::table;
 use causeway_wire::preface::{Claim, Decoded, MAX_BYTES};
 use causeway_wire::{Preface, Sender};
 use libc::c_int;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What to do with an accepted socket.
@@ -37,9 +40,16 @@ pub enum Next {
     Kernel,
     /// Hand out this socket, with this address.
     Socket(c_int, Sockaddr),
-    /// No connection has come within the listener's timeout.
-    TimedOut,
+    /// Say that a connection was aborted: the one that there was is closed, and a wait for the next could be
+    /// for ever.
+    Aborted,
 }
+
+/// How long a listener that blocks waits for a preface. The gateway's host may be busy; who is silent for so
+/// long was no gateway, and the next one gets half of that. Who speaks doubles it again.
+static PATIENCE_MS: AtomicU64 = AtomicU64::new(LONGEST_MS);
+const LONGEST_MS: u64 = 1000;
+const SHORTEST_MS: u64 = 20;
 
 /// Looks at a socket that accept() on `listener` has just returned. `peer` is what the kernel says of it.
 pub fn accepted(listener: c_int, fd: c_int, peer: Option<SocketAddr>) -> Accepted {
@@ -53,50 +63,62 @@ pub fn accepted(listener: c_int, fd: c_int, peer: Option<SocketAddr>) -> Accepte
         return natively(context, peer);
     }
     let judged = judge(context, fd, peer);
-    if judged == Err(Refusal::Silent) {
-        aside::put(listener, fd, now_ms());
-        return Accepted::Dropped;
+    if judged != Err(Refusal::Silent) && judged != Err(Refusal::Ended) {
+        return settle(context, fd, peer, judged);
     }
-    settle(context, fd, peer, judged)
+    if sys::is_nonblocking(listener) == Ok(false) {
+        return wait(context, fd, peer);
+    }
+    match judged {
+        Err(Refusal::Silent) => aside::put(listener, fd, now_ms()),
+        _ => sys::close(fd),
+    }
+    Accepted::Dropped
 }
 
-/// Whether a call of accept() that began at `began` gets one of the connections that were set aside, or may
-/// ask the kernel. A listener that blocks waits here for both, as long as some are set aside.
-pub fn next(listener: c_int, began: Instant, flags: c_int) -> Next {
-    let Some(context) = crate::context::context() else {
-        return Next::Kernel;
-    };
-    loop {
-        if let Some((fd, address)) = aside::find(listener, now_ms(), |fd, is_late| look(context, fd, is_late))
-        {
-            sys::set_flags(fd, flags);
-            return Next::Socket(fd, address);
-        }
-        let (waiting, since) = aside::waiting(listener);
-        if waiting.is_empty() || sys::is_nonblocking(listener) != Ok(false) {
-            return Next::Kernel;
-        }
-        let timeout = sys::option::<Timeval>(listener, libc::SOL_SOCKET, libc::SO_RCVTIMEO);
-        let end = timeout
-            .ok()
-            .and_then(Timeval::duration)
-            .map(|timeout| began + timeout);
-        if end.is_some_and(|end| Instant::now() >= end) {
-            return Next::TimedOut;
-        }
-        let left = (since + aside::PATIENCE_MS).saturating_sub(now_ms());
-        let late = Instant::now() + Duration::from_millis(left + 1);
-        let wanted: Vec<_> = [listener]
-            .into_iter()
-            .chain(waiting)
-            .map(|fd| (fd, libc::POLLIN))
-            .collect();
-        match sys::wait_any(&wanted, end.map_or(late, |end| late.min(end))) {
-            Ok(ready) if ready.first() == Some(&0) => return Next::Kernel,
-            Ok(_) => {}
-            Err(_) => return Next::Kernel,
-        }
+/// Waits for a preface, for a listener that blocks. What is none, or has ended, is handed out as natively.
+fn wait(context: &Context, fd: c_int, peer: SocketAddr) -> Accepted {
+    let patience = PATIENCE_MS.load(Ordering::Relaxed);
+    let deadline = Instant::now() + Duration::from_millis(patience);
+    let mut judged = judge(context, fd, peer);
+    while judged == Err(Refusal::Silent) && sys::wait(fd, libc::POLLIN, deadline) == Ok(true) {
+        judged = judge(context, fd, peer);
     }
+    let next = match judged {
+        Err(Refusal::Silent) => (patience / 2).max(SHORTEST_MS),
+        _ => (patience * 2).min(LONGEST_MS),
+    };
+    PATIENCE_MS.store(next, Ordering::Relaxed);
+    match judged {
+        Err(Refusal::Silent | Refusal::Ended) => {
+            let _ = sys::set_option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1);
+            natively(context, peer)
+        }
+        judged => settle(context, fd, peer, judged),
+    }
+}
+
+/// Whether a call of accept() gets one of the connections that were set aside, or is to ask the kernel.
+/// `has_dropped` says whether it has closed or set aside one before.
+pub fn next(listener: c_int, has_dropped: bool, flags: c_int) -> Next {
+    // Where nothing is aside, no gateway need be asked which site this is.
+    let context = if aside::is_empty() {
+        None
+    } else {
+        crate::context::context()
+    };
+    let found =
+        context.and_then(|context| aside::find(listener, now_ms(), |fd, is_late| look(context, fd, is_late)));
+    if let Some((fd, address)) = found {
+        sys::set_flags(fd, flags);
+        return Next::Socket(fd, address);
+    }
+    let blocks = || sys::is_nonblocking(listener) == Ok(false);
+    let is_ready = || sys::wait(listener, libc::POLLIN, Instant::now()) == Ok(true);
+    if has_dropped && blocks() && !is_ready() {
+        return Next::Aborted;
+    }
+    Next::Kernel
 }
 
 /// Looks again at a connection that was set aside.

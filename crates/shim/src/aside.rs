@@ -124,9 +124,14 @@ fn make_room() -> Option<&'static Place> {
     Some(oldest)
 }
 
+/// Whether no listener of this process has a connection set aside.
+pub fn is_empty() -> bool {
+    COUNT.load(Ordering::Relaxed) == 0
+}
+
 /// Looks at the connections of a listener, and says for each whether it is late, until one is handed out.
 pub fn find<T>(listener: c_int, now_ms: u64, mut look: impl FnMut(c_int, bool) -> Look<T>) -> Option<T> {
-    if COUNT.load(Ordering::Relaxed) == 0 {
+    if is_empty() {
         return None;
     }
     let listener = sys::cookie(listener).ok()?;
@@ -163,25 +168,6 @@ pub fn find<T>(listener: c_int, now_ms: u64, mut look: impl FnMut(c_int, bool) -
     None
 }
 
-/// The connections of a listener that are set aside, and since when the oldest of them is.
-pub fn waiting(listener: c_int) -> (Vec<c_int>, u64) {
-    let (mut waiting, mut since) = (Vec::new(), u64::MAX);
-    if COUNT.load(Ordering::Relaxed) == 0 {
-        return (waiting, since);
-    }
-    let Ok(listener) = sys::cookie(listener) else {
-        return (waiting, since);
-    };
-    for place in &PLACE {
-        let is_of = place.listener.load(Ordering::Relaxed) == listener;
-        if place.state.load(Ordering::Acquire) == TAKEN && is_of {
-            waiting.push(place.fd.load(Ordering::Relaxed));
-            since = since.min(place.since_ms.load(Ordering::Relaxed));
-        }
-    }
-    (waiting, since)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,8 +193,6 @@ mod tests {
         );
         let (_client, fd) = pair(&one);
         put(one.as_raw_fd(), fd, 5000);
-        assert_eq!(waiting(one.as_raw_fd()), (vec![fd], 5000));
-        assert!(waiting(other.as_raw_fd()).0.is_empty());
         assert_eq!(find(one.as_raw_fd(), 5999, stays), None);
         assert_eq!(find(other.as_raw_fd(), 5000, stays), None);
         let late = find(one.as_raw_fd(), 6000, |fd, is_late| match is_late {
@@ -231,13 +215,11 @@ mod tests {
                 client
             })
             .collect();
-        assert_eq!(waiting(one.as_raw_fd()).0.len(), PLACES);
-        assert_eq!(waiting(one.as_raw_fd()).1, 7001, "the oldest was closed");
+        assert_eq!(COUNT.load(Ordering::Relaxed), PLACES, "the oldest was closed");
         clients[0].set_nonblocking(true).unwrap();
         assert_eq!(std::io::Read::read(&mut &clients[0], &mut [0]).unwrap(), 0);
         // Late ones of another listener are of nobody who accepts.
         assert_eq!(find(other.as_raw_fd(), 9000, stays), None);
-        assert!(waiting(one.as_raw_fd()).0.is_empty());
         assert_eq!(COUNT.load(Ordering::Relaxed), 0);
     }
 }

@@ -6,7 +6,7 @@
 use crate::address::{self, Sockaddr};
 use libc::{c_int, c_long, c_void};
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// An error number as C knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,16 +48,6 @@ pub struct Timeval {
     pub microseconds: i64,
 }
 impl OptionValue for Timeval {}
-
-impl Timeval {
-    /// The time, if it is one: zero stands for none.
-    pub fn duration(self) -> Option<Duration> {
-        let seconds = u64::try_from(self.seconds).ok()?;
-        let microseconds = u32::try_from(self.microseconds).ok()?;
-        let time = Duration::new(seconds, microseconds.checked_mul(1000)?);
-        (!time.is_zero()).then_some(time)
-    }
-}
 
 fn check(result: c_long) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| Errno::last())

@@ -7,7 +7,6 @@ use crate::real;
 use crate::sys::Errno;
 use libc::{c_int, sockaddr, socklen_t};
 use std::net::SocketAddr;
-use std::time::Instant;
 
 /// accept(2).
 ///
@@ -46,16 +45,16 @@ unsafe fn accepting(
     flags: c_int,
     mut real: impl FnMut(&mut Peer) -> c_int,
 ) -> c_int {
-    let began = Instant::now();
+    let mut has_dropped = false;
     loop {
-        match guard(Next::Kernel, || accepted::next(fd, began, flags)) {
+        match guard(Next::Kernel, || accepted::next(fd, has_dropped, flags)) {
             Next::Kernel => {}
             Next::Socket(new, peer) => {
                 // SAFETY: the caller's promise.
                 unsafe { write_peer(peer.as_bytes(), to) };
                 return new;
             }
-            Next::TimedOut => return fail(Errno(libc::EAGAIN)),
+            Next::Aborted => return fail(Errno(libc::ECONNABORTED)),
         }
         let mut peer = Peer::new();
         let new = real(&mut peer);
@@ -63,6 +62,7 @@ unsafe fn accepting(
         if let Some(result) = unsafe { peer.hand_out(fd, new, to) } {
             return result;
         }
+        has_dropped = true;
     }
 }
 
