@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""hostile_neighbour.py NODE...: what another user of a head node can do to jobs and gateways, all at once.
+"""hostile_neighbour.py NODE...: what another user of a head node can do to jobs and gateways, all at
+once.
 
-It needs no secret and no privilege: an account on the head node, and one on the nodes to see what listens
-there. It connects to every port at which programs on the nodes listen, from the ports that deliveries come
-from, and says nothing, a half of what they expect, or more than that. It does the same to the gateway's own
-ports. It prints "ready" once it holds connections to these, and at SIGTERM how many it has made in all."""
+It needs no secret and no privilege: an account on the head node, and one on the nodes to see what
+listens there. It connects to every port at which programs on the nodes listen, from the ports that
+deliveries come from, and says nothing, a half of what they expect, or more than that. It does the
+same to the gateway's own ports. It prints "ready" once it holds connections to these, and at SIGTERM
+how many it has made in all."""
 
 import errno
 import os
@@ -44,8 +46,8 @@ def listening(lines):
 
 
 def gateways_here():
-    """Addresses at which a gateway of this host listens. Launchers are left alone: hydra ends when anybody
-    connects to it and hangs up, without Causeway, too."""
+    """Addresses at which a gateway of this host listens. Launchers are left alone: hydra ends when
+    anybody connects to it and hangs up, without Causeway, too."""
     with open("/proc/net/tcp", encoding="ascii") as table:
         return {to for to in listening(table) if to[1] in GATEWAY_PORTS}
 
@@ -137,7 +139,8 @@ def main(names):
     def end(_signal, _frame):
         for node in nodes:
             node.shell.kill()
-        print(f"hostile: {programs.made} connections to programs on nodes, {gateways.made} to gateways", flush=True)
+        made = f"{programs.made} connections to programs on nodes, {gateways.made} to gateways"
+        print(f"hostile: {made}", flush=True)
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
