@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""hostile_neighbour.py NODE...: what another user of a head node can do to jobs and gateways, all at
-once.
+"""hostile_neighbour.py NODE...: what another user of a head node can do to jobs and gateways, all
+at once.
 
 It needs no secret and no privilege: an account on the head node, and one on the nodes to see what
 listens there. It connects to every port at which programs on the nodes listen, from the ports that
 deliveries come from, and says nothing, a half of what they expect, or more than that. It does the
-same to the gateway's own ports. It prints "ready" once it holds connections to these, and at SIGTERM
-how many it has made in all."""
+same to the gateway's own ports. It prints "ready" once it holds connections to these, and at
+SIGTERM how many it has made in all."""
 
 import errno
 import os
