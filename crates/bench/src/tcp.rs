@@ -3,10 +3,13 @@
 //!
 //! Two ranks of a launcher: the first connects, sends and waits busily; the other sends back what arrives.
 //!
-//! A connection begins with a key that both ranks were given, so that whoever else finds the port is not
-//! taken for a rank. Before each series goes its head: the size and the number of messages, eight bytes each,
-//! little-endian.
+//! A connection begins with a proof of each rank that it knows the job's token, so that whoever else finds
+//! the port, or listens there first, is not taken for a rank: a nonce of 16 bytes each way, then a tag of 8
+//! bytes over both ([`causeway_wire::proof`]). Before each series goes its head: the size and the number of
+//! messages, eight bytes each, little-endian.
 
+use causeway_wire::Token;
+use causeway_wire::proof::{TAG_BYTES, same, tag};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -24,11 +27,11 @@ const LEAST: u64 = 5;
 /// The longest message. Who asks for a longer one is no rank of ours.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The first bytes of a connection.
-pub type Key = [u8; 16];
+/// Makes each proof a new one: an old one does not fit it.
+const NONCE_BYTES: usize = 16;
 
-/// Whoever connects and does not show the key in this time makes way for the next one.
-const KEY_COMES: Duration = Duration::from_secs(1);
+/// Whoever connects and has proved nothing after this time makes way for the next one.
+const PROOF_COMES: Duration = Duration::from_secs(1);
 
 /// One write of a flow.
 const FLOW_BYTES: usize = 256 << 10;
@@ -146,8 +149,8 @@ fn message_bytes(size: u64) -> Result<usize, Error> {
 ///
 /// # Errors
 /// No connection, or one that broke.
-pub fn flood(to: &str, key: &Key, flows: usize) -> Result<(), Error> {
-    let streams: Result<Vec<_>, _> = (0..flows).map(|_| connect(to, key)).collect();
+pub fn flood(to: &str, token: &Token, flows: usize) -> Result<(), Error> {
+    let streams: Result<Vec<_>, _> = (0..flows).map(|_| connect(to, token)).collect();
     let buffer = vec![0x5a; FLOW_BYTES];
     std::thread::scope(|scope| {
         for stream in streams? {
@@ -162,11 +165,11 @@ pub fn flood(to: &str, key: &Key, flows: usize) -> Result<(), Error> {
 ///
 /// # Errors
 /// It cannot listen.
-pub fn drain(port: u16, key: &Key, flows: usize, all_there: impl FnOnce()) -> Result<(), Error> {
+pub fn drain(port: u16, token: &Token, flows: usize, all_there: impl FnOnce()) -> Result<(), Error> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
     std::thread::scope(|scope| {
         for _ in 0..flows {
-            let mut stream = next_with(&listener, key)?;
+            let mut stream = next_with(&listener, token)?;
             scope.spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
         }
         all_there();
@@ -200,22 +203,18 @@ fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits for a connection to `port` that begins with the key.
+/// Waits for a connection to `port` of a rank that knows the token.
 ///
 /// # Errors
 /// It cannot listen.
-pub fn accept(port: u16, key: &Key) -> Result<TcpStream, Error> {
-    next_with(&TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?, key)
+pub fn accept(port: u16, token: &Token) -> Result<TcpStream, Error> {
+    next_with(&TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?, token)
 }
 
-fn next_with(listener: &TcpListener, key: &Key) -> Result<TcpStream, Error> {
+fn next_with(listener: &TcpListener, token: &Token) -> Result<TcpStream, Error> {
     loop {
-        let (mut stream, _) = listener.accept()?;
-        let mut shown = Key::default();
-        stream.set_read_timeout(Some(KEY_COMES))?;
-        if stream.read_exact(&mut shown).is_ok() && shown == *key {
-            stream.set_read_timeout(None)?;
-            stream.set_nodelay(true)?;
+        let (stream, _) = listener.accept()?;
+        if prove(&stream, token, End::Accepts, PROOF_COMES).is_ok() {
             return Ok(stream);
         }
     }
@@ -224,15 +223,16 @@ fn next_with(listener: &TcpListener, key: &Key) -> Result<TcpStream, Error> {
 /// Connects to HOST:PORT, and tries again for a while where nobody listens yet.
 ///
 /// # Errors
-/// Nobody does in time.
-pub fn connect(to: &str, key: &Key) -> Result<TcpStream, Error> {
+/// Nobody does in time, or whoever does knows no token.
+pub fn connect(to: &str, token: &Token) -> Result<TcpStream, Error> {
     let end = Instant::now() + START;
     loop {
         match TcpStream::connect(to) {
-            Ok(mut stream) => {
-                stream.set_nodelay(true)?;
-                stream.write_all(key)?;
-                return Ok(stream);
+            Ok(stream) => {
+                let left = end.saturating_duration_since(Instant::now()).max(PROOF_COMES);
+                let proved = prove(&stream, token, End::Connects, left);
+                let failed = |error: Error| Error::new(error.kind(), format!("the rank at {to}: {error}"));
+                return proved.map_err(failed).map(|()| stream);
             }
             Err(error) if Instant::now() > end => {
                 return Err(Error::new(error.kind(), format!("connect to {to}: {error}")));
@@ -240,6 +240,47 @@ pub fn connect(to: &str, key: &Key) -> Result<TcpStream, Error> {
             Err(_) => std::thread::sleep(AGAIN),
         }
     }
+}
+
+/// Which end of a connection proves; so that no proof can be sent back.
+#[derive(Clone, Copy)]
+enum End {
+    Connects,
+    Accepts,
+}
+
+impl End {
+    fn other(self) -> End {
+        match self {
+            End::Connects => End::Accepts,
+            End::Accepts => End::Connects,
+        }
+    }
+}
+
+/// Proves to the other end that this one knows the token, and has it do the same.
+fn prove(mut stream: &TcpStream, token: &Token, end: End, patience: Duration) -> Result<(), Error> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(patience))?;
+    let (mut own, mut others) = ([0; NONCE_BYTES], [0; NONCE_BYTES]);
+    getrandom::fill(&mut own).map_err(Error::other)?;
+    stream.write_all(&own)?;
+    stream.read_exact(&mut others)?;
+    let proof = |end: End, own: &[u8], others: &[u8]| {
+        let name: &[u8] = match end {
+            End::Connects => b"bench connects",
+            End::Accepts => b"bench accepts",
+        };
+        tag(token, &[name, own, others])
+    };
+    stream.write_all(&proof(end, &own, &others))?;
+    let mut heard = [0; TAG_BYTES];
+    stream.read_exact(&mut heard)?;
+    if !same(&heard, &proof(end.other(), &others, &own)) {
+        let why = "what is there does not know the job's token";
+        return Err(Error::new(ErrorKind::PermissionDenied, why));
+    }
+    stream.set_read_timeout(None)
 }
 
 #[cfg(test)]
@@ -271,14 +312,26 @@ mod tests {
     }
 
     #[test]
-    fn whoever_does_not_show_the_key_is_not_taken_for_a_rank() {
+    fn whoever_does_not_know_the_token_is_not_taken_for_a_rank_at_either_end() {
+        let (ours, others) = (Token([7; 16]), Token([8; 16]));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let to = listener.local_addr().unwrap().to_string();
         let _silent = TcpStream::connect(&to).unwrap();
-        let _stranger = connect(&to, &[8; 16]).unwrap();
-        let rank = connect(&to, &[7; 16]).unwrap();
-        let taken = next_with(&listener, &[7; 16]).unwrap();
-        assert_eq!(taken.peer_addr().unwrap(), rank.local_addr().unwrap());
+        let echo = TcpStream::connect(&to).unwrap();
+        std::thread::scope(|scope| {
+            // Sends back what it hears, the proof too.
+            scope.spawn(|| std::io::copy(&mut &echo, &mut &echo));
+            let stranger = scope.spawn(|| connect(&to, &others).unwrap_err());
+            let rank = scope.spawn(|| connect(&to, &ours).unwrap());
+            let taken = next_with(&listener, &ours).unwrap();
+            assert_eq!(
+                taken.peer_addr().unwrap(),
+                rank.join().unwrap().local_addr().unwrap()
+            );
+            // It may come after the rank, and finds nobody then.
+            drop((taken, listener));
+            stranger.join().unwrap();
+        });
     }
 
     #[test]

@@ -330,6 +330,9 @@ pub struct Message {
     pub number: u64,
     /// Who sent it, as their certificate has it.
     pub from: String,
+    /// Where the broker saw the sender; a broker of an earlier version does not tell.
+    #[serde(default)]
+    pub seen: Option<IpAddr>,
     /// What it is about.
     pub kind: String,
     /// Text of the gateways' own.

@@ -75,6 +75,20 @@ fn frames_and_messages_that_are_too_long_end_the_tunnel_they_came_in_and_no_othe
 }
 
 #[test]
+fn a_member_that_says_long_things_without_end_loses_its_tunnel_and_a_large_site_does_not() {
+    let grid = Grid::with_member();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let mut member = Member::introduced(&grid);
+    let long = format!(r#"{{"of a later version":"{}"}}"#, "x".repeat(2_000_000));
+    let said = (0..1000).take_while(|_| member.try_say(&long).is_ok()).count();
+    assert!((8..1000).contains(&said), "{said} long messages were taken");
+    wait_for_trouble(&grid, "says more than 65536 bytes at once too often");
+    cross(&near, &far, b"went on");
+    grid.pair(&listener);
+}
+
+#[test]
 fn a_member_that_has_a_gateway_answer_and_reads_nothing_loses_its_tunnel_before_much_waits() {
     let grid = Grid::with_member();
     let listener = grid.listen();

@@ -61,7 +61,9 @@ impl std::fmt::Display for ToSay {
 }
 
 impl Refusals {
-    /// Counts one; what is to be said of it, if anything.
+    /// Counts one; what is to be said of it, if anything. An origin is what the refused one cannot choose at
+    /// will: an address that it has, or the name that its certificate proves. Who could name any would use up
+    /// the places of all others.
     pub fn count(&mut self, kind: &str, origin: &str, now: Instant) -> Option<ToSay> {
         let key = (cut(kind), cut(origin));
         let is_known = self.origins.contains_key(&key);

@@ -5,8 +5,9 @@ use crate::steps;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Longest message of the gateway to its peer: the description of a site with tens of thousands of nodes.
-pub const MAX_MESSAGE: usize = 8 << 20;
+/// Longest message of the gateway to its peer: the description of a site with ten thousand nodes. Whoever
+/// gets one reads it in one turn of its loop.
+pub const MAX_MESSAGE: usize = 2 << 20;
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Messages {

@@ -7,7 +7,7 @@
 
 pub mod grid;
 pub mod preface;
-mod proof;
+pub mod proof;
 mod proxy;
 pub mod question;
 pub mod shown;

@@ -1,22 +1,24 @@
-//! How two ends of a LAN leg prove to each other that they know a job's token, which neither ever sends: what
-//! listens at an address may be anybody's.
+//! How two ends of a connection prove to each other that they know a job's token, which neither ever sends:
+//! what listens at an address may be anybody's.
 
 use crate::token::Token;
 use std::hash::Hasher;
 
 /// Length of a tag.
-pub(crate) const TAG_BYTES: usize = 8;
+pub const TAG_BYTES: usize = 8;
 
 /// A proof for one occasion.
-pub(crate) type Tag = [u8; TAG_BYTES];
+pub type Tag = [u8; TAG_BYTES];
 
+/// Computes a proof over these parts, one after the other: their lengths must be fixed, or among them.
+///
 /// SipHash-2-4 (Aumasson and Bernstein 2012), made as a MAC for short messages under a key of 128 bits. Who
 /// does not know the token guesses a tag once in 2^64 connections.
 ///
 /// From the standard library, as the shim depends on this crate and libc alone. What is deprecated there is
 /// its use for hash tables: what it computes under given keys is fixed by the algorithm.
 #[expect(deprecated, reason = "the successor does not say which algorithm it is")]
-pub(crate) fn tag(token: &Token, parts: &[&[u8]]) -> Tag {
+pub fn tag(token: &Token, parts: &[&[u8]]) -> Tag {
     let key = u128::from_le_bytes(token.0);
     let mut hasher = std::hash::SipHasher::new_with_keys(key as u64, (key >> 64) as u64);
     for part in parts {
@@ -26,6 +28,6 @@ pub(crate) fn tag(token: &Token, parts: &[&[u8]]) -> Tag {
 }
 
 /// Compares without stopping at the first difference, as [`Token::matches`] does.
-pub(crate) fn same(one: &Tag, other: &Tag) -> bool {
+pub fn same(one: &Tag, other: &Tag) -> bool {
     one.iter().zip(other).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
 }

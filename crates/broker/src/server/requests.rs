@@ -131,7 +131,11 @@ async fn send(shared: AppState, caller: Extension<Caller>, content: Body) -> Res
     answer(&shared, &caller, async {
         as_site(&shared, &caller, |_, _, _| Ok(())).await?;
         let asked: SendRequest = body::read(&shared, content).await?;
-        as_site(&shared, &caller, move |state, _, site| state.send(site, &asked)).await?;
+        let seen = caller.address.ip();
+        as_site(&shared, &caller, move |state, _, site| {
+            state.send((site, seen), &asked)
+        })
+        .await?;
         Ok(Json(Done {}))
     })
     .await

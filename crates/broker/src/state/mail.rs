@@ -3,6 +3,7 @@
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Message, SendRequest};
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -104,7 +105,7 @@ impl Mail {
         fit.map(|(_, message)| message.clone()).collect()
     }
 
-    fn put(&mut self, from: &str, asked: &SendRequest, now: u64) -> Result<(), Refusal> {
+    fn put(&mut self, (from, seen): (&str, IpAddr), asked: &SendRequest, now: u64) -> Result<(), Refusal> {
         self.drop_expired(now);
         let letters = self.boxes.entry(asked.to.clone()).or_default();
         if letters
@@ -122,6 +123,7 @@ impl Mail {
         let message = Message {
             number: self.next + 1,
             from: from.to_owned(),
+            seen: Some(seen.to_canonical()),
             kind: asked.kind.clone(),
             body: asked.body.clone(),
         };
@@ -177,8 +179,8 @@ fn size(message: &Message) -> usize {
 }
 
 impl State {
-    /// Puts a message into another site's box.
-    pub(crate) fn send(&mut self, from: &str, asked: &SendRequest) -> Result<(), Refusal> {
+    /// Puts a message of a site that is seen at this address into another site's box.
+    pub(crate) fn send(&mut self, from: (&str, IpAddr), asked: &SendRequest) -> Result<(), Refusal> {
         if self.members.site(&asked.to).is_none() {
             let message = format!("there is no site {} in grid {}", asked.to, self.authority.grid());
             return Err(Refusal::new(ErrorKind::NoSuchSite, message));
@@ -191,6 +193,9 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
+
+    const SEEN: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
     fn letter(body: &str) -> SendRequest {
         SendRequest {
@@ -203,10 +208,15 @@ mod tests {
     #[test]
     fn a_message_waits_until_it_has_arrived_or_is_too_old() {
         let mut mail = Mail::new(1000);
-        mail.put("rennes", &letter("one"), 1000).unwrap();
-        mail.put("rennes", &letter("two"), 1010).unwrap();
+        mail.put(("rennes", SEEN), &letter("one"), 1000).unwrap();
+        mail.put(("rennes", SEEN), &letter("two"), 1010).unwrap();
         let waiting = mail.fetch("nancy", 0, 1010);
         assert_eq!(waiting.len(), 2);
+        assert_eq!(
+            waiting[0].seen,
+            Some(SEEN),
+            "whoever gets it learns where the broker saw its sender"
+        );
         assert_eq!(
             mail.fetch("nancy", 0, 1010),
             waiting,
@@ -221,12 +231,12 @@ mod tests {
     fn a_sender_fills_its_own_places_alone_until_what_is_in_them_is_too_old() {
         let mut mail = Mail::new(1000);
         for _ in 0..MAX_WAITING {
-            mail.put("rennes", &letter("again"), 1000).unwrap();
+            mail.put(("rennes", SEEN), &letter("again"), 1000).unwrap();
         }
-        let refusal = mail.put("rennes", &letter("again"), 1001).unwrap_err();
+        let refusal = mail.put(("rennes", SEEN), &letter("again"), 1001).unwrap_err();
         assert_eq!(refusal.kind, ErrorKind::Busy);
-        mail.put("lyon", &letter("hello"), 1001).unwrap();
-        mail.put("rennes", &letter("again"), 1030).unwrap();
+        mail.put(("lyon", SEEN), &letter("hello"), 1001).unwrap();
+        mail.put(("rennes", SEEN), &letter("again"), 1030).unwrap();
         let waiting = mail.fetch("nancy", 0, 1030);
         let from: Vec<&str> = waiting.iter().map(|message| message.from.as_str()).collect();
         assert_eq!(from, ["lyon", "rennes"]);
@@ -240,11 +250,12 @@ mod tests {
             ..letter(&"x".repeat(4096))
         };
         let places = |number| format!("site-{number}");
-        let taken = (0..).take_while(|number| mail.put("rennes", &long(&places(*number)), 1000).is_ok());
+        let taken =
+            (0..).take_while(|number| mail.put(("rennes", SEEN), &long(&places(*number)), 1000).is_ok());
         let taken = taken.count();
         assert!((100..=MAX_SENDER_BYTES / 4096).contains(&taken), "{taken}");
         for number in 0..100 {
-            mail.put(&places(number), &long("nancy"), 1000).unwrap();
+            mail.put((&places(number), SEEN), &long("nancy"), 1000).unwrap();
         }
         let (mut got, mut until) = (0, 0);
         while got < 100 {
@@ -255,7 +266,7 @@ mod tests {
         }
         assert!(mail.fetch("nancy", until, 1000).is_empty());
         mail.forget("site-0");
-        mail.put("rennes", &long("nancy"), 1000).unwrap();
+        mail.put(("rennes", SEEN), &long("nancy"), 1000).unwrap();
         mail.drop_expired(1030);
         assert!(mail.sent.is_empty() && mail.expiries.is_empty());
     }

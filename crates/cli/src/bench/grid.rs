@@ -4,7 +4,6 @@ use super::Failure;
 use causeway_bench::cell::Way;
 use causeway_bench::plan::KnownLink;
 use causeway_control::{NodeInfo, SiteStatus, Status};
-use causeway_wire::Token;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -18,8 +17,6 @@ pub struct Grid {
     /// The nodes share the cores of this host.
     pub shares_cores: bool,
     pub seed: u64,
-    /// Shown by ranks that measure without an MPI, to each other.
-    pub key: Token,
     /// There are two at least.
     pub sites: Vec<Members>,
     /// Ranks at each site.
@@ -147,7 +144,6 @@ mod tests {
             link: None,
             shares_cores: true,
             seed: 1,
-            key: Token([1; Token::BYTES]),
             sites: sites(&status, &[]).unwrap(),
             ranks_each,
             named,

@@ -30,7 +30,6 @@ use causeway_bench::summary::Summaries;
 use causeway_bench::tables::tables;
 use causeway_bench::verdict::verdicts;
 use causeway_bench::{host, matrix as run};
-use causeway_wire::Token;
 use grid::Grid;
 use mpis::NamedMpi;
 use npb::Sources;
@@ -291,14 +290,11 @@ fn grid_of(common: &Common, place: &Place, work: &Work) -> Result<Grid, Failure>
     let status = place.status()?;
     let sites = grid::sites(&status, &common.sites)?;
     let link = common.link.clone();
-    let mut key = [0; Token::BYTES];
-    getrandom::fill(&mut key).map_err(Failure::new)?;
     Ok(Grid {
         causeway: std::env::current_exe().map_err(Failure::new)?,
         link: link.or_else(|| place.link(&status, &sites[0].name, &sites[1].name)),
         shares_cores: place.is_lab(),
         seed: common.seed,
-        key: Token(key),
         sites,
         ranks_each: common.ranks.unwrap_or(work.ranks()),
         named: !common.sites.is_empty(),

@@ -17,8 +17,6 @@ pub enum Part {
     Flows {
         /// HOST:PORT of rank 1.
         to: String,
-        /// What connections begin with, in hexadecimal.
-        key: Token,
         /// Connections.
         flows: usize,
     },
@@ -29,8 +27,6 @@ pub enum Part {
 pub struct TcpPart {
     /// HOST:PORT of rank 1.
     to: String,
-    /// What the connection begins with, in hexadecimal.
-    key: Token,
     #[arg(long, value_delimiter = ',')]
     sizes: Vec<u64>,
     #[arg(long)]
@@ -48,7 +44,7 @@ pub struct TcpPart {
 pub fn main(part: &Part) -> ExitCode {
     let done = match part {
         Part::Tcp(part) => to_and_fro(part),
-        Part::Flows { to, key, flows } => keep_busy(to, key, *flows),
+        Part::Flows { to, flows } => keep_busy(to, *flows),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -68,7 +64,7 @@ fn to_and_fro(part: &TcpPart) -> Result<(), Error> {
         tcp::stay_on_core(rank == 0)?;
     }
     if rank != 0 {
-        return tcp::send_back(&tcp::accept(port(&part.to)?, &part.key.0)?);
+        return tcp::send_back(&tcp::accept(port(&part.to)?, &token()?)?);
     }
     let plan = Plan {
         sizes: part.sizes.clone(),
@@ -76,7 +72,7 @@ fn to_and_fro(part: &TcpPart) -> Result<(), Error> {
         seconds: part.seconds,
         idle: Duration::from_millis(part.idle),
     };
-    tcp::measure(&tcp::connect(&part.to, &part.key.0)?, &plan, |size, times| {
+    tcp::measure(&tcp::connect(&part.to, &token()?)?, &plan, |size, times| {
         let mut line = format!("bench: tcp {size}");
         for time in times {
             let _ = write!(line, " {time:.3}");
@@ -85,10 +81,10 @@ fn to_and_fro(part: &TcpPart) -> Result<(), Error> {
     })
 }
 
-fn keep_busy(to: &str, key: &Token, flows: usize) -> Result<(), Error> {
+fn keep_busy(to: &str, flows: usize) -> Result<(), Error> {
     match rank()? {
-        0 => tcp::flood(to, &key.0, flows),
-        _ => tcp::drain(port(to)?, &key.0, flows, || {
+        0 => tcp::flood(to, &token()?, flows),
+        _ => tcp::drain(port(to)?, &token()?, flows, || {
             let _ = say::output(FLOWING);
         }),
     }
@@ -96,6 +92,13 @@ fn keep_busy(to: &str, key: &Token, flows: usize) -> Result<(), Error> {
 
 fn rank() -> Result<u32, Error> {
     tcp::rank().ok_or_else(|| Error::other("no launcher has set a rank: 'causeway bench' starts this"))
+}
+
+/// The job's token, which both ranks have from the launcher's environment, and which no command line shows.
+fn token() -> Result<Token, Error> {
+    let token = std::env::var(causeway_wire::env::TOKEN).ok();
+    let token = token.and_then(|text| text.parse().ok());
+    token.ok_or_else(|| Error::other("no job's token is set: 'causeway bench' starts this"))
 }
 
 fn port(to: &str) -> Result<u16, Error> {

@@ -198,7 +198,6 @@ impl Runner<'_> {
             "bench-part".into(),
             "flows".into(),
             to,
-            self.grid.key.to_hex(),
             self.flows.to_string(),
         ];
         let line = self.line(&[], &["--direct"], &self.grid.one_at_each(), &command)?;

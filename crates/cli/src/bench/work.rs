@@ -225,7 +225,6 @@ fn tcp_words(grid: &Grid, cell: &Cell, run: u32) -> Vec<String> {
         "bench-part".into(),
         "tcp".into(),
         to,
-        grid.key.to_hex(),
     ];
     words.extend(grid.shares_cores.then(|| "--own-cores".to_owned()));
     words

@@ -12,6 +12,10 @@ use causeway_control::audit::AuditEvent;
 use causeway_wire::Token;
 use causeway_wire::grid::is_site_name;
 
+/// Messages of more bytes take long enough to read that nobody may send many: of all kinds, only the
+/// description of a site of hundreds of nodes is as long.
+const LONG: usize = 64 << 10;
+
 impl Commands {
     /// Acts on what another gateway says.
     pub(crate) fn on_message(
@@ -24,6 +28,16 @@ impl Commands {
         let Some(site) = pair.map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
+        if bytes.len() > LONG
+            && let Some(index) = context.tunnels.peers().of(&site)
+            && !context
+                .tunnels
+                .connecting()
+                .may_say_at_length(index, context.driver.now)
+        {
+            let why = format!("it says more than {LONG} bytes at once too often");
+            return Err(LaneEnd::Refused(why));
+        }
         match GatewayToGateway::decode(bytes).map_err(|why| LaneEnd::Refused(why.into()))? {
             own @ (GatewayToGateway::Accepts(_) | GatewayToGateway::Site(_)) => {
                 return context

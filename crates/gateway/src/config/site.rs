@@ -5,6 +5,7 @@ use crate::sys::addresses::networks_of_this_host;
 use causeway_broker::{holds, may_be_virtual};
 use causeway_control::{MAX_SUBNETS, NodeInfo};
 use causeway_wire::{Cidr, TextError, grid};
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 /// The networks of this host that are not the site's own, the widest first, as many as a site may name.
@@ -51,9 +52,18 @@ pub(super) fn read_virtual<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnet
     ranges
 }
 
+/// More would not fit into what gateways tell each other of their sites; see
+/// [`causeway_tunnel::messages::MAX_MESSAGE`].
+const MAX_NODES: usize = 10_000;
+
 pub(super) fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -> Vec<NodeInfo> {
     let mut nodes: Vec<NodeInfo> = Vec::new();
+    let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
     for table in reader.tables(site, "nodes") {
+        if nodes.len() == MAX_NODES {
+            reader.mistake_at(&table, "name", &format!("a site has at most {MAX_NODES} nodes"));
+            break;
+        }
         let name = reader.required_string(&table, "name", |text| match text {
             "" => Err("is empty".into()),
             _ if !grid::is_node_name(text) => Err("is no host name".into()),
@@ -71,10 +81,8 @@ pub(super) fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets:
         let slots = reader.integer(&table, "slots", 1..=100_000).unwrap_or(1);
         reader.no_other_keys(&table, &["name", "address", "slots"]);
         if let (Some(name), Some(address)) = (name, address) {
-            if nodes
-                .iter()
-                .any(|node| node.name == name || node.address == address)
-            {
+            // Both are looked at, so that each is known to later ones.
+            if !names.insert(name.clone()) | !addresses.insert(address) {
                 reader.mistake_at(&table, "name", &format!("{name} or {address} is listed twice"));
             }
             nodes.push(NodeInfo {

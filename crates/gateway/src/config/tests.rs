@@ -306,3 +306,24 @@ fn what_nft_hands_over_comes_to_an_ipv4_loopback_address() {
         assert!(mistakes.contains("listen.transparent"), "{wrong}: {mistakes}");
     }
 }
+
+#[test]
+fn a_site_of_more_nodes_than_can_be_told_to_others_is_a_mistake_at_the_first_too_many() {
+    let more: String = (0..10_001)
+        .map(|node| {
+            let (high, low) = (node / 250 + 1, node % 250 + 1);
+            format!("[[site.nodes]]\nname = \"node{node}\"\naddress = \"10.1.{high}.{low}\"\n")
+        })
+        .collect();
+    let text = GOOD.replace("10.1.0.0/24", "10.1.0.0/16");
+    let text = text.replace("[listen]", &format!("{more}[listen]"));
+    let Err(Mistakes(mistakes)) = parse(&text) else {
+        panic!("accepted")
+    };
+    assert!(
+        mistakes
+            .iter()
+            .any(|line| line.contains("a site has at most 10000 nodes")),
+        "{mistakes:#?}"
+    );
+}

@@ -130,7 +130,7 @@ impl SiteSide {
             token,
             wants: causeway_wire::Wants::Nothing,
         };
-        let (opening, socket) = self.connect(base, &asked, destination)?;
+        let (opening, socket) = self.connect(base, site, &asked, destination)?;
         let leg = self.add_leg(
             base,
             Socket::Tcp(socket),
@@ -148,6 +148,7 @@ impl SiteSide {
     fn connect(
         &mut self,
         base: &mut Base<'_>,
+        site: &str,
         asked: &Preface,
         destination: SocketAddr,
     ) -> Result<(Option<Opening>, TcpStream), Reason> {
@@ -162,8 +163,8 @@ impl SiteSide {
         match socket {
             Ok(socket) => Ok((opening, socket)),
             Err(error) => {
-                let text = format_args!("connect: {error}");
-                base.refuse("delivery", destination, text);
+                let text = format_args!("connect to {destination} for it: {error}");
+                base.refuse("delivery", format_args!("site {site}"), text);
                 Err(deliver::reason(&error))
             }
         }

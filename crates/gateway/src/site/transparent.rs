@@ -188,11 +188,13 @@ impl SiteSide {
         if let Socket::Tcp(socket) = &leg.socket
             && let Ok(source) = socket.local_addr()
         {
+            let site = base.tunnels.pairs().site_of(leg.pair).to_owned();
             let why = format!(
-                "its connection was not answered here within {CONNECT_DEADLINE:?}: the node is down, or the rules that bring answers \
-                 back to this gateway are not applied (causeway gateway --print-nft)"
+                "its connection in the name of {} was not answered here within {CONNECT_DEADLINE:?}: the node is down, or the rules that bring answers \
+                 back to this gateway are not applied (causeway gateway --print-nft)",
+                source.ip()
             );
-            base.refuse("unanswered", source.ip(), why);
+            base.refuse("unanswered", format_args!("site {site}"), why);
         }
     }
 

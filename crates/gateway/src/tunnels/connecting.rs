@@ -173,9 +173,15 @@ impl Connecting<'_> {
         others.filter(|(_, other)| other.dialled().is_none()).count()
     }
 
-    /// Says whether a peer may have this gateway dial something now; see `dial_rate`.
+    /// Says whether a peer may have this gateway dial something now; see
+    /// [`Rate`](crate::tunnels::peers::rate::Rate).
     pub(crate) fn may_ask(&mut self, index: PeerIndex, now: Instant) -> bool {
         self.tunnels.peers[index].asked.take(now)
+    }
+
+    /// Says whether a peer may say something long now.
+    pub(crate) fn may_say_at_length(&mut self, index: PeerIndex, now: Instant) -> bool {
+        self.tunnels.peers[index].long_messages.take(now)
     }
 
     /// Sets why there is no tunnel to a peer; whether it was another reason before.

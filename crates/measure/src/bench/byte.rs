@@ -2,7 +2,8 @@
 //! copy.
 
 use super::relay;
-use causeway_bench::tcp::{Key, Plan, accept, connect, measure, rank, send_back};
+use causeway_bench::tcp::{Plan, accept, connect, measure, rank, send_back};
+use causeway_wire::Token;
 use clap::Subcommand;
 use std::fmt::Write as _;
 use std::io::Error;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// These run on emulated grids of their own, where nobody else connects.
-const KEY: Key = [0; 16];
+const KEY: Token = Token([0; 16]);
 
 /// A part, one connection long.
 #[derive(Debug, Subcommand)]

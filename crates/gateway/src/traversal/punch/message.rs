@@ -12,7 +12,7 @@ use crate::tunnels::peers::reach::is_of_a_host;
 use crate::tunnels::quic::KNOCK;
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What the broker calls such messages: those about UDP, and those about TCP, which gateways of earlier
 /// versions leave unread.
@@ -80,6 +80,16 @@ impl Punch {
         let digits = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = digits.then(|| u128::from_str_radix(key, 16).ok())??;
         Some(number.to_be_bytes())
+    }
+
+    /// Whether its sender claims another address than that at which the broker saw it, and which. Both are
+    /// seen by the broker, so that only a sender who lies, or whose NAT has several addresses and mixes them,
+    /// has two. An address that anybody could name would be anybody's: this site's own, or a third party's.
+    pub(crate) fn claims_to_be_elsewhere(&self, seen: Option<IpAddr>) -> Option<String> {
+        let (seen, mapped) = (seen?.to_canonical(), self.mapped.ip().to_canonical());
+        (seen != mapped).then(|| {
+            format!("it says that it is at {mapped}, but the broker sees it at {seen}: no way is punched")
+        })
     }
 
     /// Lists where to knock: what can be one host's address, each once.
@@ -164,6 +174,24 @@ mod tests {
         ];
         let punch = Punch::new(false, Some(KEY), address("10.0.0.2:1"), &local.map(address));
         assert_eq!(punch.addresses(), [address("10.0.0.2:1")]);
+    }
+
+    #[test]
+    fn a_sender_that_names_another_address_than_the_brokers_sight_of_it_is_told_apart() {
+        let punch = Punch::new(false, Some(KEY), address("192.0.2.1:7001"), &[]);
+        let elsewhere = |seen: &str| punch.claims_to_be_elsewhere(Some(seen.parse().unwrap()));
+        assert_eq!(elsewhere("192.0.2.1"), None);
+        assert_eq!(elsewhere("::ffff:192.0.2.1"), None);
+        let why = elsewhere("198.51.100.7").unwrap();
+        assert!(
+            why.contains("at 192.0.2.1, but the broker sees it at 198.51.100.7"),
+            "{why}"
+        );
+        assert_eq!(
+            punch.claims_to_be_elsewhere(None),
+            None,
+            "a broker that does not tell"
+        );
     }
 
     #[test]

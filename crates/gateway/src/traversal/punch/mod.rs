@@ -392,6 +392,9 @@ impl Traversal {
             let text = "it asked too often to have a way punched";
             return base.refuse("punch-rate", &message.from, text);
         }
+        if let Some(why) = punch.claims_to_be_elsewhere(message.seen) {
+            return base.refuse("punch-address", &message.from, why);
+        }
         let own = match way {
             Way::Udp => self.meetings.mapped.or(seen),
             Way::Tcp => seen,

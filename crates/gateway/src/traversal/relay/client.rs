@@ -321,10 +321,16 @@ impl Traversal {
         let Err(why) = self.come(base, relay, from, invitation) else {
             return;
         };
+        // Any relay can name any site: only what names one is the line's origin, so that no relay uses up the
+        // places of all others.
+        let from = match why {
+            NotGoing::Refused(RelayRefusal::Unknown) => "a site that is not known here",
+            _ => from,
+        };
         base.refuse(
             "relay-come",
-            format_args!("site {from} through {relay}"),
-            format_args!("cannot meet it at {relay}: {why}"),
+            format_args!("{relay} for {from}"),
+            format_args!("cannot meet {from} at {relay}: {why}"),
         );
         // What a dial came to is told to nobody: the relay gives the meeting up in its own time.
         if let NotGoing::Refused(why) = why {

@@ -2,7 +2,7 @@
 
 use crate::keys::ByNumber;
 use crate::log::Allowance;
-use crate::tunnels::peers::dial_rate::DialRate;
+use crate::tunnels::peers::rate::Rate;
 use crate::tunnels::peers::totals::Totals;
 use causeway_control::Link;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,9 @@ pub(crate) struct Peer {
     /// the peers.
     pub(in crate::tunnels) addresses: Vec<SocketAddr>,
     /// How often it had this gateway dial something.
-    pub(in crate::tunnels) asked: DialRate,
+    pub(in crate::tunnels) asked: Rate,
+    /// Long messages of it.
+    pub(in crate::tunnels) long_messages: Rate,
     /// It has left the grid.
     pub(in crate::tunnels) is_gone: bool,
     /// Its path loses segments: a lane over QUIC serves better, where one gets through.
@@ -93,7 +95,8 @@ impl Peer {
             session: 0,
             lanes: 1,
             addresses: Vec::new(),
-            asked: DialRate::default(),
+            asked: Rate::of_dials(),
+            long_messages: Rate::of_long_messages(),
             is_gone: false,
             is_lossy: false,
             seen_rate: 0,
