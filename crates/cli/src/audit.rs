@@ -8,7 +8,7 @@ use causeway_wire::TextError;
 use causeway_wire::shown::Line;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Show what other sites started on this one's nodes, and what they were refused.
@@ -57,7 +57,8 @@ fn run(args: &Args) -> Result<(), Failure> {
     let mut wanted = Vec::new();
     let mut seen = BTreeSet::new();
     let mut damaged = 0;
-    for file in [config.audit.clone(), audit::refusals(&config.audit)] {
+    let [starts, connections, refusals] = [Path::to_owned, audit::connections, audit::refusals];
+    for file in [starts, connections, refusals].map(|of: fn(&Path) -> PathBuf| of(&config.audit)) {
         let read = audit::read(&file, |entry| {
             if !seen.contains(&entry.site) {
                 seen.insert(entry.site.clone());

@@ -128,8 +128,17 @@ pub fn shown(text: &str) -> String {
 
 /// The file of refusals that belongs to a file of the audit.
 pub fn refusals(file: &Path) -> PathBuf {
+    beside(file, ".refused")
+}
+
+/// The file of connections of `causeway connect` that belongs to a file of the audit.
+pub fn connections(file: &Path) -> PathBuf {
+    beside(file, ".connected")
+}
+
+fn beside(file: &Path, end: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
-    name.push(".refused");
+    name.push(end);
     name.into()
 }
 

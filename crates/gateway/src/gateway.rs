@@ -208,11 +208,12 @@ impl Gateway {
             transparent.unwrap_or_default()
         ));
         let config = &self.driver.config;
-        if !config.accept.jobs.is_empty() && config.remote_shell == REMOTE_SHELL {
+        let starters = config.accept.starters();
+        if !starters.is_empty() && config.remote_shell == REMOTE_SHELL {
             self.driver.say(format_args!(
-                "jobs of {} run as this gateway's own user, and can become this site: a remote_shell that logs in as another user \
-                 prevents that (docs/security-officer.md)",
-                config.accept.jobs.join(", ")
+                "jobs that {} take part in run as this gateway's own user, and can become this site: a remote_shell that logs in \
+                 as another user prevents that (docs/security-officer.md)",
+                starters.join(", ")
             ));
         }
     }

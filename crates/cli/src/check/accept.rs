@@ -51,8 +51,7 @@ fn jobs(accept: &Accept, config: &Config) -> Step {
 }
 
 fn partners(accept: &Accept) -> Step {
-    let partners = accept.partners.as_ref().unwrap_or(&accept.jobs);
-    let detail = match partners.as_slice() {
+    let detail = match accept.partners() {
         [] => "jobs of this site's users run at no other site; partners in [accept] would name those at which they may".to_owned(),
         partners => format!("jobs of this site's users may run at {}", partners.join(", ")),
     };
@@ -99,21 +98,21 @@ fn connections(accept: &Accept) -> Step {
     Step::ok("connections", detail)
 }
 
-/// Looks on each node as whom processes run, and whether that account can read this site's keys. Where only
-/// this site's jobs run, the latter is a warning. Where jobs of others run, they could act as this site: by a
-/// key that they read, or as the gateway's own user, whose files they write (.ssh/config, .bashrc) and whose
-/// next remote shell reads these on this host. No other host can reach the control socket, whatever it
-/// mounts.
+/// Looks on each node as whom processes run, and whether that account can read this site's keys. Where jobs
+/// run at this site alone, the latter is a warning. Where jobs of others run, or own ones at others, too,
+/// these could act as this site: by a key that they read, or as the gateway's own user, whose files they
+/// write (.ssh/config, .bashrc) and whose next remote shell reads these on this host. No other host can reach
+/// the control socket, whatever it mounts.
 fn keys(config: &Config) -> Step {
     let remedy = "give the gateway an account of its own, and a remote_shell that logs in as the jobs' account \
                   (docs/security-officer.md)";
     match reach(config) {
-        Reach::Same(_) if config.accept.jobs.is_empty() => Step::ok(
+        Reach::Same(_) if config.accept.starters().is_empty() => Step::ok(
             "keys",
             "jobs of this site's users alone run here, as the gateway's user",
         ),
         Reach::Same(detail) => Step::fail("keys", detail, remedy),
-        Reach::Read(detail) => match config.accept.jobs.is_empty() {
+        Reach::Read(detail) => match config.accept.starters().is_empty() {
             true => Step::warn("keys", detail, remedy),
             false => Step::fail("keys", detail, remedy),
         },

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::io::{self, Error, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use writer::{Kind, Writer};
+use writer::{Kind, MANY_WAITING, Writer};
 
 mod file;
 mod writer;
@@ -93,8 +93,13 @@ impl Audit {
     pub(crate) fn write(&mut self, entry: AuditEntry) -> io::Result<u64> {
         let kind = match entry.event {
             AuditEvent::Refused => Kind::Refusal,
-            _ => Kind::Deed,
+            AuditEvent::Connect => Kind::Connection,
+            _ => Kind::Start,
         };
+        if kind != Kind::Start && self.waiting.len() >= MANY_WAITING {
+            let why = format!("{MANY_WAITING} lines wait for the disk already");
+            return Err(Error::new(ErrorKind::WouldBlock, why));
+        }
         let mut line = serde_json::to_vec(&with_plain_texts(entry))?;
         line.push(b'\n');
         self.next += 1;

@@ -1,7 +1,7 @@
 //! The thread that writes the audit: a file system that stands still stops it, and nothing else.
 
 use super::file::AuditFile;
-use causeway_control::audit::refusals;
+use causeway_control::audit::{connections, refusals};
 use mio::net::UnixStream;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
@@ -11,12 +11,18 @@ use std::time::{Duration, Instant};
 /// Lines that wait for the thread, of 2 kB at most.
 const MOST_WAITING: usize = 1024;
 
+/// While as many wait, there is room for starts alone.
+pub(super) const MANY_WAITING: usize = MOST_WAITING / 2;
+
 /// Which file a line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What others did.
-    Deed,
-    /// What they were refused: however many these are, they take no room from the others.
+    /// A process that others started.
+    Start,
+    /// A connection of theirs. However many of these and of refusals there are, they take no room from the
+    /// starts, on the disk or in the queue.
+    Connection,
+    /// What they were refused.
     Refusal,
 }
 
@@ -45,7 +51,7 @@ impl Writer {
         far.set_nonblocking(true)?;
         let (lines, waiting) = sync_channel(MOST_WAITING);
         let (word, words) = channel();
-        let files = [AuditFile(file.to_owned()), AuditFile(refusals(file))];
+        let files = [file.to_owned(), connections(file), refusals(file)].map(AuditFile);
         let thread = std::thread::Builder::new().name("audit".to_owned());
         thread.spawn(move || work(&files, &waiting, &word, far))?;
         Ok(Writer {
@@ -92,15 +98,16 @@ impl Writer {
 
 /// Ends with the sender of the lines, or the receiver of the words.
 fn work(
-    files: &[AuditFile; 2],
+    files: &[AuditFile; 3],
     lines: &Receiver<(u64, Kind, Vec<u8>)>,
     words: &Sender<Word>,
     mut bell: std::os::unix::net::UnixStream,
 ) {
     for (number, kind, line) in lines {
-        let [deeds, refusals] = files;
+        let [starts, connections, refusals] = files;
         let file = match kind {
-            Kind::Deed => deeds,
+            Kind::Start => starts,
+            Kind::Connection => connections,
             Kind::Refusal => refusals,
         };
         let written = file.write(&line);

@@ -19,9 +19,10 @@ impl Commands {
         token: Token,
         node: &str,
     ) {
-        let place = match context.directory().find_node(node) {
-            Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
-            place => place,
+        // This host's names first: another site may have a node of the same name, "localhost" for one.
+        let place = match self.is_this_host(node) {
+            true => Whereabouts::Here,
+            false => context.directory().find_node(node),
         };
         let pair = match &place {
             Whereabouts::Here => None,

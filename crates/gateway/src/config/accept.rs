@@ -83,10 +83,26 @@ impl Accept {
         self.jobs.iter().any(|known| known == site || known == ALL_SITES)
     }
 
+    /// Sites that may take part in jobs that start here.
+    pub fn partners(&self) -> &[String] {
+        self.partners.as_ref().unwrap_or(&self.jobs)
+    }
+
+    /// Sites that can have programs run here as the jobs' account: those whose jobs are accepted, and those
+    /// at which jobs of this site's users run, whose launcher and MPI start what another rank asks for.
+    pub fn starters(&self) -> Vec<&str> {
+        let all = self.jobs.iter().chain(self.partners());
+        let mut all: Vec<&str> = all.map(String::as_str).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// Whether this site may take part in jobs that start here.
     pub fn is_partner(&self, site: &str) -> bool {
-        let partners = self.partners.as_ref().unwrap_or(&self.jobs);
-        partners.iter().any(|known| known == site || known == ALL_SITES)
+        self.partners()
+            .iter()
+            .any(|known| known == site || known == ALL_SITES)
     }
 
     /// Whether users of this site may connect to anything here.

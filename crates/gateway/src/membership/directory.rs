@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::membership::map;
-use crate::membership::places::Places;
+use crate::membership::places::{Places, is_on_loopback, loopback_of};
 use causeway_control::name::means;
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::TextError;
@@ -159,6 +159,12 @@ impl Directory {
                      overlap_ok or virtual_subnets in [site]"
                 ).into());
             }
+        }
+        match loopback_of(&site, &info) {
+            Some(what) if !is_on_loopback(&self.own.site) => {
+                return Err(format!("announces {what}, which is every host's own").into());
+            }
+            _ => {}
         }
         self.check_nodes(from, &info)?;
         self.forget(from);

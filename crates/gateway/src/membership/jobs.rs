@@ -19,6 +19,9 @@ const MAX_TOLD_OF_A_SITE: usize = 65_536;
 /// Longest name of a job: as long as a command's whole request.
 const MAX_NAME_BYTES: usize = 64 * 1024;
 
+/// Bytes that are kept of the name of another site's job.
+const KEPT_NAME_BYTES: usize = 1024;
+
 /// Longest name of a user: more than any system allows.
 const MAX_USER_BYTES: usize = 256;
 
@@ -200,7 +203,7 @@ impl Jobs {
 
     /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none
     /// may end or change another's by calling it its own.
-    pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), TextError> {
+    pub(crate) fn learn(&mut self, token: Token, mut job: Job) -> Result<(), TextError> {
         let named: usize = { self.known.values() }
             .filter(|known| known.origin == job.origin)
             .map(|known| known.told.len())
@@ -214,6 +217,8 @@ impl Jobs {
             )
             .into());
         }
+        job.name.truncate(job.name.floor_char_boundary(KEPT_NAME_BYTES));
+        job.name.shrink_to_fit();
         match self.known.get(&token) {
             Some(known) if known.origin != job.origin => {
                 return Err(format!("job {} is of another site", token.hint()).into());

@@ -6,7 +6,7 @@ use causeway_control::SiteInfo;
 use causeway_control::name::{label, means};
 use causeway_wire::{Cidr, Site};
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 #[derive(Default)]
 pub(super) struct Places {
@@ -103,5 +103,79 @@ impl Places {
             })
         };
         known_as.or_else(real_of_others).or_else(own_real)
+    }
+}
+/// Names what a site announces of loopback, which is every host's own: a site that had it would speak in the
+/// name of each host's own programs, and be spoken to in their place. Only where the whole grid is on one
+/// host are sites there.
+pub(super) fn loopback_of(site: &Site, info: &SiteInfo) -> Option<String> {
+    let mut ranges = site.subnets.iter().chain(&site.real_subnets);
+    let range = ranges.find(|range| has_loopback(range)).map(Cidr::to_string);
+    range.or_else(|| {
+        let mut nodes = info.nodes.iter();
+        let node = nodes.find(|node| node.address.to_canonical().is_loopback())?;
+        Some(format!("node {} at {}", node.name, node.address))
+    })
+}
+
+/// Whether a site is on its host alone.
+pub(super) fn is_on_loopback(site: &Site) -> bool {
+    site.subnets.iter().chain(&site.real_subnets).any(has_loopback)
+}
+
+fn has_loopback(range: &Cidr) -> bool {
+    let address = range.address().to_canonical();
+    address.is_loopback() || range.contains(Ipv4Addr::LOCALHOST.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_control::NodeInfo;
+
+    fn loopback(subnets: &[&str], real: &[&str], node: &str) -> (Option<String>, bool) {
+        let node = NodeInfo {
+            name: "nancy-1".into(),
+            address: node.parse().unwrap(),
+            slots: 4,
+        };
+        let info = SiteInfo {
+            name: "nancy".into(),
+            subnets: subnets.iter().map(ToString::to_string).collect(),
+            real_subnets: real.iter().map(ToString::to_string).collect(),
+            gateways: vec!["10.2.0.253:7000".parse().unwrap()],
+            delivery_ports: "20000-32767".into(),
+            nodes: vec![node],
+            relays: false,
+            transparent: false,
+            local: vec![],
+        };
+        let ranges = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let site = Site {
+            name: "nancy".into(),
+            subnets: ranges(subnets),
+            real_subnets: ranges(real),
+            gateways: info.gateways.clone(),
+            delivery_ports: 20000..=32767,
+            nodes: vec![],
+            local: vec![],
+        };
+        (loopback_of(&site, &info), is_on_loopback(&site))
+    }
+
+    #[test]
+    fn loopback_is_found_in_whatever_a_site_announces() {
+        assert_eq!(loopback(&["10.2.0.0/24"], &[], "10.2.0.1"), (None, false));
+        for range in ["127.0.0.0/8", "127.9.0.0/16", "96.0.0.0/3", "::1/128"] {
+            assert_eq!(
+                loopback(&[range], &[], "10.2.0.1"),
+                (Some(range.into()), true),
+                "{range}"
+            );
+        }
+        let behind = loopback(&["100.64.0.0/24"], &["127.1.0.0/24"], "100.64.0.1");
+        assert_eq!(behind, (Some("127.1.0.0/24".into()), true));
+        let node = loopback(&["10.2.0.0/24"], &[], "127.0.0.1");
+        assert_eq!(node, (Some("node nancy-1 at 127.0.0.1".into()), false));
     }
 }

@@ -12,6 +12,12 @@ use std::time::Duration;
 /// A host of the same site answers within milliseconds; a lost SYN is sent again after 1 s and 3 s.
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 
+/// Ports that are tried for one connection: a millisecond or two. Where three of four are taken, all of these
+/// are once in 10^60 times.
+const MOST_TRIES: usize = 512;
+/// A prime, one less for the port that was just taken: all of a range that is no multiple of it are tried.
+const STRIDE: u32 = 4799 - 1;
+
 /// Deals out source ports in turn, so that one is used again as late as possible.
 pub(crate) struct DeliveryPorts {
     range: RangeInclusive<u16>,
@@ -38,6 +44,13 @@ impl DeliveryPorts {
         }
     }
 
+    fn skip(&mut self, count: u32) {
+        let (start, length) = (u32::from(*self.range.start()), self.range.len().max(1) as u32);
+        let at = (u32::from(self.next) - start + count) % length;
+        // Within the range.
+        self.next = (start + at) as u16;
+    }
+
     fn take(&mut self) -> u16 {
         let port = self.next;
         self.next = if port == *self.range.end() {
@@ -53,11 +66,13 @@ impl DeliveryPorts {
         let source = source(own, destination)?;
         let mut last = ErrorKind::AddrInUse.into();
         // Any of them may be in use with this very destination, thousands in a row: ranks keep their
-        // connections.
-        for _ in 0..self.range.len() {
+        // connections. So the next to be tried is elsewhere in the range. Where another user of this host has
+        // taken most of them, a stream must not hold up the others.
+        for _ in 0..self.range.len().min(MOST_TRIES) {
             match connect_from(SocketAddr::new(source, self.take()), destination, true) {
                 Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {
-                    last = error
+                    last = error;
+                    self.skip(STRIDE);
                 }
                 result => return result,
             }

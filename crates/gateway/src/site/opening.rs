@@ -80,7 +80,8 @@ impl SiteSide {
         let Some(token) = jobs.named(&request.token, &base.config().site, &site) else {
             return Err(refuse_unknown(base, &site, &request));
         };
-        if streams >= base.driver.files / 4 * 3 {
+        let files = base.driver.files;
+        if streams >= files / 2 || self.legs.len() >= files / 4 * 3 {
             return Err(refuse_one_more(base, &site));
         }
         match request.target {
@@ -107,7 +108,9 @@ impl SiteSide {
     ) -> Result<Delivery, Reason> {
         let asked = destination;
         let own_site = base.directory().own_site();
-        let destination = SocketAddr::new(own_site.real(asked.ip()), asked.port());
+        // One that is mapped stands for the same host, whose own ports are to be known.
+        let real = own_site.real(asked.ip().to_canonical());
+        let destination = SocketAddr::new(real, asked.port());
         match self.judge_delivery(base, site, token, source, asked, destination) {
             Ok(Delivery::Begun) => {}
             Ok(Delivery::Sink) => return Ok(Delivery::Sink),
@@ -182,10 +185,11 @@ fn opening(asked: &Preface) -> Result<Opening, Reason> {
     Ok(Opening { preface, answer })
 }
 
-/// Refuses one more stream of a site. One site may have three quarters of the files that this gateway may
-/// open, in streams: connections of its own site, of the others and of commands need some too.
+/// Refuses one more stream of a site. One site may have half of the files that this gateway may open, in
+/// streams, and all sites three quarters: shims, other gateways and commands need some too.
 fn refuse_one_more(base: &mut Base<'_>, site: &str) -> Reason {
-    let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
+    let text =
+        "it has as many streams as half of this gateway's files (ulimit -n), or all sites as three quarters";
     base.refuse("streams", format_args!("site {site}"), text);
     Reason::Exhausted
 }
