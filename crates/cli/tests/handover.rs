@@ -292,6 +292,10 @@ fn patient(stream: &TcpStream) {
 }
 
 fn verdict(mut stream: &TcpStream) -> Verdict {
+    // The gateway's proof comes first.
+    stream
+        .read_exact(&mut [0; causeway_wire::preface::ANSWER_BYTES])
+        .unwrap();
     let mut verdict = [0; Verdict::BYTES];
     stream.read_exact(&mut verdict).unwrap();
     Verdict::decode(verdict).unwrap()
@@ -312,7 +316,7 @@ fn accept(listener: &TcpListener, token: &Token) -> TcpStream {
                 stream.read_exact(&mut bytes[have..]).unwrap();
             }
             Decoded::Complete { claim, .. } => {
-                stream.write_all(&claim.answer(token)).unwrap();
+                stream.write_all(&claim.answer(Sender::Process, token)).unwrap();
                 return stream;
             }
             Decoded::Question { .. } => panic!("a question and no preface"),

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use causeway_control::{Plan, Reply, Request, Status, ask};
-use causeway_wire::preface::{Decoded, FIXED_BYTES};
+use causeway_wire::preface::{ANSWER_BYTES, Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Sender, Token, Verdict};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -190,6 +190,7 @@ impl Grid {
         };
         near.write_all(&preface.encode(Sender::Process, b"a nonce.").unwrap())
             .unwrap();
+        near.read_exact(&mut [0; ANSWER_BYTES]).unwrap();
         let mut verdict = [0; Verdict::BYTES];
         near.read_exact(&mut verdict).unwrap();
         assert_eq!(Verdict::decode(verdict).unwrap(), Verdict::Connected);
@@ -234,7 +235,7 @@ fn accept(listener: &TcpListener, token: &Token) -> TcpStream {
                 stream.read_exact(&mut bytes[have..]).unwrap();
             }
             Decoded::Complete { claim, .. } => {
-                stream.write_all(&claim.answer(token)).unwrap();
+                stream.write_all(&claim.answer(Sender::Process, token)).unwrap();
                 return stream;
             }
             Decoded::Question { .. } => panic!("a question and no preface"),

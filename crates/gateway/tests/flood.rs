@@ -119,6 +119,8 @@ fn shims_get_through_while_one_host_holds_all_places_for_prefaces_and_the_slow_o
         .collect();
     let (near, far) = grid.pair_back(&listener);
     slow.write_all(rest).unwrap();
+    slow.read_exact(&mut [0; causeway_wire::preface::ANSWER_BYTES])
+        .unwrap();
     let mut verdict = [0; Verdict::BYTES];
     slow.read_exact(&mut verdict).unwrap();
     assert_eq!(Verdict::decode(verdict), Some(Verdict::Connected));

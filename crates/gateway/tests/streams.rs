@@ -119,10 +119,10 @@ fn a_blocking_connect_learns_why_it_failed() {
 
 /// Opens a connection whose process is told of the verdict beside its stream; returns it and the verdict.
 fn told_beside(grid: &Grid, destination: SocketAddr) -> (TcpStream, Option<Verdict>) {
-    let mut stream = grid.dial();
+    let stream = grid.dial();
     let mut preface = grid.preface(&stream, destination, false);
     preface.wants = Wants::UrgentCode;
-    stream.write_all(&common::encoded(&preface)).unwrap();
+    assert_eq!(common::introduce(&stream, &preface), None);
     let mut code = [std::mem::MaybeUninit::new(255)];
     wait_for("the verdict as urgent data", || {
         let count = SockRef::from(&stream).recv_out_of_band(&mut code);
@@ -175,9 +175,9 @@ fn a_non_blocking_connect_learns_of_a_refusal_by_a_reset() {
     let listener = grid.listen();
     let closed = listener.local_addr().unwrap();
     drop(listener);
-    let mut near = grid.dial();
+    let near = grid.dial();
     let preface = grid.preface(&near, closed, false);
-    near.write_all(&common::encoded(&preface)).unwrap();
+    assert_eq!(common::introduce(&near, &preface), None);
     assert_eq!(read_error(near), Some(ErrorKind::ConnectionReset));
 }
 

@@ -182,8 +182,11 @@ fn judge(context: &Context, fd: c_int, peer: SocketAddr) -> Result<SocketAddr, R
         .proven(Sender::Gateway, &context.token)
         .ok_or(Refusal::OtherJob)?;
     let source = shown_source(&preface, peer)?;
+    if !context.takes_deliveries() {
+        return Err(Refusal::NoRank);
+    }
     // Nothing was sent yet, so it fits.
-    match sys::send(fd, &claim.answer(&context.token)) {
+    match sys::send(fd, &claim.answer(Sender::Process, &context.token)) {
         Ok(causeway_wire::preface::ANSWER_BYTES) => Ok(source),
         _ => Err(Refusal::Ended),
     }
@@ -217,6 +220,8 @@ enum Refusal {
     OtherJob,
     /// The source is an IPv6 address and this an IPv4 socket.
     OtherFamily,
+    /// Each site has an MPI of its own, and this process is no rank.
+    NoRank,
     /// The kernel failed to read it.
     Unreadable(Errno),
 }
@@ -231,6 +236,9 @@ impl fmt::Display for Refusal {
             Refusal::Broken(why) => write!(f, "broken preface: {why}"),
             Refusal::OtherJob => f.write_str("its token is that of another job"),
             Refusal::OtherFamily => f.write_str("its source is IPv6, the listening socket IPv4"),
+            Refusal::NoRank => f.write_str(
+                "it comes from another site, and only ranks take such ones where each site has an MPI of its own",
+            ),
             Refusal::Unreadable(errno) => write!(f, "reading the preface: {}", errno.text()),
         }
     }

@@ -18,7 +18,7 @@ use crate::route::{Route, Way, route};
 use crate::settle::{self, Settled};
 use crate::sys::{self, Errno, Timeval};
 use crate::{Outcome, table};
-use causeway_wire::preface::canonical;
+use causeway_wire::preface::{self, ANSWER_BYTES, canonical};
 use causeway_wire::{Preface, Sender, Verdict, Wants};
 use libc::c_int;
 use std::net::SocketAddr;
@@ -252,8 +252,24 @@ fn introduce<'a>(
         .encode(Sender::Process, &nonce)
         .map_err(|_| Fault::Kernel(Errno(libc::EAFNOSUPPORT)))?;
     send_all(fd, &bytes, deadline).map_err(|_| Fault::Unclear(*way, "it closed the connection at once"))?;
+    // At the gateway's address another user of its host may listen while it does not run.
+    let mut proof = [0; ANSWER_BYTES];
+    let have = hear(fd, way, &mut proof, deadline)?;
+    if have < proof.len() {
+        let verdict = proof.first_chunk().filter(|_| have == Verdict::BYTES);
+        return Err(match verdict.and_then(|bytes| Verdict::decode(*bytes)) {
+            Some(Verdict::Failed(reason)) => Fault::Verdict(*way, reason),
+            _ => Fault::Unclear(
+                *way,
+                "it closed the connection without a proof that it knows the job",
+            ),
+        });
+    }
+    if proof != preface::answer(Sender::Gateway, &context.token, &nonce) {
+        return Err(Fault::Unclear(*way, "what listens there does not know this job"));
+    }
     if wants == Wants::Verdict {
-        hear(fd, way, deadline)
+        hear_verdict(fd, way, deadline)
     } else {
         Ok(())
     }
@@ -274,15 +290,16 @@ fn send_all(fd: c_int, mut bytes: &[u8], deadline: Instant) -> Result<(), Errno>
     Ok(())
 }
 
-/// Reads the verdict and not one byte more. A signal does not end the wait: if the call returned EINTR, the
-/// application would take over a socket whose first bytes are not its own.
-fn hear<'a>(fd: c_int, way: &Way<'a>, deadline: Instant) -> Result<(), Fault<'a>> {
-    let mut bytes = [0; Verdict::BYTES];
+/// Fills `bytes`, and reads not one byte more; returns how many there were before the end. A signal does not
+/// end the wait: if the call returned EINTR, the application would take over a socket whose first bytes are
+/// not its own.
+fn hear<'a>(fd: c_int, way: &Way<'a>, bytes: &mut [u8], deadline: Instant) -> Result<usize, Fault<'a>> {
     let mut have = 0;
     while have < bytes.len() {
         match sys::receive(fd, &mut bytes[have..]) {
-            Ok(0) | Err(Errno(libc::ECONNRESET)) => {
-                return Err(Fault::Unclear(*way, "it closed the connection without a verdict"));
+            Ok(0) => break,
+            Err(Errno(libc::ECONNRESET)) => {
+                return Err(Fault::Unclear(*way, "it reset the connection"));
             }
             Ok(more) => have += more,
             Err(Errno(libc::EAGAIN)) => {
@@ -292,6 +309,14 @@ fn hear<'a>(fd: c_int, way: &Way<'a>, deadline: Instant) -> Result<(), Fault<'a>
             }
             Err(errno) => return Err(Fault::Kernel(errno)),
         }
+    }
+    Ok(have)
+}
+
+fn hear_verdict<'a>(fd: c_int, way: &Way<'a>, deadline: Instant) -> Result<(), Fault<'a>> {
+    let mut bytes = [0; Verdict::BYTES];
+    if hear(fd, way, &mut bytes, deadline)? < bytes.len() {
+        return Err(Fault::Unclear(*way, "it closed the connection without a verdict"));
     }
     match Verdict::decode(bytes) {
         Some(Verdict::Connected) => Ok(()),

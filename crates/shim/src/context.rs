@@ -14,7 +14,7 @@ use crate::{ask, sys};
 use causeway_wire::{Cidr, Grid, Site, Token, env};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// The grid as seen from this process.
@@ -56,7 +56,15 @@ struct Lost {
     again: Again,
 }
 
+/// Set once this process is a rank of a world.
+static IS_RANK: AtomicBool = AtomicBool::new(false);
+
 static STATE: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Notes that this process is a rank of a world, whose listener other sites know.
+pub fn become_rank() {
+    IS_RANK.store(true, Ordering::Relaxed);
+}
 
 /// The context; `None` when the process is not part of a job, or not at a site as far as it knows.
 pub fn context() -> Option<&'static Context> {
@@ -307,6 +315,13 @@ impl Again {
 }
 
 impl Context {
+    /// Whether connections from other sites are for this process. Where each site has an MPI of its own, they
+    /// are for ranks alone: launchers and daemons start what they are told to, and nobody elsewhere has to tell
+    /// them anything.
+    pub fn takes_deliveries(&self) -> bool {
+        !self.is_own_mpi || IS_RANK.load(Ordering::Relaxed)
+    }
+
     /// This node's address as the grid knows it: IPv4 where it has both.
     pub fn own_address(&self) -> Option<IpAddr> {
         let own = self.addresses.iter().map(|own| own.ip);

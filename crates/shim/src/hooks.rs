@@ -7,7 +7,7 @@
 //! A program that hands over a pointer the kernel would answer with EFAULT crashes here instead.
 
 use crate::address::{self, Sockaddr};
-use crate::context::{Context, context};
+use crate::context::{Context, become_rank, context};
 use crate::interfaces::{self, Shown};
 use crate::report::{self, Matter};
 use crate::settle::{self, Settled};
@@ -106,12 +106,13 @@ pub unsafe extern "C" fn causeway_own_site(name: *mut libc::c_char, bytes: usize
 }
 
 /// This node's address as the grid knows it, for the world library in the same process; empty when it is not
-/// known.
+/// known. The process is a rank from then on, and takes connections from other sites.
 ///
 /// # Safety
 /// `text` points to `bytes` bytes that may be written.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn causeway_own_address(text: *mut libc::c_char, bytes: usize) {
+    become_rank();
     let known = guard(None, || context().and_then(Context::own_address));
     let known = known.map_or_else(String::new, |address| address.to_string());
     // SAFETY: the caller's promise.

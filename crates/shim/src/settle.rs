@@ -41,6 +41,9 @@ const MPI_LIBRARIES: &[&[u8]] = &[
     b"libucm",
 ];
 
+/// The gateway's proof, which connect() itself has read.
+const PROOF: u64 = causeway_wire::preface::ANSWER_BYTES as u64;
+
 /// How a connection has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
@@ -129,7 +132,7 @@ fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str
             Err(_) => return Err(CLOSED),
         }
         // Then it was read by way of another descriptor.
-        if received > u64::from(has_ended) {
+        if received > PROOF + u64::from(has_ended) {
             return Ok(Some(Verdict::Connected));
         }
         if has_ended && had_ended {
@@ -160,8 +163,11 @@ mod tests {
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let process = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (process, listener.accept().unwrap().0)
+        let mut process = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut gateway = listener.accept().unwrap().0;
+        gateway.write_all(&[0; PROOF as usize]).unwrap();
+        process.read_exact(&mut [0; PROOF as usize]).unwrap();
+        (process, gateway)
     }
 
     fn soon() -> Instant {

@@ -154,6 +154,29 @@ assert server.accept()[1] == ("10.2.0.9", 12345)
 }
 
 #[test]
+fn where_sites_have_their_own_mpis_only_ranks_take_connections_of_other_sites() {
+    on_a_node(|node| {
+        let stderr = node.passes(
+            r#"
+os.environ["CAUSEWAY_WORLD"] = "1,rennes,10.1.0.253:4000"
+# A launcher, say, or a daemon.
+server = listening(); gw = from_gateway(server); gw.sendall(preface() + b"start this"); select.select([server], [], [], 10)
+try: server.accept(); assert False
+except ConnectionAbortedError: pass
+try: assert gw.recv(1) == b""
+except ConnectionResetError: pass
+# What the library of a world asks for once it is to be a rank.
+libc.causeway_own_address(ctypes.create_string_buffer(64), ctypes.c_size_t(64))
+gw = from_gateway(server); gw.sendall(preface() + b"HELLO"); s, peer = server.accept(); answered(gw)
+assert peer == ("10.2.0.9", 12345) and s.recv(5) == b"HELLO"
+"#,
+        );
+        assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
+        assert!(stderr.contains("only ranks take such ones"), "{stderr}");
+    });
+}
+
+#[test]
 fn silent_connections_from_the_gateways_host_hold_nobody_up() {
     on_a_node(|node| {
         let stderr = node.passes(

@@ -2,9 +2,11 @@
 
 mod support;
 
-use causeway_wire::{Reason, Verdict, Wants};
+use causeway_wire::preface::Decoded;
+use causeway_wire::{Preface, Reason, Verdict, Wants};
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use support::*;
 
@@ -189,6 +191,50 @@ fn a_gateway_that_closes_or_talks_nonsense_is_a_refusal_with_a_line() {
             assert!(
                 stderr.contains("gateway of site rennes at 10.1.0.253:7000: it "),
                 "{stderr}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_listens_in_the_gateways_place_and_does_not_know_the_job_gets_nothing_of_the_stream() {
+    on_a_node(|node| {
+        let listener = TcpListener::bind(GATEWAY).unwrap();
+        let (sender, heard) = channel();
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().enumerate() {
+                let mut stream = stream.unwrap();
+                // Sends back what it hears, or says what a gateway says to whoever believes it.
+                let mut bytes = vec![0; 1000];
+                let length = stream.read(&mut bytes).unwrap();
+                let _ = match number % 2 {
+                    0 => stream.write_all(&[&[0; 8], CONNECTED].concat()),
+                    _ => stream.write_all(&bytes[..length]),
+                };
+                bytes.truncate(length);
+                let _ = stream.read_to_end(&mut bytes);
+                sender.send(bytes).unwrap();
+            }
+        });
+        let stderr = node.passes(
+            r#"
+for way in ("blocks", "does not"):
+    for i in range(2):
+        s = tcp(); s.setblocking(way == "blocks")
+        assert s.connect_ex(REMOTE) == errno.ECONNREFUSED, way
+        try: s.send(b"secret"); assert False
+        except (BrokenPipeError, OSError): pass
+"#,
+        );
+        assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
+        assert!(
+            stderr.contains("what listens there does not know this job"),
+            "{stderr}"
+        );
+        for _ in 0..4 {
+            let bytes = heard.recv_timeout(SOON).unwrap();
+            assert!(
+                matches!(Preface::decode(&bytes), Ok(Decoded::Complete { length, .. }) if length == bytes.len())
             );
         }
     });

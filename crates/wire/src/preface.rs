@@ -5,14 +5,14 @@
 //! section 2.2 (HAProxy, 2020); any program that reads that protocol can read ours.
 //!
 //! What listens at either address may be another user's: so the preface proves that its sender knows the
-//! job's token, and does not show it. A process answers a delivery with a proof of its own, its first bytes;
-//! it gets nothing of the stream before.
+//! job's token, and does not show it. The receiver answers with a proof of its own, its first bytes, before
+//! it gets anything of the stream: a process that is delivered to, and a gateway, where it knows the job.
 //!
 //! ```text
 //! TLV 0xE0   version, 2; flags; the job's number, 8 bytes; nonce, 8 bytes; tag, 8 bytes
 //! number     of "N"
 //! tag        of "P" (from a process) or "G" (from a gateway), the nonce, the flags, addresses and ports
-//! answer     of "R" and the nonce, 8 bytes
+//! answer     of "R" (from a process) or "V" (from a gateway) and the nonce, 8 bytes
 //!            each by SipHash-2-4 under the token, big endian
 //! ```
 
@@ -34,7 +34,7 @@ const JOB_BYTES: usize = 2 + NUMBER_BYTES + NONCE_BYTES + TAG_BYTES;
 pub const NUMBER_BYTES: usize = TAG_BYTES;
 /// Length of the nonce, which makes the proof of each connection a new one.
 pub const NONCE_BYTES: usize = 8;
-/// Length of a process's answer.
+/// Length of an answer.
 pub const ANSWER_BYTES: usize = TAG_BYTES;
 const FLAG_WANTS_VERDICT: u8 = 1;
 const FLAG_WANTS_URGENT_CODE: u8 = 2;
@@ -107,9 +107,9 @@ impl Claim {
         })
     }
 
-    /// The bytes by which a process of this job answers a delivery.
-    pub fn answer(&self, token: &Token) -> [u8; ANSWER_BYTES] {
-        answer(token, &self.nonce)
+    /// The bytes by which a process of this job answers a delivery, or a gateway that knows it a process.
+    pub fn answer(&self, by: Sender, token: &Token) -> [u8; ANSWER_BYTES] {
+        answer(by, token, &self.nonce)
     }
 }
 
@@ -118,9 +118,13 @@ pub fn number(token: &Token) -> [u8; NUMBER_BYTES] {
     tag(token, &[b"N"])
 }
 
-/// The answer that a preface with this nonce gets from a process of this job.
-pub fn answer(token: &Token, nonce: &[u8; NONCE_BYTES]) -> [u8; ANSWER_BYTES] {
-    tag(token, &[b"R", nonce])
+/// The answer that a preface with this nonce gets from a process of this job, or a gateway that knows it.
+pub fn answer(by: Sender, token: &Token, nonce: &[u8; NONCE_BYTES]) -> [u8; ANSWER_BYTES] {
+    let name = match by {
+        Sender::Process => b"R",
+        Sender::Gateway => b"V",
+    };
+    tag(token, &[name, nonce])
 }
 
 fn proof(

@@ -12,7 +12,7 @@ pub mod place;
 
 use crate::say;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
-use causeway_wire::preface::NONCE_BYTES;
+use causeway_wire::preface::{self, ANSWER_BYTES, NONCE_BYTES};
 use causeway_wire::{Preface, Reason, Sender, Token, Verdict};
 use place::{Place, PlaceError};
 use socket2::{Domain, Socket, Type};
@@ -145,7 +145,7 @@ pub fn through(
     let near = |error| ConnectError::Near(gateway, error);
     let mut stream = connect_at_home(gateway).map_err(near)?;
     stream.set_nodelay(true).map_err(near)?;
-    let preface = Preface {
+    let introduction = Preface {
         source: stream.local_addr().map_err(near)?,
         destination,
         token,
@@ -153,10 +153,17 @@ pub fn through(
     };
     let mut nonce = [0; NONCE_BYTES];
     getrandom::fill(&mut nonce).map_err(|error| near(io::Error::other(error)))?;
-    let preface = preface.encode(Sender::Process, &nonce);
-    let preface = preface.map_err(|error| near(io::Error::other(error)))?;
-    stream.write_all(&preface).map_err(near)?;
+    let bytes = introduction.encode(Sender::Process, &nonce);
+    let bytes = bytes.map_err(|error| near(io::Error::other(error)))?;
+    stream.write_all(&bytes).map_err(near)?;
     stream.set_read_timeout(Some(VERDICT_DEADLINE)).map_err(near)?;
+    // Of an unknown job there is a verdict alone.
+    let mut proof = [0; ANSWER_BYTES];
+    stream.read_exact(&mut proof).map_err(near)?;
+    if proof != preface::answer(Sender::Gateway, &token, &nonce) {
+        let what = format!("what listens at {gateway} does not know the job");
+        return Err(ConnectError::Answer(what));
+    }
     let mut verdict = [0; Verdict::BYTES];
     stream.read_exact(&mut verdict).map_err(near)?;
     stream.set_read_timeout(None).map_err(near)?;

@@ -266,9 +266,22 @@ impl SiteSide {
         intake: Intake,
         claim: &Claim,
     ) -> Result<(), (Refusal, Option<TcpStream>)> {
-        let Intake { socket, peer, .. } = intake;
-        let (pair_key, token) = match self.judge(base, claim, peer) {
-            Ok(judged) => judged,
+        let Intake { mut socket, peer, .. } = intake;
+        let Some(token) = known_job(base, claim) else {
+            let refusal = Refusal {
+                kind: "unknown-token",
+                why: format!("connection to {} with an unknown job token", claim.destination),
+                reason: Reason::Denied,
+                wants: claim.wants,
+            };
+            return Err((refusal, Some(socket)));
+        };
+        // Before anything else, whatever becomes of the connection: the process sends nothing to who does not
+        // prove to be of its job. Fits the empty buffer of a fresh socket; what cannot be written to is
+        // broken, and its end is told of.
+        let _ = socket.write(&claim.answer(Sender::Gateway, &token));
+        let pair_key = match self.judge(base, claim, token, peer) {
+            Ok(pair_key) => pair_key,
             Err(refusal) => return Err((refusal, Some(socket))),
         };
         let Claim {
@@ -310,13 +323,14 @@ impl SiteSide {
         SocketAddr::new(base.directory().own_site().in_grid(own.ip()), own.port())
     }
 
-    /// The pair with the destination's site and the job, if the preface may have what it asks for.
+    /// The pair with the destination's site, if the preface may have what it asks for.
     fn judge(
         &mut self,
         base: &mut Base<'_>,
         claim: &Claim,
+        token: causeway_wire::Token,
         peer: SocketAddr,
-    ) -> Result<(PairKey, causeway_wire::Token), Refusal> {
+    ) -> Result<PairKey, Refusal> {
         let wants = claim.wants;
         let refuse = |kind, reason, why| {
             Err(Refusal {
@@ -327,15 +341,6 @@ impl SiteSide {
             })
         };
         let destination = claim.destination;
-        let token = base.jobs().numbered(&claim.number());
-        let proven = token.filter(|token| claim.proven(Sender::Process, token).is_some());
-        let Some(token) = proven else {
-            return refuse(
-                "unknown-token",
-                Reason::Denied,
-                format!("connection to {destination} with an unknown job token"),
-            );
-        };
         if canonical(self.in_grid(base, claim.source)) != canonical(self.in_grid(base, peer)) {
             let why = format!("claims to be {}, but comes from {peer}", claim.source);
             return refuse("false-source", Reason::Denied, why);
@@ -358,7 +363,7 @@ impl SiteSide {
             }
         };
         match way_to(base, (destination, &token), &site) {
-            Ok(pair_key) => Ok((pair_key, token)),
+            Ok(pair_key) => Ok(pair_key),
             Err((kind, reason, why)) => refuse(kind, reason, why),
         }
     }
@@ -442,6 +447,12 @@ fn way_to(
         return refuse("exhausted", Reason::Exhausted, &why);
     }
     Ok(pair_key)
+}
+
+/// The job of a preface, where it is known and the preface proves to be of it.
+fn known_job(base: &Base<'_>, claim: &Claim) -> Option<causeway_wire::Token> {
+    let token = base.jobs().numbered(&claim.number())?;
+    claim.proven(Sender::Process, &token).map(|preface| preface.token)
 }
 
 /// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6

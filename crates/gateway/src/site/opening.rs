@@ -181,7 +181,7 @@ fn opening(asked: &Preface) -> Result<Opening, Reason> {
     let preface = asked
         .encode(Sender::Gateway, &nonce)
         .map_err(|_| Reason::Protocol)?;
-    let answer = preface::answer(&asked.token, &nonce);
+    let answer = preface::answer(Sender::Process, &asked.token, &nonce);
     Ok(Opening { preface, answer })
 }
 

@@ -619,11 +619,34 @@ pub fn encoded(preface: &Preface) -> Vec<u8> {
     preface.encode(Sender::Process, &nonce).unwrap()
 }
 
-/// Sends a preface that asks for a verdict and reads it.
+/// Sends a preface, and reads the gateway's proof that it knows the job; returns what comes in its place.
+pub fn introduce(mut stream: &TcpStream, preface: &Preface) -> Option<[u8; Verdict::BYTES]> {
+    use causeway_wire::preface::{ANSWER_BYTES, Decoded};
+    let bytes = encoded(preface);
+    stream.write_all(&bytes).unwrap();
+    let Ok(Decoded::Complete { claim, .. }) = Preface::decode(&bytes) else {
+        panic!("no preface")
+    };
+    let expected = claim.answer(Sender::Gateway, &preface.token);
+    let mut first = [0; Verdict::BYTES];
+    stream.read_exact(&mut first).unwrap();
+    let (begin, rest) = expected.split_at(Verdict::BYTES);
+    if first != begin {
+        return Some(first);
+    }
+    let mut more = [0; ANSWER_BYTES - Verdict::BYTES];
+    stream.read_exact(&mut more).unwrap();
+    assert_eq!(more, rest);
+    None
+}
+
+/// Sends a preface that asks for a verdict and reads it. A gateway that does not know the job proves nothing.
 pub fn send_preface(mut stream: TcpStream, preface: &Preface) -> Result<TcpStream, Verdict> {
-    stream.write_all(&encoded(preface)).unwrap();
     let mut verdict = [0; Verdict::BYTES];
-    stream.read_exact(&mut verdict).unwrap();
+    match introduce(&stream, preface) {
+        Some(first) => verdict = first,
+        None => stream.read_exact(&mut verdict).unwrap(),
+    }
     match Verdict::decode(verdict).unwrap() {
         Verdict::Connected => Ok(stream),
         failed => Err(failed),
@@ -635,7 +658,7 @@ pub fn accept(listener: &TcpListener, token: &Token) -> (TcpStream, Preface) {
     let (mut stream, claim) = accept_silently(listener);
     // As MPIs do. Without it, what is written next waits until the answer has arrived.
     stream.set_nodelay(true).unwrap();
-    stream.write_all(&claim.answer(token)).unwrap();
+    stream.write_all(&claim.answer(Sender::Process, token)).unwrap();
     (stream, claim.proven(Sender::Gateway, token).unwrap())
 }
 

@@ -4,7 +4,7 @@
 use causeway_bench::lab::{causeway, quoted};
 use causeway_bench::program::{Program, ProgramError, Running, io};
 use causeway_control::{self as control, Plan, Reply, Request, Status};
-use causeway_wire::preface::{Decoded, FIXED_BYTES};
+use causeway_wire::preface::{ANSWER_BYTES, Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Sender, Token, Verdict};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Write};
@@ -91,6 +91,7 @@ impl Twin {
         };
         let bytes = preface.encode(Sender::Process, b"a nonce.");
         near.write_all(&bytes.map_err(Error::other)?)?;
+        near.read_exact(&mut [0; ANSWER_BYTES])?;
         let mut verdict = [0; Verdict::BYTES];
         near.read_exact(&mut verdict)?;
         if Verdict::decode(verdict) != Some(Verdict::Connected) {
@@ -250,7 +251,9 @@ fn answer_preface(stream: &mut TcpStream, token: &Token) -> Result<(), Error> {
     stream.read_exact(&mut bytes)?;
     loop {
         match Preface::decode(&bytes).map_err(Error::other)? {
-            Decoded::Complete { claim, .. } => return stream.write_all(&claim.answer(token)),
+            Decoded::Complete { claim, .. } => {
+                return stream.write_all(&claim.answer(Sender::Process, token));
+            }
             Decoded::Question { .. } => return Err(Error::other("a question and no preface")),
             Decoded::Incomplete { needed } => {
                 let have = bytes.len();

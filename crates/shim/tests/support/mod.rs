@@ -409,6 +409,7 @@ fn read_preface(mut stream: TcpStream, on_question: impl Fn(&mut TcpStream, &Que
         match Preface::decode(&raw).expect("a preface") {
             Decoded::Complete { claim, .. } => {
                 let preface = claim.proven(Sender::Process, &TOKEN).expect("of the job");
+                stream.write_all(&claim.answer(Sender::Gateway, &TOKEN)).ok()?;
                 return Some(Intake { stream, preface, raw });
             }
             Decoded::Question { question, .. } => {

@@ -61,7 +61,16 @@ fn both_families_round_trip_and_leave_what_follows() {
         };
         assert_eq!((length, claim.number()), (whole, number(&preface.token)));
         assert_eq!(claim.proven(Sender::Process, &preface.token), Some(preface));
-        assert_eq!(claim.answer(&preface.token), answer(&preface.token, &NONCE));
+        for by in [Sender::Process, Sender::Gateway] {
+            assert_eq!(
+                claim.answer(by, &preface.token),
+                answer(by, &preface.token, &NONCE)
+            );
+        }
+        // What one answers proves nothing when the other sends it.
+        let [process, gateway] =
+            [Sender::Process, Sender::Gateway].map(|by| claim.answer(by, &preface.token));
+        assert_ne!(process, gateway);
     }
 }
 

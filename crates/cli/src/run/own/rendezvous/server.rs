@@ -389,7 +389,7 @@ impl Connection {
                 let proven = claim.proven(Sender::Gateway, token).ok_or(MessageError::Token)?;
                 self.incoming.drain(..length);
                 self.source = Some(proven.source);
-                self.outgoing.extend(claim.answer(token));
+                self.outgoing.extend(claim.answer(Sender::Process, token));
                 // What comes of it shows when it is read.
                 self.write();
             }
