@@ -316,8 +316,8 @@ impl Again {
 
 impl Context {
     /// Whether connections from other sites are for this process. Where each site has an MPI of its own, they
-    /// are for ranks alone: launchers and daemons start what they are told to, and nobody elsewhere has to tell
-    /// them anything.
+    /// are for ranks alone: launchers and daemons start what they are told to, and nobody elsewhere has to
+    /// tell them anything.
     pub fn takes_deliveries(&self) -> bool {
         !self.is_own_mpi || IS_RANK.load(Ordering::Relaxed)
     }
