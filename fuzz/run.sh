@@ -2,7 +2,7 @@
 # Runs fuzz targets one after the other, each for SECONDS of processor time (a busy host only takes longer),
 # on one core: run.sh SECONDS [TARGET...]
 # What was learnt stays in target/fuzz/TARGET/corpus; an input that failed is in target/fuzz/TARGET/failed,
-# and the command to run it again is printed. Targets named world_... are in C (mpi/tests/world), others in Rust.
+# and the command to run it again is printed. Targets in C (mpi/tests/world) are named world_...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1

@@ -5,7 +5,7 @@
 use causeway_wire::shown::Line;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Size from which a new file is begun: some 20 000 lines.
@@ -151,7 +151,7 @@ pub fn read(file: &Path, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> 
             0 => file.to_owned(),
             _ => put_aside(file, number),
         };
-        let mut lines = match File::open(&path) {
+        let lines = match File::open(&path) {
             Ok(file) => BufReader::new(file),
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => {
@@ -161,19 +161,28 @@ pub fn read(file: &Path, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> 
                 ));
             }
         };
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            if io::Read::take(&mut lines, MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
-                break;
-            }
-            match serde_json::from_slice(&line) {
-                Ok(entry) => take(entry),
-                Err(_) => damaged += 1,
-            }
-        }
+        damaged += read_lines(lines, &mut take)?;
     }
     Ok(damaged)
+}
+
+/// Hands every entry of one file to `take`; returns how many lines were none.
+///
+/// # Errors
+/// Those of reading.
+pub fn read_lines(mut lines: impl BufRead, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> {
+    let mut damaged = 0;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
+            return Ok(damaged);
+        }
+        match serde_json::from_slice(&line) {
+            Ok(entry) => take(entry),
+            Err(_) => damaged += 1,
+        }
+    }
 }
 
 #[cfg(test)]

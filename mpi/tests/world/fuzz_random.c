@@ -44,7 +44,7 @@ static void one(int count)
         size_t at = draw((unsigned)n);
         bytes[at] = (unsigned char)(draw(2) ? draw(256) : bytes[at] ^ (1u << draw(8)));
     }
-    /* Of its own size, so that the sanitizer sees what reads beyond it. */
+    /* The sanitizer sees what reads beyond it. */
     unsigned char *copy = malloc(n ? n : 1);
     if (!copy)
         exit(1);
