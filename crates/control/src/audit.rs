@@ -178,9 +178,14 @@ pub fn read_lines(mut lines: impl BufRead, mut take: impl FnMut(AuditEntry)) -> 
         if lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
             return Ok(damaged);
         }
+        // What is behind the bound is of the same line, whatever it looks like.
+        let is_cut = line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n");
         match serde_json::from_slice(&line) {
-            Ok(entry) => take(entry),
-            Err(_) => damaged += 1,
+            Ok(entry) if !is_cut => take(entry),
+            _ => damaged += 1,
+        }
+        if is_cut {
+            lines.skip_until(b'\n')?;
         }
     }
 }
@@ -223,5 +228,14 @@ mod tests {
         let mut pids = Vec::new();
         assert_eq!(read(&file, |entry| pids.extend(entry.pid)).unwrap(), 1);
         assert_eq!(pids, [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_behind_the_bound_of_a_line_is_no_line_of_its_own() {
+        let entry = serde_json::to_string(&AuditEntry::new("2026".into(), AuditEvent::End)).unwrap();
+        let text = format!("{}{entry}\n{entry}\n", " ".repeat(MAX_LINE_BYTES as usize));
+        let mut entries = Vec::new();
+        assert_eq!(read_lines(text.as_bytes(), |entry| entries.push(entry)).unwrap(), 1);
+        assert_eq!(entries.len(), 1);
     }
 }
