@@ -56,7 +56,8 @@ for name in "${targets[@]}"; do
         *) seeds=("fuzz/corpus-seeds/$name") ;;
     esac
     case $name in
-        world_*) command=("$build/$name") options_after=() ;;
+        # Most of them are programs, which do more the longer they are.
+        world_*) command=("$build/$name" -len_control=10) options_after=() ;;
         *) command=(cargo +nightly fuzz run "${rust[@]}" "$name") options_after=(--) ;;
     esac
     # gateway_config puts a key into it.

@@ -331,6 +331,9 @@ static void check_tables(void)
         const struct peer_streams *peer = &streams.peers[i];
         CHECK(!peer->sending || (peer->sending->peer == i && peer->sending->fd >= 0));
         CHECK(!peer->other || (peer->other->peer == i && peer->other->fd >= 0));
+        /* What can go has gone: nothing else would have the next look go on with it. */
+        CHECK(!peer->sending || peer->sending->full || peer->sending->hello_received < HELLO_BYTES ||
+              !engine_has_to_send(run.engine, i));
     }
 }
 

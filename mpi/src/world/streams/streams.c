@@ -218,6 +218,9 @@ static void write_all(void)
         next = each->after;
         if (each->peer != NO_PEER && engine_has_to_send(streams.engine, each->peer))
             streams_write(each->peer);
+        /* A peer that is lost takes its other stream along: the rest of the list is not behind that one. */
+        if (next && next->fd < 0)
+            next = streams.first;
     }
 }
 
