@@ -17,21 +17,19 @@ rust=(--sanitizer none --target-dir "$build")
 
 # In C, clang's libFuzzer comes with it. Small sizes let a short input fill a window.
 compile() { # target
-    local sources=("mpi/tests/world/${1#world_}_fuzz.c") flags=(-DLIBFUZZER -DCAUSEWAY_SMALL_SIZES -I mpi/src)
+    local sources=("mpi/tests/world/${1#world_}_fuzz.c")
     case $1 in
-        world_messages) sources+=(mpi/src/world/join/message.c) ;;
+        world_messages) sources+=(mpi/src/world/join/{join,message,settings}.c) ;;
         world_frames) sources+=(mpi/src/world/{engine,frames}/*.c) ;;
-        world_streams)
-            sources+=(mpi/src/world/{engine,frames,streams}/*.c)
-            flags+=(-include mpi/tests/world/fuzz_kernel.h)
-            ;;
+        world_streams) sources+=(mpi/src/world/{engine,frames,streams}/*.c) ;;
         *)
             echo "$1 is no fuzz target" >&2
             exit 2
             ;;
     esac
     clang -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-        "${flags[@]}" "${sources[@]}" -o "$build/$1"
+        -DLIBFUZZER -DCAUSEWAY_SMALL_SIZES -I mpi/src -include mpi/tests/world/fuzz_kernel.h "${sources[@]}" \
+        -o "$build/$1"
 }
 
 # Whole seconds of processor time that this script's children have used.

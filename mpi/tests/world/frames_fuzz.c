@@ -33,12 +33,12 @@ static unsigned draw(unsigned n)
     return (unsigned)(state >> 33) % n;
 }
 
-#define CHECK(what)                                            \
-    do {                                                       \
-        if (!(what)) {                                         \
-            printf("frames_fuzz.c:%d: %s\n", __LINE__, #what); \
-            abort();                                           \
-        }                                                      \
+#define CHECK(what)                                                     \
+    do {                                                                \
+        if (!(what)) {                                                  \
+            fprintf(stderr, "frames_fuzz.c:%d: %s\n", __LINE__, #what); \
+            abort();                                                    \
+        }                                                               \
     } while (0)
 
 static const int32_t numbers[] = {0, 1};
@@ -318,6 +318,29 @@ static void what_had_begun_is_freed_once(void)
             }
 }
 
+/* A number may name another message once all of the first is there, taken or not. */
+static void a_number_is_free_once_its_message_is_there(int is_too_early)
+{
+    struct engine *engine = engine_new(2);
+    struct channel channel = {.context = 4, .numbers = numbers, .size = 2};
+    struct operation first = {.channel = &channel, .tag = ANY, .buffer = "", .room = 0}, second = first;
+    unsigned char bytes[4 * FRAME_MOST_HEAD] = {0};
+    struct frame head = {.kind = FRAME_HEAD, .id = 1, .context = 4, .bytes = 3};
+    struct frame data = {.kind = FRAME_DATA, .counted = 1, .id = 1, .data = 3};
+    size_t heads = frame_encode(&head, bytes);
+    size_t n = heads + frame_encode(&data, bytes + heads) + 3;
+    CHECK(engine && (is_too_early || !engine_channel_open(engine, &channel)));
+    CHECK(!engine_received(engine, 0, bytes, n) && !engine_received(engine, 0, bytes, heads));
+    if (is_too_early)
+        return engine_free(engine);
+    engine_post(engine, &first);
+    engine_post(engine, &second);
+    CHECK(first.state == OPERATION_DONE && second.state == OPERATION_MATCHED);
+    CHECK(!engine_received(engine, 0, bytes + heads, n - heads) && second.state == OPERATION_DONE);
+    engine_channel_close(engine, &channel);
+    engine_free(engine);
+}
+
 /* Writes what an honest peer might send; returns its length. */
 static size_t honest(unsigned char *bytes, size_t room)
 {
@@ -362,6 +385,8 @@ int main(int argc, char **argv)
     a_head_is_these_bytes();
     each_kind_comes_back();
     what_had_begun_is_freed_once();
+    a_number_is_free_once_its_message_is_there(0);
+    a_number_is_free_once_its_message_is_there(1);
     for (unsigned long i = 1; i <= streams; i++) {
         state = i * UINT64_C(0x9e3779b97f4a7c15);
         size_t n = honest(bytes, sizeof bytes);

@@ -48,7 +48,8 @@ void engine_free(struct engine *engine)
     while (engine->orphans) {
         struct message *message = engine->orphans;
         engine->orphans = message->next;
-        if (!message->is_whole)
+        /* The number of one that is all there may be another's by now. */
+        if (!message->is_whole && message->came < message->bytes)
             numbers_remove(&engine->messages, number_of(message->peer, message->id));
         else if (engine->peers[message->peer].into == message)
             engine->peers[message->peer].into = NULL;

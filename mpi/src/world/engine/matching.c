@@ -18,8 +18,6 @@ static int matches(const struct operation *receive, const struct message *messag
 
 void message_completes(struct engine *engine, struct message *message)
 {
-    if (!message->is_whole)
-        numbers_remove(&engine->messages, number_of(message->peer, message->id));
     if (!message->receive)
         return;
     operation_finish(engine, message->receive);
