@@ -157,8 +157,8 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 	@tests/programs/build.sh $(DEBIAN_MPIS) $(PYPI_MPIS)
 	$(E2E) mpi4py
 
-# Nightly Rust and cargo-fuzz are not among what setup installs: nothing else needs them.
-fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
+# Nightly Rust, cargo-fuzz and clang are not among what setup installs: nothing else needs them.
+fuzz: ## random bytes against parsers, the tunnel and the world library, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust, cargo-fuzz and clang
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
 C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/messages/*.c mpi/src/*/*.c mpi/src/world/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c examples/*/*.c examples/*/src/*.c examples/*/program/*.c examples/tests/*/*.c)

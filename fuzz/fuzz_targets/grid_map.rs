@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     for site in &grid.sites {
         for subnet in &site.subnets {
             assert!(subnet.contains(subnet.address()) && site.contains(subnet.address()));
-            grid.place(site, subnet.address());
+            grid.place(site, &site.subnets, subnet.address());
             site.subnets
                 .iter()
                 .for_each(|other| assert_eq!(subnet.overlaps(other), other.overlaps(subnet)));

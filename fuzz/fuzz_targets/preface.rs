@@ -2,8 +2,9 @@
 //! come back the same; what they say must.
 #![no_main]
 
+use causeway_wire::preface::{Decoded, MAX_BYTES, Preface, answer, number};
+use causeway_wire::question::Answer;
 use causeway_wire::{Sender, Token};
-use causeway_wire::preface::{Decoded, MAX_BYTES, Preface};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     match Preface::decode(bytes) {
@@ -22,14 +23,34 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             let Ok(Decoded::Complete { claim, length }) = Preface::decode(&again) else {
                 panic!("what was encoded is read again");
             };
-            assert_eq!((claim.proven(Sender::Process, &token), length), (Some(preface), again.len()));
+            assert_eq!(
+                (claim.proven(Sender::Process, &token), length),
+                (Some(preface), again.len())
+            );
+            assert_eq!(
+                (claim.number(), claim.answer(&token)),
+                (number(&token), answer(&token, &[7; 8]))
+            );
+            assert_eq!(claim.proven(Sender::Gateway, &token), None);
+            assert_eq!(claim.proven(Sender::Process, &Token([1; Token::BYTES])), None);
+            damage(bytes, &again, &preface);
         }
         Ok(Decoded::Question { question, length }) => {
             assert!(length <= bytes.len().min(MAX_BYTES));
             let again = question.encode();
             let length = again.len();
-            assert_eq!(Preface::decode(&again), Ok(Decoded::Question { question, length }));
-            let _ = question.read_answer(&Token([0; Token::BYTES]), bytes);
+            assert_eq!(
+                Preface::decode(&again),
+                Ok(Decoded::Question { question, length })
+            );
+            let token = Token([0; Token::BYTES]);
+            let _ = question.read_answer(&token, bytes);
+            let answer = question.answer(&token, "rennes");
+            assert_eq!(question.read_answer(&token, &answer), Answer::Site("rennes"));
+            assert_eq!(
+                question.read_answer(&token, &answer[..answer.len() - 1]),
+                Answer::Incomplete
+            );
         }
         Err(error) => {
             // What is refused stays refused, however much follows.
@@ -38,3 +59,15 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         }
     }
 });
+
+/// Changes a byte of a preface, which the input's last bytes choose: nobody has proved what it says then.
+fn damage(input: &[u8], sound: &[u8], preface: &Preface) {
+    let [.., at, by] = input else { return };
+    let mut bytes = sound.to_vec();
+    bytes[usize::from(*at) % sound.len()] ^= by;
+    if let Ok(Decoded::Complete { claim, .. }) = Preface::decode(&bytes) {
+        let proven = claim.proven(Sender::Process, &preface.token);
+        // The job's number only says whose token to look at; of the flags, some say nothing.
+        assert!(proven.is_none_or(|proven| proven == *preface));
+    }
+}

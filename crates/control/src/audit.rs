@@ -5,7 +5,7 @@
 use causeway_wire::shown::Line;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Size from which a new file is begun: some 20 000 lines.
@@ -160,7 +160,7 @@ pub fn read(file: &Path, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> 
             0 => file.to_owned(),
             _ => put_aside(file, number),
         };
-        let mut lines = match File::open(&path) {
+        let lines = match File::open(&path) {
             Ok(file) => BufReader::new(file),
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => {
@@ -170,19 +170,33 @@ pub fn read(file: &Path, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> 
                 ));
             }
         };
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            if io::Read::take(&mut lines, MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
-                break;
-            }
-            match serde_json::from_slice(&line) {
-                Ok(entry) => take(entry),
-                Err(_) => damaged += 1,
-            }
-        }
+        damaged += read_lines(lines, &mut take)?;
     }
     Ok(damaged)
+}
+
+/// Hands every entry of one file to `take`; returns how many lines were none.
+///
+/// # Errors
+/// Those of reading.
+pub fn read_lines(mut lines: impl BufRead, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> {
+    let mut damaged = 0;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
+            return Ok(damaged);
+        }
+        // What is behind the bound is of the same line, whatever it looks like.
+        let is_cut = line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n");
+        match serde_json::from_slice(&line) {
+            Ok(entry) if !is_cut => take(entry),
+            _ => damaged += 1,
+        }
+        if is_cut {
+            lines.skip_until(b'\n')?;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -223,5 +237,17 @@ mod tests {
         let mut pids = Vec::new();
         assert_eq!(read(&file, |entry| pids.extend(entry.pid)).unwrap(), 1);
         assert_eq!(pids, [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_behind_the_bound_of_a_line_is_no_line_of_its_own() {
+        let entry = serde_json::to_string(&AuditEntry::new("2026".into(), AuditEvent::End)).unwrap();
+        let text = format!("{}{entry}\n{entry}\n", " ".repeat(MAX_LINE_BYTES as usize));
+        let mut entries = Vec::new();
+        assert_eq!(
+            read_lines(text.as_bytes(), |entry| entries.push(entry)).unwrap(),
+            1
+        );
+        assert_eq!(entries.len(), 1);
     }
 }

@@ -12,9 +12,19 @@ run() { # program, sources...
     "$out/$1"
 }
 
+# The same inputs each time, made of the seeds of a fuzz target (fuzz/run.sh).
+draw() { # target, cases, sources...
+    "${CC:-cc}" -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+        -DCAUSEWAY_SMALL_SIZES -I "$root/mpi/src" -include "$here/fuzz_kernel.h" \
+        "$here"/{"$1"_fuzz,fuzz_random}.c "${@:3}" -o "$out/$1_fuzz"
+    "$out/$1_fuzz" "$2" "$root/fuzz/corpus-seeds/world_$1"/*
+}
+
 here=$root/mpi/tests/world
 run join "$here/join.c" "$root"/mpi/src/world/join/{message,settings}.c
 run streams "$here"/{streams,plain_engine}.c "$root"/mpi/src/world/streams/*.c
+draw messages 20000 "$root"/mpi/src/world/join/{join,message,settings}.c
+draw streams 5000 "$root"/mpi/src/world/{engine,frames,streams}/*.c
 
 # Two sites of one process each, if the command is built: they meet at its rendezvous and exchange 5 MB.
 causeway=${CAUSEWAY:-${CARGO_TARGET_DIR:-$root/target}/release/causeway}

@@ -1,8 +1,9 @@
 //! Changes what this user may and asked for, and undoes it.
 
+use super::entry::Target;
 use super::host::{SYSCTL_ROOT, setting_path};
 use super::item::{Change, Item, Who};
-use super::journal::{Journal, JournalError, Target, Undone};
+use super::journal::{Journal, JournalError, Undone};
 use super::mca_file::{self, MARK, McaFile};
 use crate::places::{self, NoHome};
 use crate::say;

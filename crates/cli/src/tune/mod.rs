@@ -2,10 +2,11 @@
 //! changing it gives.
 //!
 //! `host` reads, `need` is what the path asks for, `kernel` and `mpi` make the rows (`item`). `apply` changes
-//! what this user may, and `journal` remembers what was there. `gain` finds what was measured, and `verify`
-//! measures.
+//! what this user may, and `journal` remembers what was there (`entry`). `gain` finds what was measured, and
+//! `verify` measures.
 
 mod apply;
+mod entry;
 mod gain;
 pub mod host;
 pub mod item;

@@ -49,8 +49,12 @@ static void have(struct engine *engine, struct peer *peer, uint64_t n)
         credit_free(engine, peer, n);
     if (peer->data_left == 0)
         peer->into = NULL;
-    if (message->came == message->bytes)
-        message_completes(engine, message);
+    if (message->came < message->bytes)
+        return;
+    /* Its number is free for another one from now on, whoever takes it and when. */
+    if (!message->is_whole)
+        numbers_remove(&engine->messages, number_of(message->peer, message->id));
+    message_completes(engine, message);
 }
 
 static const char *begin_data(struct peer *peer, struct message *message, const struct frame *frame)

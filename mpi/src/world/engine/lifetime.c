@@ -41,10 +41,15 @@ void engine_free(struct engine *engine)
 {
     if (!engine)
         return;
+    /* What comes in frames of its own is found in the table of messages alone. */
+    for (uint32_t i = 0; i < engine->peer_count; i++)
+        if (engine->peers[i].into && !engine->peers[i].into->is_whole)
+            engine->peers[i].into = NULL;
     while (engine->orphans) {
         struct message *message = engine->orphans;
         engine->orphans = message->next;
-        if (!message->is_whole)
+        /* The number of one that is all there may be another's by now. */
+        if (!message->is_whole && message->came < message->bytes)
             numbers_remove(&engine->messages, number_of(message->peer, message->id));
         else if (engine->peers[message->peer].into == message)
             engine->peers[message->peer].into = NULL;
@@ -53,8 +58,7 @@ void engine_free(struct engine *engine)
     for (size_t i = 0; i < engine->messages.room; i++)
         free_arriving(engine->messages.slots[i].named);
     for (uint32_t i = 0; i < engine->peer_count; i++) {
-        if (engine->peers[i].into && engine->peers[i].into->is_whole)
-            free_arriving(engine->peers[i].into);
+        free_arriving(engine->peers[i].into);
         sends_free(&engine->peers[i]);
         free(engine->peers[i].answers.all);
         free(engine->peers[i].why_lost);

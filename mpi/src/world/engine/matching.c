@@ -18,8 +18,6 @@ static int matches(const struct operation *receive, const struct message *messag
 
 void message_completes(struct engine *engine, struct message *message)
 {
-    if (!message->is_whole)
-        numbers_remove(&engine->messages, number_of(message->peer, message->id));
     if (!message->receive)
         return;
     operation_finish(engine, message->receive);
@@ -105,6 +103,15 @@ const char *message_arrives(struct engine *engine, struct message *message)
     return NULL;
 }
 
+/* Gives up whoever sent a message that is in no list any more. One that is still coming is freed with the
+ * engine, which finds it by what it waits for. */
+static void refuse(struct engine *engine, struct message *message, const char *wrong)
+{
+    engine_peer_lost(engine, message->peer, wrong);
+    if (message->came == message->bytes)
+        message_free(message);
+}
+
 int engine_channel_open(struct engine *engine, struct channel *channel)
 {
     channel->posted = NULL, channel->posted_end = &channel->posted;
@@ -120,7 +127,7 @@ int engine_channel_open(struct engine *engine, struct channel *channel)
         *at = message->next;
         const char *wrong = match(engine, channel, message);
         if (wrong)
-            engine_peer_lost(engine, message->peer, wrong);
+            refuse(engine, message, wrong);
     }
     engine->orphans_end = &engine->orphans;
     while (*engine->orphans_end)

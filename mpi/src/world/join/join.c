@@ -143,6 +143,7 @@ int join_world(const struct join_request *request, unsigned char **world, size_t
     if (frame && frame[0] == MESSAGE_WORLD) {
         bound(fd, ABORT_SECONDS);
         rendezvous = fd;
+        late_bytes = 0;
         *world = frame;
         return 0;
     }

@@ -61,7 +61,7 @@ int settings_parse(const char *world, const char *token, struct settings *settin
     memset(settings, 0, sizeof *settings);
     /* A site's name has no comma. */
     const char *site = strchr(world, ','), *address = site ? strchr(site + 1, ',') : NULL;
-    if (site - world != 1 || world[0] != '0' + MESSAGE_VERSION) {
+    if (!site || site - world != 1 || world[0] != '0' + MESSAGE_VERSION) {
         snprintf(
             why, room,
             "CAUSEWAY_WORLD=%.80s is of another version than this library (%d): install the same causeway at every site",

@@ -132,10 +132,7 @@ int connection_greeted(struct connection *connection)
         return -1;
     if (connection->peer != NO_PEER)
         return hello.from == connection->peer ? 0 : -1;
-    struct sockaddr_storage address = {0};
-    socklen_t n = sizeof address;
-    if (getpeername(connection->fd, (struct sockaddr *)&address, &n) != 0 ||
-        !connection_same_host(&address, &world->processes[hello.from].address))
+    if (!connection_same_host(&connection->from, &world->processes[hello.from].address))
         return -1;
     struct peer_streams *peer = &streams.peers[hello.from];
     /* Ours, which is not open yet, has carried nothing. */

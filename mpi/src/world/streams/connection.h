@@ -25,8 +25,9 @@ struct connection {
     int fd;
     /* The process at the other end; NO_PEER while it has not said so. */
     uint32_t peer;
-    /* When it came, for as long as it is nobody's. */
+    /* When it came and where from, for as long as it is nobody's. */
     int64_t since_ms;
+    struct sockaddr_storage from;
     /* connect() has not ended yet. */
     int connecting;
     /* Waits for the socket to take more. */

@@ -114,38 +114,30 @@ void streams_write(uint32_t peer)
 
 int streams_unwritten(void) { return streams.full > 0; }
 
-/* Strangers from the host of this one, which are all behind it in the list. */
-static size_t count_from_its_host(struct connection *stranger, const struct sockaddr_storage *host)
+/* Strangers from the host of this one, of which no other one is before it in the list. */
+static size_t count_from_its_host(const struct connection *stranger)
 {
-    size_t count = 1;
-    for (struct connection *each = stranger->after; each; each = each->after) {
-        struct sockaddr_storage other = {0};
-        socklen_t n = sizeof other;
-        if (each->peer == NO_PEER && getpeername(each->fd, (struct sockaddr *)&other, &n) == 0)
-            count += (size_t)connection_same_host(host, &other);
-    }
+    size_t count = 0;
+    for (const struct connection *each = stranger; each; each = each->after)
+        count += each->peer == NO_PEER && connection_same_host(&stranger->from, &each->from);
     return count;
 }
 
 /* Makes room for one more: whoever holds the most places loses the oldest of them, so that a flood ends its
- * own connections first. A connection whose host is not known any more has ended. */
+ * own connections first. It asks the kernel nothing: a flood has it called for every connection. */
 static void close_one_stranger(void)
 {
-    struct sockaddr_storage host = {0}, crowded = {0};
     struct connection *oldest = NULL;
     size_t most = 0;
     for (struct connection *each = streams.first; each; each = each->after) {
-        socklen_t n = sizeof host;
         if (each->peer != NO_PEER)
             continue;
-        if (getpeername(each->fd, (struct sockaddr *)&host, &n) != 0)
-            return connection_close(each);
-        size_t count = count_from_its_host(each, &host);
+        size_t count = count_from_its_host(each);
         if (count > most) {
             most = count;
-            crowded = host;
+            oldest = each;
         }
-        if (connection_same_host(&host, &crowded))
+        if (connection_same_host(&each->from, &oldest->from))
             oldest = each;
     }
     if (oldest)
@@ -165,14 +157,23 @@ static void close_late_strangers(void)
 static void accept_some(void)
 {
     for (int i = 0; i < MOST_ACCEPTED; i++) {
+        struct sockaddr_storage from = {0};
+        socklen_t n = sizeof from;
         int fd = accept4(streams.listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
             return;
+        /* It has ended already. */
+        if (getpeername(fd, (struct sockaddr *)&from, &n) != 0) {
+            close(fd);
+            continue;
+        }
         if (streams.strangers >= MOST_STRANGERS)
             close_one_stranger();
         struct connection *connection = connection_new(fd, NO_PEER);
-        if (connection)
+        if (connection) {
+            connection->from = from;
             connection_read(connection);
+        }
     }
 }
 
@@ -217,6 +218,9 @@ static void write_all(void)
         next = each->after;
         if (each->peer != NO_PEER && engine_has_to_send(streams.engine, each->peer))
             streams_write(each->peer);
+        /* A peer that is lost takes its other stream along: the rest of the list is not behind that one. */
+        if (next && next->fd < 0)
+            next = streams.first;
     }
 }
 

@@ -1,13 +1,14 @@
 //! `causeway audit`: shows what others did on this site, and what they were refused.
 
+mod line;
+
 use crate::{join, say};
 use causeway_broker::clock::{Clock, timestamp};
-use causeway_control::audit::{self, AuditEntry, AuditEvent};
+use causeway_control::audit::{self, AuditEntry};
 use causeway_gateway::Config;
 use causeway_wire::TextError;
-use causeway_wire::shown::Line;
+use line::{Columns, readable};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -119,81 +120,6 @@ fn since(text: &str) -> Result<String, TextError> {
     Ok(is_date.then(|| text.to_owned()).ok_or_else(wrong)?)
 }
 
-/// How wide what stands in all lines is, and how much of what is long is shown.
-struct Columns {
-    site: usize,
-    user: usize,
-    most: usize,
-}
-
-impl Columns {
-    fn of(entries: &[AuditEntry], wide: bool) -> Columns {
-        let widest =
-            |of: fn(&AuditEntry) -> &str| entries.iter().map(|entry| width(of(entry))).max().unwrap_or(0);
-        Columns {
-            site: widest(|entry| &entry.site),
-            user: widest(|entry| &entry.user),
-            most: if wide { usize::MAX } else { MOST_SHOWN },
-        }
-    }
-}
-
-/// Characters of a command that are shown: with what stands before it, that fits two lines of a terminal.
-const MOST_SHOWN: usize = 60;
-
-fn width(text: &str) -> usize {
-    Line(text).to_string().chars().count()
-}
-
-/// Writes an entry as one line for people.
-fn readable(entry: &AuditEntry, columns: &Columns) -> String {
-    let event = match entry.event {
-        AuditEvent::Start => "start",
-        AuditEvent::Command => "command",
-        AuditEvent::End => "end",
-        AuditEvent::Connect => "connect",
-        AuditEvent::Refused => "refused",
-    };
-    // The file is this user's, and yet: what is in it came from elsewhere.
-    let padded = |text: &str, wide: usize| format!("{:<wide$}", Line(text).to_string());
-    let site = padded(&entry.site, columns.site);
-    let mut line = format!("{}  {event:<7}  site {site}", Line(&entry.time));
-    if columns.user > 0 {
-        let _ = write!(line, "  user {}", padded(&entry.user, columns.user));
-    }
-    let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
-    let seconds = entry
-        .seconds
-        .map_or_else(String::new, |seconds| format!("{seconds} s"));
-    let untold = match entry.untold {
-        0 => String::new(),
-        count => format!("{count} more before"),
-    };
-    for (name, value) in [
-        ("job", &entry.job),
-        ("node", &entry.node),
-        ("pid", &number(entry.pid)),
-        ("pid there", &number(entry.node_pid)),
-        ("after", &seconds),
-        ("", &entry.outcome),
-        ("runs", &entry.command),
-        ("for", &entry.name),
-        ("", &entry.kind),
-        ("because", &entry.why),
-        ("", &untold),
-    ] {
-        if value.is_empty() {
-            continue;
-        }
-        let blank = if name.is_empty() { "" } else { " " };
-        let shown = Line(value).to_string();
-        let begin: String = shown.chars().take(columns.most).collect();
-        let more = if begin.len() < shown.len() { "..." } else { "" };
-        let _ = write!(line, "  {name}{blank}{begin}{more}");
-    }
-    line.trim_end().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,27 +133,5 @@ mod tests {
         for wrong in ["", "2", "yesterday", "99999999999999999999d", "2026"] {
             assert!(since(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_line_says_who_did_what_where() {
-        let mut entry = AuditEntry::new("2026-11-24T23:05:01Z".into(), AuditEvent::Start);
-        (entry.site, entry.user, entry.job) = ("nancy".into(), "ada".into(), "1a2b".into());
-        (entry.node, entry.pid, entry.name) = ("rennes-1".into(), Some(47), "mpirun -n 4 ./app".into());
-        let alone = Columns::of(std::slice::from_ref(&entry), false);
-        assert_eq!(
-            readable(&entry, &alone),
-            "2026-11-24T23:05:01Z  start    site nancy  user ada  job 1a2b  node rennes-1  pid 47  for mpirun -n 4 ./app"
-        );
-        // Beside a longer name, and with a longer command.
-        let columns = Columns {
-            site: 8,
-            user: 5,
-            most: 10,
-        };
-        assert_eq!(
-            readable(&entry, &columns),
-            "2026-11-24T23:05:01Z  start    site nancy     user ada    job 1a2b  node rennes-1  pid 47  for mpirun -n ..."
-        );
     }
 }
