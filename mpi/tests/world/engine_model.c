@@ -505,6 +505,9 @@ static void end(void)
             const struct peer *ours = &engines[i]->peers[k], *theirs = &engines[k]->peers[i];
             CHECK(ours->credit == theirs->may_come && ours->credit + theirs->owed == theirs->window,
                   "credit is lost");
+            CHECK(ours->heads_left == theirs->heads_may_come &&
+                      ours->heads_left + theirs->heads_owed <= MOST_HEADS,
+                  "heads are lost");
         }
     }
     for (int i = 0; i < process_count; i++) {

@@ -283,10 +283,11 @@ static void a_head_is_these_bytes(void)
 static void each_kind_comes_back(void)
 {
     for (uint8_t kind = FRAME_DATA; kind <= FRAME_BYE; kind++) {
-        struct frame frame = {.kind = kind, .counted = 1, .id = 77, .bytes = 99, .data = 13}, back;
+        struct frame frame = {.kind = kind, .counted = 1, .id = 77, .bytes = 99, .heads = 5, .data = 13},
+                     back;
         unsigned char bytes[FRAME_MOST_HEAD];
         CHECK(frame_encode(&frame, bytes) == frame_head_bytes(kind) && frame_decode(&back, bytes) == NULL);
-        CHECK(back.kind == kind && (kind != FRAME_CREDIT || back.bytes == 99) &&
+        CHECK(back.kind == kind && (kind != FRAME_CREDIT || (back.bytes == 99 && back.heads == 5)) &&
               (kind != FRAME_DATA || back.data == 13));
         CHECK((kind != FRAME_GRANT && kind != FRAME_MATCHED && kind != FRAME_DATA) || back.id == 77);
     }
@@ -341,6 +342,75 @@ static void a_number_is_free_once_its_message_is_there(int is_too_early)
     engine_free(engine);
 }
 
+/* Moves what process 0 has for process 1 until there is no more, and back. */
+static void exchange(struct engine **engines)
+{
+    struct iovec pieces[8];
+    for (int still = 0, from = 0; still < 2; from = 1 - from) {
+        int count = engine_to_send(engines[from], (uint32_t)(1 - from), pieces, 8);
+        size_t n = 0;
+        for (int i = 0; i < count; i++) {
+            CHECK(!engine_received(engines[1 - from], (uint32_t)from, pieces[i].iov_base, pieces[i].iov_len));
+            n += pieces[i].iov_len;
+        }
+        engine_sent(engines[from], (uint32_t)(1 - from), n);
+        still = count ? 0 : still + 1;
+    }
+}
+
+/* Messages without data cost a peer something, too. An honest one waits until some have found a receive, and
+ * none is lost when it ends meanwhile; one that does not wait is given up. */
+static void empty_messages_are_bounded(void)
+{
+    enum { MANY = 3 * MOST_HEADS };
+    static struct operation sends[MANY], receives[MANY];
+    struct engine *engines[2] = {engine_new(2), engine_new(2)};
+    struct channel channels[2] = {{.context = 4, .numbers = numbers, .size = 2},
+                                  {.context = 4, .numbers = numbers, .size = 2}};
+    for (int i = 0; i < 2; i++) {
+        CHECK(engines[i] && !engine_channel_open(engines[i], &channels[i]));
+        engine_peer_up(engines[i], (uint32_t)(1 - i));
+    }
+    for (int i = 0; i < MANY; i++) {
+        sends[i] = (struct operation){.channel = &channels[0], .source = 1, .tag = i, .buffer = ""};
+        engine_send(engines[0], &sends[i], 0);
+    }
+    engine_say_bye(engines[0]);
+    exchange(engines);
+    CHECK(engines[1]->peers[0].heads_may_come == 0 && !engine_bye_sent(engines[0], 1));
+    /* The last of those that are here first: heads come free in any order. */
+    for (int i = 0; i < MANY; i++) {
+        int tag = i < MOST_HEADS ? MOST_HEADS - 1 - i : i;
+        receives[i] = (struct operation){.channel = &channels[1], .source = 0, .tag = tag, .buffer = ""};
+        engine_post(engines[1], &receives[i]);
+        exchange(engines);
+        CHECK(receives[i].state == OPERATION_DONE && receives[i].tag == tag);
+    }
+    engine_say_bye(engines[1]);
+    exchange(engines);
+    uint32_t lost;
+    CHECK(engine_bye_came(engines[1], 0) && !engine_lost(engines[0], &lost) &&
+          !engine_lost(engines[1], &lost));
+    for (int i = 0; i < 2; i++) {
+        engine_channel_close(engines[i], &channels[i]);
+        engine_free(engines[i]);
+    }
+
+    struct engine *engine = engine_new(2);
+    unsigned char bytes[FRAME_MOST_HEAD];
+    CHECK(engine);
+    for (uint32_t id = 0; id <= MOST_HEADS; id++) {
+        size_t n = frame_encode(&(struct frame){.kind = FRAME_HEAD, .id = id, .context = 4}, bytes);
+        CHECK((engine_received(engine, 0, bytes, n) != 0) == (id == MOST_HEADS));
+    }
+    CHECK(!strcmp(engine_lost(engine, &lost), "more messages than it has credit for"));
+    engine_free(engine);
+    engine = engine_new(2);
+    size_t n = frame_encode(&(struct frame){.kind = FRAME_CREDIT, .heads = 1}, bytes);
+    CHECK(engine && engine_received(engine, 0, bytes, n) != 0);
+    engine_free(engine);
+}
+
 /* Writes what an honest peer might send; returns its length. */
 static size_t honest(unsigned char *bytes, size_t room)
 {
@@ -387,6 +457,7 @@ int main(int argc, char **argv)
     what_had_begun_is_freed_once();
     a_number_is_free_once_its_message_is_there(0);
     a_number_is_free_once_its_message_is_there(1);
+    empty_messages_are_bounded();
     for (unsigned long i = 1; i <= streams; i++) {
         state = i * UINT64_C(0x9e3779b97f4a7c15);
         size_t n = honest(bytes, sizeof bytes);

@@ -85,8 +85,11 @@ static const char *name(struct engine *engine, struct message *message)
 
 static const char *on_head(struct engine *engine, uint32_t number, const struct frame *frame)
 {
-    if (frame->data > engine->peers[number].may_come)
+    struct peer *peer = &engine->peers[number];
+    if (frame->data > peer->may_come)
         return no_credit;
+    if (!peer->heads_may_come)
+        return "more messages than it has credit for";
     struct message *message = calloc(1, sizeof *message);
     if (!message)
         return no_memory;
@@ -98,6 +101,7 @@ static const char *on_head(struct engine *engine, uint32_t number, const struct 
                                 .is_sync = frame->flags & FRAME_SYNC,
                                 .is_whole = frame->data == frame->bytes,
                                 .bytes = frame->bytes};
+    peer->heads_may_come--;
     const char *wrong = message->is_whole ? NULL : name(engine, message);
     if (wrong) {
         message_free(message);
@@ -133,7 +137,10 @@ static const char *on_frame(struct engine *engine, uint32_t number, const struct
     case FRAME_CREDIT:
         if (frame->bytes > MOST_WINDOW || peer->credit + frame->bytes > MOST_WINDOW)
             return "more credit than any window has";
+        if (frame->heads > MOST_HEADS - peer->heads_left)
+            return "more credit than there are heads";
         peer->credit += frame->bytes;
+        peer->heads_left += frame->heads;
         return NULL;
     case FRAME_GRANT:
         send_is_granted(engine, number, frame->id);

@@ -23,14 +23,19 @@ void credit_free(struct engine *engine, struct peer *peer, uint64_t bytes)
     grow(engine, peer);
 }
 
-/* A quarter of a window is worth a frame. The sender cannot be stuck for less: while it has no credit at all,
- * three quarters are held here, for messages that nobody has asked for. */
-uint64_t credit_due(struct peer *peer)
+/* A quarter of a window, or of the heads, is worth a frame. The sender cannot be stuck for less: while it has
+ * no credit at all, three quarters are held here, for messages that nobody has asked for. */
+int credit_is_due(const struct peer *peer)
 {
-    if (peer->owed < peer->window / 4)
-        return 0;
-    uint64_t due = peer->owed;
+    return peer->owed >= peer->window / 4 || peer->heads_owed >= MOST_HEADS / 4;
+}
+
+struct frame credit_take(struct peer *peer)
+{
+    struct frame frame = {.kind = FRAME_CREDIT, .bytes = peer->owed, .heads = peer->heads_owed};
+    peer->may_come += peer->owed;
+    peer->heads_may_come += peer->heads_owed;
     peer->owed = 0;
-    peer->may_come += due;
-    return due;
+    peer->heads_owed = 0;
+    return frame;
 }

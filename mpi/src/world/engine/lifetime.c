@@ -20,6 +20,7 @@ struct engine *engine_new(uint32_t peers)
     for (uint32_t i = 0; i < peers; i++) {
         struct peer *peer = &engine->peers[i];
         peer->window = peer->may_come = peer->credit = FIRST_WINDOW;
+        peer->heads_may_come = peer->heads_left = MOST_HEADS;
         peer->heads_end = &peer->heads;
         peer->data_end = &peer->data;
     }

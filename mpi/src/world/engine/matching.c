@@ -43,6 +43,7 @@ static void take(struct engine *engine, struct message *message, struct operatio
             receive->room = 0;
     }
     message->receive = receive;
+    peer->heads_owed++;
     if (message->is_sync)
         answer(engine, message->peer, FRAME_MATCHED, message->id);
     if (message->came) {

@@ -15,6 +15,10 @@ enum {
     MOST_WINDOW = 16 * 1024 * FRAME_KIB,
     /* All windows of a process stay within this, first ones aside. */
     MOST_WINDOWS = 256 * 1024 * FRAME_KIB,
+    /* Messages of a peer for which there is no receive yet, those without data among them: 150 MB of what the
+     * engine keeps of each. MPI lets a program send any number before it receives; none is known that sends
+     * as many. */
+    MOST_HEADS = 1024 * FRAME_KIB,
     /* Heads and data that are laid out to be written. More would make a small message wait for them. */
     PIECES = 16,
     MOST_LAID_OUT = 512 * FRAME_KIB,
@@ -89,9 +93,12 @@ struct peer {
     /* The window; what of it the peer may still send; what has become free and is not credited yet; what has
      * become free since the window last grew. */
     uint64_t window, may_come, owed, freed;
+    /* The same in heads: how many may still come, and how many have found a receive. */
+    uint32_t heads_may_come, heads_owed;
 
     /* Going out. */
     uint64_t credit;
+    uint32_t heads_left;
     uint32_t last_id;
     struct answers answers;
     struct outgoing *heads, **heads_end;
@@ -129,8 +136,10 @@ static inline uint64_t number_of(uint32_t peer, uint32_t id) { return (uint64_t)
 void operation_finish(struct engine *engine, struct operation *operation);
 /* So many counted bytes of a peer are held no longer. */
 void credit_free(struct engine *engine, struct peer *peer, uint64_t bytes);
-/* The credit that is worth a frame now, or 0. It is then the peer's. */
-uint64_t credit_due(struct peer *peer);
+/* Whether there is credit that is worth a frame. */
+int credit_is_due(const struct peer *peer);
+/* That frame. The credit is then the peer's. */
+struct frame credit_take(struct peer *peer);
 /* Queues a GRANT or MATCHED. */
 void answer(struct engine *engine, uint32_t peer, uint8_t kind, uint32_t id);
 

@@ -44,6 +44,7 @@ static void lay_out_head(struct engine *engine, struct peer *peer)
     if (!peer->heads)
         peer->heads_end = &peer->heads;
     out->next = NULL;
+    peer->heads_left--;
     struct frame frame = {.kind = FRAME_HEAD,
                           .flags = out->is_sync ? FRAME_SYNC : 0,
                           .id = out->id,
@@ -105,22 +106,28 @@ static void lay_out_data(struct peer *peer, struct outgoing **at)
     }
 }
 
+/* Whether nothing more of this process can be wanted. Data that is still not granted is of a message that
+ * nobody will receive. Heads that wait for credit may be wanted until the peer's own end. */
+static int is_over(const struct engine *engine, const struct peer *peer)
+{
+    return engine->is_ending && (!peer->heads || peer->has_said_bye);
+}
+
 static int lay_out_next(struct engine *engine, struct peer *peer)
 {
     struct answers *answers = &peer->answers;
     struct outgoing **data;
-    uint64_t due;
     if (answers->first < answers->end) {
         struct answer next = answers->all[answers->first++];
         lay_out(peer, &(struct frame){.kind = next.kind, .id = next.id}, NULL, 0);
-    } else if ((due = credit_due(peer))) {
-        lay_out(peer, &(struct frame){.kind = FRAME_CREDIT, .bytes = due}, NULL, 0);
-    } else if (peer->heads) {
+    } else if (credit_is_due(peer)) {
+        struct frame credit = credit_take(peer);
+        lay_out(peer, &credit, NULL, 0);
+    } else if (peer->heads && peer->heads_left) {
         lay_out_head(engine, peer);
     } else if ((data = next_data(peer))) {
         lay_out_data(peer, data);
-    } else if (engine->is_ending && !peer->bye_is_laid_out) {
-        /* Data that is still not granted is of a message that nobody will receive. */
+    } else if (is_over(engine, peer) && !peer->bye_is_laid_out) {
         peer->bye_is_laid_out = 1;
         lay_out(peer, &(struct frame){.kind = FRAME_BYE}, NULL, 0);
     } else {
@@ -145,8 +152,8 @@ int engine_has_to_send(const struct engine *engine, uint32_t number)
         return 1;
     if (peer->bye_is_laid_out)
         return 0;
-    int may_send = peer->answers.first < peer->answers.end || peer->heads || (peer->data && peer->credit) ||
-                   peer->owed >= peer->window / 4 || engine->is_ending;
+    int may_send = peer->answers.first < peer->answers.end || (peer->heads && peer->heads_left) ||
+                   (peer->data && peer->credit) || credit_is_due(peer) || is_over(engine, peer);
     for (const struct outgoing *out = peer->data; out && !may_send; out = out->next)
         may_send = out->is_granted;
     return may_send;

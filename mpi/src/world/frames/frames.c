@@ -24,7 +24,7 @@ size_t frame_head_bytes(uint8_t kind)
     case FRAME_DATA:
         return 1 + 1 + 4 + 4;
     case FRAME_CREDIT:
-        return 1 + 8;
+        return 1 + 8 + 4;
     case FRAME_GRANT:
     case FRAME_MATCHED:
         return 1 + 4;
@@ -56,6 +56,7 @@ size_t frame_encode(const struct frame *frame, unsigned char *to)
         break;
     case FRAME_CREDIT:
         put(&at, frame->bytes, 8);
+        put(&at, frame->heads, 4);
         break;
     case FRAME_GRANT:
     case FRAME_MATCHED:
@@ -103,6 +104,7 @@ const char *frame_decode(struct frame *frame, const unsigned char *from)
         return frame->data == 0 || frame->data > FRAME_MOST_DATA ? "data of a wrong length" : NULL;
     case FRAME_CREDIT:
         frame->bytes = get(&at, 8);
+        frame->heads = (uint32_t)get(&at, 4);
         return frame->bytes > FRAME_MOST_BYTES ? "a credit that is larger than any may be" : NULL;
     case FRAME_GRANT:
     case FRAME_MATCHED:

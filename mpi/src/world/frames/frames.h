@@ -8,11 +8,12 @@
 #include <stdint.h>
 
 enum frame_kind {
-    /* A message begins: all that matching needs, and all of its data or none. It is never held back. */
+    /* A message begins: all that matching needs, and all of its data or none. It costs a head of the
+     * credit. */
     FRAME_HEAD = 2,
     /* Data of a message whose HEAD has gone. */
     FRAME_DATA = 3,
-    /* The receiver holds so many counted bytes less. */
+    /* The receiver holds so many counted bytes, and so many messages without a receive, less. */
     FRAME_CREDIT = 4,
     /* A receive has the message: the rest may come, outside the credit. */
     FRAME_GRANT = 5,
@@ -56,6 +57,8 @@ struct frame {
     int32_t tag;
     /* A message's length, or a credit. */
     uint64_t bytes;
+    /* A credit in heads. */
+    uint32_t heads;
     /* How many bytes of data follow this head. */
     uint32_t data;
 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Version 2: hidden messages have the tags of slots (world/handles/slots.h). */
-enum { HELLO_VERSION = 2, HELLO_BYTES = 1 + 8 + 4 + 4 };
+enum { HELLO_VERSION = 3, HELLO_BYTES = 1 + 8 + 4 + 4 };
 
 struct hello {
     uint8_t version;
