@@ -211,7 +211,7 @@ static void matched_probes(void)
     int *out = malloc(INTS * sizeof *out), *in = malloc(INTS * sizeof *in);
     for (int i = 0; i < INTS; i++)
         out[i] = rank + i;
-    for (int from = 0; from < size; from++)
+    for (int from = 0; from < size; from++) {
         for (int to = 0; to < size; to++) {
             if (rank == from && to != from) {
                 MPI_Request requests[2];
@@ -240,6 +240,9 @@ static void matched_probes(void)
             CHECK(message == MPI_MESSAGE_NULL && status.MPI_SOURCE == from &&
                   in[INTS - 1] == from + INTS - 1);
         }
+        /* The next sender's messages may not reach a rank before this one's: it takes them from any source. */
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
     free(out);
     free(in);
 }
