@@ -87,7 +87,7 @@ impl Grid {
             name = "site{site}"
             subnets = ["127.{net}.{site}.0/24"]
             nodes = [{{ name = "node{site}", address = "127.{net}.{site}.1" }}]
-            remote_shell = ["sh", "-c", "exec sh -c \"$1\"", "{{node}}"]
+            remote_shell = ["sh", "-c", "ACCOUNT_OF={{site}} exec sh -c \"$1\"", "{{node}}"]
             [listen]
             lan = ["127.{net}.{site}.253:7000"]
             wan = "127.{net}.0.{site}:7001"
@@ -530,6 +530,14 @@ fn audit_shows_each_start_for_another_site_what_ran_there_and_its_end() {
     );
     assert!(audited(&grid, &["--site", "site3"]).is_empty());
     assert!(audited(&grid, &["--since", "9999-01-01"]).is_empty());
+}
+
+#[test]
+fn what_another_site_starts_has_the_account_of_that_site() {
+    let grid = Grid::start();
+    let (job, _held) = start_job(&grid);
+    let output = Bounded::new(on_node(&grid, &job.token, "echo $ACCOUNT_OF")).output();
+    assert_eq!(text(&output.stdout), "site1\n", "{output:?}");
 }
 
 #[test]

@@ -1,20 +1,11 @@
-//! Says what this site lets others do, and checks that their jobs cannot take its identity.
+//! Says what this site lets others do.
 
-use super::Subject;
-use super::nodes::{Remote, ask, on_each};
 use super::steps::Step;
-use crate::grid;
-use crate::remote::start_node::{is_this_host, quoted};
+use super::{Subject, accounts};
 use causeway_control::Status;
 use causeway_gateway::Config;
-use causeway_gateway::config::REMOTE_SHELL;
 use causeway_gateway::config::accept::Accept;
 use causeway_wire::grid::ALL_SITES;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-/// The authority's key, in the grid's directory.
-const AUTHORITY_KEY: &str = "ca.key";
 
 /// Looks at the configuration; says nothing where none is known.
 pub fn look(subject: &Subject) -> Vec<Step> {
@@ -29,9 +20,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
         let detail = format!("{} are reached beside the listed nodes", ranges.join(", "));
         steps.push(Step::ok("addresses", detail));
     }
-    if !config.nodes.is_empty() {
-        steps.push(keys(config));
-    }
+    steps.extend(accounts::look(config, subject.status()));
     steps
 }
 
@@ -41,8 +30,12 @@ fn jobs(accept: &Accept, config: &Config) -> Step {
         let detail = "no other site's jobs run here; jobs in [accept] would name those whose do";
         return Step::ok(name, detail);
     }
+    let whose = match config.has_accounts_of_sites() {
+        true => ", one for each site",
+        false => ", who runs this site's own jobs, too",
+    };
     let detail = format!(
-        "jobs of {} run any program on {} listed nodes, as the user whom {} logs in as",
+        "jobs of {} run any program on {} listed nodes, as the user whom {} logs in as{whose}",
         accept.jobs.join(", "),
         config.nodes.len(),
         config.remote_shell[0]
@@ -98,148 +91,16 @@ fn connections(accept: &Accept) -> Step {
     Step::ok("connections", detail)
 }
 
-/// Looks on each node as whom processes run, and whether that account can read this site's keys. Where jobs
-/// run at this site alone, the latter is a warning. Where jobs of others run, or own ones at others, too,
-/// these could act as this site: by a key that they read, or as the gateway's own user, whose files they
-/// write (.ssh/config, .bashrc) and whose next remote shell reads these on this host. No other host can reach
-/// the control socket, whatever it mounts.
-fn keys(config: &Config) -> Step {
-    let remedy = "give the gateway an account of its own, and a remote_shell that logs in as the jobs' account \
-                  (docs/security-officer.md)";
-    match reach(config) {
-        Reach::Same(_) if config.accept.starters().is_empty() => Step::ok(
-            "keys",
-            "jobs of this site's users alone run here, as the gateway's user",
-        ),
-        Reach::Same(detail) => Step::fail("keys", detail, remedy),
-        Reach::Read(detail) => match config.accept.starters().is_empty() {
-            true => Step::warn("keys", detail, remedy),
-            false => Step::fail("keys", detail, remedy),
-        },
-        Reach::Unknown(detail) => Step::warn("keys", detail, "make the nodes reachable, and check again"),
-        Reach::None => Step::ok(
-            "keys",
-            format!("out of reach of jobs, as seen on {} nodes", config.nodes.len()),
-        ),
-    }
-}
-
-/// How near jobs come to the gateway's keys.
-enum Reach {
-    /// They can read one, as the text says.
-    Read(String),
-    /// They run as the gateway's user, as the text says.
-    Same(String),
-    /// Not all nodes were asked, as the text says. Those that were asked can read none.
-    Unknown(String),
-    None,
-}
-
-fn reach(config: &Config) -> Reach {
-    if config.remote_shell == REMOTE_SHELL
-        && let Some(node) = config.nodes.iter().find(|node| is_this_host(&node.name))
-    {
-        return Reach::Read(format!(
-            "node {} is this host, where processes run as the gateway's own user: they can read its keys and use its control socket",
-            node.name
-        ));
-    }
-    let mut secrets = config.secrets.clone();
-    secrets.extend(grid::default_directory().map(|grid| grid.join(AUTHORITY_KEY)));
-    let here: Vec<(PathBuf, String)> = secrets
-        .into_iter()
-        .filter_map(|path| std::path::absolute(path).ok())
-        .filter_map(|path| Some((path.clone(), mark(&path)?)))
-        .collect();
-    let looks = here.iter().map(|(path, _)| look_for(path));
-    let script: Vec<String> = [format!("echo {ACCOUNT}$(id -u)")]
-        .into_iter()
-        .chain(looks)
-        .collect();
-    let script = script.join("; ");
-    let answers = on_each(&config.nodes, |node| {
-        ask(&config.remote_shell, &node.name, &script)
-    });
-    let mut same = None;
-    let mut unasked = Vec::new();
-    for (answer, node) in answers.into_iter().zip(&config.nodes) {
-        let name = &node.name;
-        match answer.unwrap_or_else(|| Remote::Failed("the look at it failed".to_owned())) {
-            Remote::Said(said) => match read(&said, &here) {
-                Seen::Secret(path) => {
-                    let path = path.display();
-                    let text = format!("{path} can be read on node {name} by the account that jobs run as");
-                    return Reach::Read(text);
-                }
-                Seen::SameAccount => same = same.or(Some(name)),
-                Seen::OtherAccount => {}
-                Seen::NoAccount => unasked.push(format!("{name}: it does not say as whom processes run")),
-            },
-            Remote::Failed(why) => unasked.push(format!("{name}: {why}")),
-        }
-    }
-    match (same, unasked.first()) {
-        (Some(node), _) => Reach::Same(format!(
-            "processes of others' jobs run as the gateway's own user on node {node}: what they write there, such as .ssh/config or \
-             .bashrc in a shared home, runs on this host"
-        )),
-        (None, None) => Reach::None,
-        (None, Some(first)) => Reach::Unknown(format!(
-            "{} of {} nodes were not asked whether jobs can read them, the first being {first}",
-            unasked.len(),
-            config.nodes.len()
-        )),
-    }
-}
-
-/// What a node says of the account that runs processes there.
-enum Seen<'a> {
-    /// It can read this file.
-    Secret(&'a Path),
-    /// It is the gateway's.
-    SameAccount,
-    OtherAccount,
-    /// It has said nothing.
-    NoAccount,
-}
-
-/// Reads a node's answer; `here` are the secrets with their marks.
-fn read<'a>(said: &str, here: &'a [(PathBuf, String)]) -> Seen<'a> {
-    let own = format!("{ACCOUNT}{}", nix::unistd::geteuid());
-    let seen: Vec<&str> = said.lines().map(str::trim).collect();
-    if let Some((path, _)) = here.iter().find(|(_, mark)| seen.contains(&mark.as_str())) {
-        return Seen::Secret(path);
-    }
-    match seen.iter().find(|line| line.starts_with(ACCOUNT)) {
-        Some(account) if *account == own => Seen::SameAccount,
-        Some(_) => Seen::OtherAccount,
-        None => Seen::NoAccount,
-    }
-}
-
-/// What stands before the number of the user as whom a node runs processes.
-const ACCOUNT: &str = "causeway runs as ";
-
-/// The mark by which another host that mounts the file knows it again. No secret is read for it.
-fn mark(path: &Path) -> Option<String> {
-    let found = std::fs::metadata(path).ok()?;
-    Some(format!("{} {} {}", found.ino(), found.size(), found.mtime()))
-}
-
-/// A shell's command that prints the mark of a file that it may read, and nothing else.
-fn look_for(path: &Path) -> String {
-    let path = quoted(path);
-    format!("if [ -r {path} ]; then stat -L -c '%i %s %Y' {path}; fi")
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::steps::Verdict;
     use super::*;
     use crate::status::text::tests::status;
     use causeway_control::SiteStatus;
+    use std::path::Path;
 
-    fn config(directory: &Path, accept: &str) -> Config {
+    /// A configuration with these lines, of a site with two nodes.
+    pub fn config(directory: &Path, accept: &str) -> Config {
         let key = directory.join("grid.key");
         std::fs::write(&key, "0123456789abcdef").unwrap();
         std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -278,39 +139,5 @@ mod tests {
         let step = known("[accept]\njobs = [\"renes\"]\nconnect_from = [\"nanzy:22\"]").unwrap();
         assert_eq!(step.result, Verdict::Warn);
         assert!(step.detail.contains("no site nanzy, renes in the grid"), "{step}");
-    }
-
-    #[test]
-    fn a_key_that_jobs_of_others_can_read_fails_and_of_nobody_is_worth_a_word() {
-        let dir = tempfile::tempdir().unwrap();
-        let alone = keys(&config(dir.path(), ""));
-        assert_eq!(alone.result, Verdict::Warn, "{alone}");
-        let mut shared = config(dir.path(), "[accept]\njobs = [\"nancy\"]");
-        let step = keys(&shared);
-        assert_eq!(step.result, Verdict::Fail, "{step}");
-        assert!(step.detail.contains("grid.key"), "{step}");
-        // One node of two is enough.
-        let script = "[ \"$1\" = rennes-1 ] || exec sh -c \"$2\"";
-        shared.remote_shell = ["sh", "-c", script, "sh", "{node}"].map(str::to_owned).to_vec();
-        let step = keys(&shared);
-        assert_eq!(step.result, Verdict::Fail, "{step}");
-        assert!(step.detail.contains("on node rennes-2"), "{step}");
-        // Nodes that do not mount it, with another account, the same one, and one that says nothing.
-        for (says, result) in [("1", Verdict::Ok), ("0", Verdict::Fail), ("", Verdict::Warn)] {
-            let own: u32 = nix::unistd::geteuid().as_raw();
-            let line = match says {
-                "" => String::new(),
-                other => format!("{ACCOUNT}{}", own + other.parse::<u32>().unwrap()),
-            };
-            shared.remote_shell = ["sh", "-c", &format!("echo '{line}'"), "{node}"]
-                .map(str::to_owned)
-                .to_vec();
-            let step = keys(&shared);
-            assert_eq!(step.result, result, "{says}: {step}");
-        }
-        shared.remote_shell = ["true", "{node}"].map(str::to_owned).to_vec();
-        assert_eq!(keys(&shared).result, Verdict::Warn);
-        shared.remote_shell = ["false", "{node}"].map(str::to_owned).to_vec();
-        assert_eq!(keys(&shared).result, Verdict::Warn);
     }
 }

@@ -4,6 +4,7 @@
 //! look at one thing.
 
 mod accept;
+mod accounts;
 mod data;
 mod gateway;
 mod limits;

@@ -28,7 +28,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
         Err(error) => return vec![Step::fail("causeway", error.to_string(), "is /proc mounted?")],
     };
     let (shell, nodes) = match (subject.config(), subject.status()) {
-        (Some(config), _) => (config.remote_shell.clone(), config.nodes.clone()),
+        (Some(config), _) => (config.remote_shell_of(&config.site), config.nodes.clone()),
         (None, Some(status)) => {
             let info = status.sites.iter().find(|site| site.name == status.site);
             let nodes = info

@@ -33,7 +33,7 @@ impl Commands {
     /// Has the remote shell to a node of this site started, with `socket` as its standard input and output.
     pub(super) fn start_on_node(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
-        let words = driver.config.remote_shell.iter();
+        let words = driver.config.remote_shell_of(&start.site).into_iter();
         let words = words.map(|word| OsString::from(format!("--word={word}")));
         let control = driver.config.control.clone().into_os_string();
         let (site, own) = ("--site".into(), OsString::from(&driver.config.site));

@@ -6,6 +6,7 @@
 pub mod accept;
 mod mpi;
 mod reader;
+mod shell;
 mod site;
 mod values;
 
@@ -16,23 +17,19 @@ use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, TextError, grid};
 use reader::{Reader, Table};
+pub use shell::REMOTE_SHELL;
+use shell::read_shell;
 use site::{networks_around, read_nodes, read_virtual};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use values::{
-    bits_per_second, duration, find_program, loopback_address, read_key, redirected_address, socket_address,
-    transport,
+    bits_per_second, duration, loopback_address, read_key, redirected_address, socket_address, transport,
 };
 
 /// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of
 /// the head node connects from one by chance, and enough for 12 000 streams to one destination port.
 pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
-
-/// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a
-/// hang. ConnectTimeout: a node that is switched off is given up before a user would, and well before the
-/// launchers do (Open MPI waits for ever).
-pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
 
 /// What a gateway needs to know.
 #[derive(Debug, Clone)]
@@ -51,7 +48,7 @@ pub struct Config {
     pub local: Vec<Cidr>,
     /// Compute nodes in the order of use.
     pub nodes: Vec<NodeInfo>,
-    /// Words of the command that runs another one on `{node}`.
+    /// Words of the command that runs another one on `{node}` for jobs of `{site}`.
     pub remote_shell: Vec<String>,
     /// What other sites may do here.
     pub accept: Accept,
@@ -143,16 +140,7 @@ impl Config {
         private::check_path(file).map_err(failed)?;
         let text = std::fs::read_to_string(file).map_err(failed)?;
         let config = Config::parse(&text, file)?;
-        // The program, and what it is given: a script, a key, a configuration.
-        let (program, words) = config
-            .remote_shell
-            .split_first()
-            .map_or((None, &[][..]), |(program, words)| (find_program(program), words));
-        let files = words
-            .iter()
-            .map(PathBuf::from)
-            .filter(|word| word.is_absolute() && word.exists());
-        for path in program.into_iter().chain(files) {
+        for path in config.files_of_remote_shells() {
             private::check_path(&path).map_err(|error| {
                 let (file, path) = (file.display(), path.display());
                 Mistakes(vec![format!("{file}: site.remote_shell: {path}: {error}")])
@@ -188,7 +176,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     });
     let local = reader.list_or_empty(&site, "local", |text| text.parse::<Cidr>().map_err(TextError::of));
     let local = local.unwrap_or_else(|| networks_around(subnets.as_deref().unwrap_or_default()));
-    let remote_shell = reader.list(&site, "remote_shell", |word| Ok(word.to_owned()));
+    let remote_shell = read_shell(reader, &site);
     let accept = read_accept(reader, &root, subnets.as_deref().unwrap_or_default());
     // Several gateways of one host may have their configurations in one directory.
     let audit = reader.string(&site, "audit", |text| Ok(text.to_owned()));
@@ -276,14 +264,6 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         ],
     );
     reader.no_other_keys(&grid, &GRID_KEYS);
-    let remote_shell = remote_shell.unwrap_or_else(|| REMOTE_SHELL.map(str::to_owned).to_vec());
-    if !remote_shell.iter().any(|word| word.contains("{node}")) {
-        reader.mistake_at(
-            &site,
-            "remote_shell",
-            "no word holds {node}, so the node would never be named",
-        );
-    }
     Some(Config {
         site: name?,
         subnets: subnets?,

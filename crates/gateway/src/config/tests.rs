@@ -65,6 +65,28 @@ fn a_short_file_is_enough_and_the_rest_has_defaults() {
 }
 
 #[test]
+fn a_remote_shell_names_the_site_of_the_job_but_not_in_its_program() {
+    let with = |words: &str| {
+        let line = format!("remote_shell = {words}\n[[site.nodes]]");
+        parse(&GOOD.replace("[[site.nodes]]", &line))
+    };
+    let config = with("[\"ssh\", \"-l\", \"jobs-{site}\", \"{node}\"]").unwrap();
+    assert_eq!(
+        config.remote_shell_of("nancy"),
+        ["ssh", "-l", "jobs-nancy", "{node}"]
+    );
+    assert!(config.has_accounts_of_sites());
+    assert!(!parse(GOOD).unwrap().has_accounts_of_sites());
+    for (words, why) in [
+        ("[\"/opt/{site}\", \"{node}\"]", "no name of a site may choose"),
+        ("[\"ssh\", \"{site}\"]", "no word holds {node}"),
+    ] {
+        let said = with(words).unwrap_err().to_string();
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
 fn virtual_subnets_are_as_many_and_as_large_as_the_real_ones_and_apart_from_them() {
     let with = |line: &str| parse(&GOOD.replace("[[site.nodes]]", &format!("{line}\n[[site.nodes]]")));
     let config = with("virtual_subnets = [\"100.64.0.0/24\"]").unwrap();
