@@ -240,7 +240,7 @@ static void matched_probes(void)
             CHECK(message == MPI_MESSAGE_NULL && status.MPI_SOURCE == from &&
                   in[INTS - 1] == from + INTS - 1);
         }
-        /* The next sender's messages may not reach a rank before this one's: it takes them from any source. */
+        /* It takes these from any source, so the next sender may not begin before. */
         MPI_Barrier(MPI_COMM_WORLD);
     }
     free(out);
