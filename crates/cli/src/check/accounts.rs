@@ -56,10 +56,10 @@ fn sites_to_ask(config: &Config, status: Option<&Status>) -> Vec<String> {
     sites
 }
 
-/// Whether jobs can read this site's keys. Where jobs of this site alone run, that is a warning. Where jobs of
-/// others run, or own ones at others, too, these could act as this site: by a key that they read, or as the
-/// gateway's own user, whose files they write (.ssh/config, .bashrc) and whose next remote shell reads these
-/// on this host. No other host can reach the control socket, whatever it mounts.
+/// Whether jobs can read this site's keys. Where jobs of this site alone run, that is a warning. Where jobs
+/// of others run, or own ones at others, too, these could act as this site: by a key that they read, or as
+/// the gateway's own user, whose files they write (.ssh/config, .bashrc) and whose next remote shell reads
+/// these on this host. No other host can reach the control socket, whatever it mounts.
 fn keys(config: &Config, seen: Reach) -> Step {
     match seen {
         Reach::Same(_) if config.accept.starters().is_empty() => Step::ok(
