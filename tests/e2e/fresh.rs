@@ -97,7 +97,12 @@ impl Fresh {
     /// Returns what a command says, which must end well. Where it hangs, `timeout` ends it with status 124.
     pub fn says(&self, site: &str, words: &[&str]) -> String {
         let program = causeway().display().to_string();
-        let bounded = ["timeout", "-k", "10", COMMAND_SECONDS, &program];
+        self.says_any(site, &[&[program.as_str()], words].concat())
+    }
+
+    /// The same for any command.
+    pub fn says_any(&self, site: &str, words: &[&str]) -> String {
+        let bounded = ["timeout", "-k", "10", COMMAND_SECONDS];
         let output = self.any_on(site, &[&bounded, words].concat()).output().unwrap();
         right(&output);
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -111,13 +116,19 @@ impl Fresh {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// Leaves a command running; `name.log` in the directory is what it says, `name.pid` its process there.
+    /// Leaves a command of ours running; `name.log` in the directory is what it says, `name.pid` its process
+    /// there.
     pub fn leave(&mut self, site: &str, words: &[&str], name: &str) {
+        let program = causeway().display().to_string();
+        self.leave_any(site, &[&[program.as_str()], words].concat(), name);
+    }
+
+    /// The same for any command.
+    pub fn leave_any(&mut self, site: &str, words: &[&str], name: &str) {
         let log = fs::File::create(self.directory.join(format!("{name}.log"))).unwrap();
         let pid = self.directory.join(format!("{name}.pid"));
         let note = format!("echo $$ > {}; exec \"$@\"", pid.display());
-        let program = causeway().display().to_string();
-        let command = ["sh", "-c", &note, "sh", &program];
+        let command = ["sh", "-c", &note, "sh"];
         let mut command = self.any_on(site, &[&command, words].concat());
         let child = command.stdout(Stdio::null()).stderr(log).spawn();
         self.running.push(child.unwrap());
