@@ -3,8 +3,8 @@
 file and without TLS can say to the other sites' gateways, in turn and again.
 
 SITE is its name, SUBNET its addresses (10.3.0), a GATEWAY is NAME=ADDRESS:PORT=SUBNET of another
-site. It acts while the file FLAG is there, with PAUSE seconds between two acts, and writes how often
-it has done each of them to FLAG.count."""
+site. It acts while the file FLAG is there, with PAUSE seconds between two acts, and writes how
+often it has done each of them to FLAG.count."""
 
 import hashlib
 import hmac
@@ -21,6 +21,7 @@ OPEN, OPENED, MESSAGE = 2, 3, 9
 MOST_PAYLOAD = 60 * 1024
 # No gateway keeps anybody waiting so long.
 PATIENCE = 10
+ACCEPTS = {"accepts": {"jobs": None, "connections": None}}
 
 
 def frame(kind, payload=b"", detail=0, stream=0, position=0, length=None):
@@ -30,8 +31,11 @@ def frame(kind, payload=b"", detail=0, stream=0, position=0, length=None):
 
 def connection(token, source, destination):
     """The request for a stream between two addresses under a job."""
-    ends = b"".join(b"\4" + socket.inet_aton(host) + struct.pack(">H", port) for host, port in (source, destination))
-    return b"\1" + token + ends
+
+    def end(host, port):
+        return b"\4" + socket.inet_aton(host) + struct.pack(">H", port)
+
+    return b"\1" + token + end(*source) + end(*destination)
 
 
 def process(token, node):
@@ -53,7 +57,8 @@ class Lane:
         fixed = self.exactly(47)
         other = fixed + self.exactly(fixed[46])
         self.exactly(32)
-        self.socket.sendall(hmac.digest(member.key, b"causeway lane 2" + own + other, hashlib.sha256))
+        transcript = b"causeway lane 2" + own + other
+        self.socket.sendall(hmac.digest(member.key, transcript, hashlib.sha256))
         self.listener = threading.Thread(target=self.listen, daemon=True)
         self.listener.start()
 
@@ -90,10 +95,10 @@ class Lane:
 
     def open(self, requests):
         """Opens a stream for each of these."""
-        frames = (
-            frame(OPEN, struct.pack(">Q", 0) + request, stream=self.first_stream + 2 * number, position=1 << 16)
-            for number, request in enumerate(requests)
-        )
+        frames, stream = [], self.first_stream
+        for request in requests:
+            frames.append(frame(OPEN, bytes(8) + request, stream=stream, position=1 << 16))
+            stream += 2
         self.socket.sendall(b"".join(frames))
 
     def close(self):
@@ -131,10 +136,10 @@ class Member:
     def introduced(self, gateway):
         lane = Lane(self, gateway)
         own = self.announcement([f"{self.subnet}.0/24"], f"{self.site}-1")
-        lane.say({"accepts": {"jobs": None, "connections": None}}, own)
+        lane.say(ACCEPTS, own)
         return lane
 
-    # What it does, each with a lane of its own. That the gateway ends it meanwhile is what is to happen.
+    # What it does, each with a lane of its own, which the gateway may end meanwhile.
 
     def claims(self, gateway):
         """What others have, or more than anybody may have."""
@@ -147,7 +152,7 @@ class Member:
         ]
         for subnets, node in false:
             lane = Lane(self, gateway)
-            lane.say({"accepts": {"jobs": None, "connections": None}}, self.announcement(subnets, node))
+            lane.say(ACCEPTS, self.announcement(subnets, node))
             lane.say(self.announcement([f"{gateway.subnet}.0/25"], "nobody"))
             lane.close()
 
@@ -156,29 +161,33 @@ class Member:
         lane = self.introduced(gateway)
         listed = (f"{gateway.subnet}.1", 22)
         sources = [(f"{self.subnet}.1", 5000), (f"{gateway.subnet}.2", 5000)]
-        requests = [connection(os.urandom(16), source, listed) for source in sources for _ in range(1000)]
-        lane.open(requests + [process(os.urandom(16), f"{gateway.site}-1") for _ in range(500)])
+        requests = [connection(os.urandom(16), source, listed) for source in sources * 1000]
+        requests += [process(os.urandom(16), f"{gateway.site}-1") for _ in range(500)]
+        lane.open(requests)
         lane.close()
 
     def jobs(self, gateway):
-        """Jobs of its own that are not accepted, what it would like to start under them, and ends of
-        jobs that it does not know."""
+        """Jobs of its own that are not accepted, what it would like to start under them, and ends
+        of jobs that it does not know."""
         lane = self.introduced(gateway)
         tokens = [os.urandom(16) for _ in range(200)]
-        starts = ({"job_start": {"token": token.hex(), "name": "x" * 4000, "sites": ["orsay", "rennes"]}} for token in tokens)
-        lane.say(*starts, *({"job_end": {"token": os.urandom(16).hex()}} for _ in range(500)))
+        for token in tokens:
+            start = {"token": token.hex(), "name": "x" * 4000, "sites": ["orsay", "rennes"]}
+            lane.say({"job_start": start})
+        lane.say(*({"job_end": {"token": os.urandom(16).hex()}} for _ in range(500)))
         lane.open([process(token, f"{gateway.site}-1") for token in tokens])
         lane.close()
 
     def relays(self, gateway):
-        """Questions to a relay, and calls of relays, in the name of sites that there are and are not."""
+        """Questions to a relay, and calls of relays, for sites that there are and are not."""
         lane = self.introduced(gateway)
         for number in range(1000):
-            names = [random.choice(("orsay", "rennes", f"site{number}", "\u202e\x1b[2J")) for _ in range(2)]
+            to, caller = random.choices(("orsay", "rennes", f"site{number}", "\u202e\x1b[2J"), k=2)
+            near = {"orsay": 1, "rennes": 1}
             lane.say(
-                {"relay_ask": {"to": names[0], "id": number}},
-                {"relay_come": {"meeting": number, "from": names[1], "ticket": "ff" * 32}},
-                {"relay_offer": {"carried": number, "beyond_microseconds": {"orsay": 1, "rennes": 1}}},
+                {"relay_ask": {"to": to, "id": number}},
+                {"relay_come": {"meeting": number, "from": caller, "ticket": "ff" * 32}},
+                {"relay_offer": {"carried": number, "beyond_microseconds": near}},
             )
         lane.close()
 
@@ -206,11 +215,11 @@ class Member:
         lane = self.introduced(gateway)
         for _ in range(500):
             lane.say({"lossy": {}}, {"accepts": {"jobs": "not_accepted", "connections": None}})
-            lane.say({"accepts": {"jobs": None, "connections": None}}, {"job_known": {"token": os.urandom(16).hex()}})
+            lane.say(ACCEPTS, {"job_known": {"token": os.urandom(16).hex()}})
         lane.close()
 
     def nonsense(self, gateway):
-        """Frames that there are not, texts that are no message, and streams that nobody has opened."""
+        """Frames of no kind, texts that are no message, and streams that nobody has opened."""
         for data in (
             frame(MESSAGE, b"x", length=65535),
             frame(99),
@@ -233,7 +242,8 @@ class Member:
         for client in silent:
             client.close()
 
-    ACTS = (claims, opens, jobs, relays, long_messages, endless_message, questions, flapping, nonsense, half_hellos)
+    ACTS = (claims, opens, jobs, relays, long_messages)
+    ACTS += (endless_message, questions, flapping, nonsense, half_hellos)
 
 
 def main(key_file, site, subnet, flag, pause, *gateways):
