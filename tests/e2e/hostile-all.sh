@@ -68,6 +68,11 @@ rm -f enough rounds bulk.csv attack
 causeway run --sites orsay=1,rennes=1 -- "mpirun.$mpi" -n 2 "$programs/traffic" "$PWD" &
 job=$!
 phases_of traffic
+# The member has done each of its ten acts.
+until [ "$(grep -o : attack.count | wc -l)" -ge 10 ]; do
+    kill -0 "$job"
+    sleep 0.1
+done
 touch enough
 wait "$job"
 rm -f attack
