@@ -6,6 +6,7 @@
 // A panic here is the report of a test.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod accounts;
 mod bench;
 mod cuts;
 mod endure;

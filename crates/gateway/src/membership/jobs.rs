@@ -201,8 +201,8 @@ impl Jobs {
         self.known.insert(token, job);
     }
 
-    /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none
-    /// may end or change another's by calling it its own.
+    /// Takes a job that another site says it has started. Every site that takes part knows a job's token, and
+    /// none may end or change another's by calling it its own.
     pub(crate) fn learn(&mut self, token: Token, mut job: Job) -> Result<(), TextError> {
         let named: usize = { self.known.values() }
             .filter(|known| known.origin == job.origin)
