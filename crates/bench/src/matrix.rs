@@ -6,11 +6,21 @@ use crate::schedule::{next, to_come};
 use crate::store::{Store, StoreError};
 use std::time::{Duration, Instant};
 
+/// What one run gave.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What TCP did meanwhile, where that can be seen.
+    pub network: Option<Network>,
+    /// On how many cores its ranks may compute together, where somebody has looked.
+    pub cores: Option<u32>,
+}
+
 /// Runs one cell once.
 pub trait Runner {
-    /// Runs `cell` to its end; `run` counts its runs from 0. Also returns what TCP did meanwhile, where that
-    /// can be seen.
-    fn run(&mut self, cell: &Cell, run: u32) -> (Outcome, Option<Network>);
+    /// Runs `cell` to its end; `run` counts its runs from 0.
+    fn run(&mut self, cell: &Cell, run: u32) -> Ran;
 }
 
 /// How far the matrix is.
@@ -47,7 +57,11 @@ pub fn measure(
             return Ok(());
         }
         let began = Instant::now();
-        let (outcome, network) = runner.run(cell, run);
+        let Ran {
+            outcome,
+            network,
+            cores,
+        } = runner.run(cell, run);
         // What was stopped is no row: it did not fail by itself.
         if stopped() {
             return Ok(());
@@ -57,6 +71,7 @@ pub fn measure(
             run,
             seconds: began.elapsed().as_secs_f64(),
             network,
+            cores,
             outcome,
         })?;
     }
@@ -96,9 +111,13 @@ mod tests {
     struct Steady<'a>(&'a Counter<u32>);
 
     impl Runner for Steady<'_> {
-        fn run(&mut self, cell: &Cell, run: u32) -> (Outcome, Option<Network>) {
+        fn run(&mut self, cell: &Cell, run: u32) -> Ran {
             self.0.set(self.0.get() + 1);
-            (measured(cell.way, run, &[(1, 5900.0)]).outcome, None)
+            Ran {
+                outcome: measured(cell.way, run, &[(1, 5900.0)]).outcome,
+                network: None,
+                cores: None,
+            }
         }
     }
 

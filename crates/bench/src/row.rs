@@ -139,6 +139,9 @@ pub struct Row {
     /// What TCP did meanwhile, where it can be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// On how many cores its ranks may compute together; `None` where nobody has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u32>,
     /// See [`Outcome`].
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -163,7 +166,7 @@ impl Row {
 }
 
 /// Head of [`csv`].
-const HEAD: [&str; 26] = [
+const HEAD: [&str; 27] = [
     "program",
     "mpi",
     "way",
@@ -180,6 +183,7 @@ const HEAD: [&str; 26] = [
     "crossed_bytes",
     "idle_restarts",
     "gateways_us",
+    "cores",
     "operation",
     "measure",
     "size_bytes",
@@ -226,6 +230,7 @@ pub fn csv(rows: &[Row]) -> Result<Vec<u8>, csv::Error> {
             counts(|network| network.gateways_microseconds),
         ];
         head.extend(counts.map(Option::unwrap_or_default));
+        head.push(row.cores.map(|cores| cores.to_string()).unwrap_or_default());
         if let Some(empty) = row
             .failure()
             .map(|_| vec![String::new(); HEAD.len() - head.len()])
@@ -290,6 +295,7 @@ pub(crate) mod tests {
             run,
             seconds: 2.0,
             network: None,
+            cores: Some(2),
             outcome: Outcome::Measured {
                 values: values.collect(),
             },
@@ -302,6 +308,7 @@ pub(crate) mod tests {
             run,
             seconds: 1.0,
             network: None,
+            cores: Some(2),
             outcome: Outcome::Failed {
                 reason: "it ended with status 1, \"badly\"".into(),
             },
@@ -330,7 +337,7 @@ pub(crate) mod tests {
         let lines: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
         assert_eq!(lines.len(), 3);
         assert_eq!(&lines[2][8], "it ended with status 1, \"badly\"");
-        assert_eq!(&lines[1][18], "8");
+        assert_eq!((&lines[1][16], &lines[1][19]), ("2", "8"));
     }
 
     #[test]

@@ -38,19 +38,20 @@ pub struct Round {
     pub thin: f64,
 }
 
-/// A figure of several rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// A figure of several rounds, with the interval that holds the true one in 95 of 100 measurements, where
+/// noise is normal (Student's t). One round has no such interval: its ends are infinite.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
-    /// Their median; 0 where it is less.
+    /// Median of the rounds; 0 where it is less.
     pub median: f64,
-    /// Least of a round.
+    /// Lower end; null in JSON where there is none.
     pub least: f64,
-    /// Most of a round.
+    /// Upper end; null in JSON where there is none.
     pub most: f64,
 }
 
 /// What a program needs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Needs {
     /// Seconds that no link shortens: computing, starting, and what crosses inside sites.
     pub own_seconds: f64,
@@ -63,12 +64,44 @@ pub struct Needs {
 impl Figure {
     fn of(values: &[f64]) -> Option<Figure> {
         let summary = samples::summary(values)?;
+        let half = half_width(values, summary.mean);
         Some(Figure {
             median: summary.median.max(0.0),
-            least: summary.min,
-            most: summary.max,
+            least: summary.mean - half,
+            most: summary.mean + half,
         })
     }
+
+    /// Whether its rounds tell it from 0. One round does not tell how sure it is, and is believed.
+    pub fn is_told(&self) -> bool {
+        self.median > 0.0 && (self.least > 0.0 || !self.has_interval())
+    }
+
+    /// Whether there is more than one round.
+    pub fn has_interval(&self) -> bool {
+        self.most.is_finite()
+    }
+
+    /// What is counted with: nothing where its rounds do not tell it from 0.
+    fn counted(&self) -> f64 {
+        if self.is_told() { self.median } else { 0.0 }
+    }
+}
+
+/// The 97.5th percentile of Student's t with 1, 2, 3 ... degrees of freedom. With more it is hardly less.
+const STUDENT: [f64; 20] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086,
+];
+
+/// Half of the width of the interval of the mean.
+fn half_width(values: &[f64], mean: f64) -> f64 {
+    let Some(freedom) = values.len().checked_sub(1).filter(|freedom| *freedom > 0) else {
+        return f64::INFINITY;
+    };
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = (squares / freedom as f64).sqrt();
+    STUDENT[freedom.min(STUDENT.len()) - 1] * deviation / (values.len() as f64).sqrt()
 }
 
 impl Needs {
@@ -91,8 +124,8 @@ impl Needs {
 
     /// Seconds that it waits on such a link.
     pub fn waits(&self, link: Link) -> f64 {
-        self.trips.median * link.round_trip.as_secs_f64()
-            + self.bytes.median * 8.0 / link.rate_bits_per_second
+        self.trips.counted() * link.round_trip.as_secs_f64()
+            + self.bytes.counted() * 8.0 / link.rate_bits_per_second
     }
 
     /// Seconds over two sites with the ranks that were measured.
@@ -107,7 +140,7 @@ impl Needs {
 
     /// The longest round trip in seconds with which twice the ranks over two sites take less than `one_site`
     /// seconds at this rate: `None` where there is none. A value is infinite where the program waits for no
-    /// round trip, by the median of its rounds, the most or the least of them.
+    /// round trip, by the median of its rounds, the upper or the lower end of the interval.
     pub fn longest_round_trip(&self, one_site: f64, rate_bits_per_second: f64) -> Option<Figure> {
         let at_once = Link {
             round_trip: Duration::ZERO,
@@ -116,7 +149,7 @@ impl Needs {
         let left = one_site - self.seconds_with_twice_the_ranks(at_once);
         let over = |trips: f64| if trips > 0.0 { left / trips } else { f64::INFINITY };
         (left > 0.0).then(|| Figure {
-            median: over(self.trips.median),
+            median: over(self.trips.counted()),
             least: over(self.trips.most),
             most: over(self.trips.least),
         })
@@ -154,16 +187,42 @@ mod tests {
     }
 
     #[test]
-    fn a_round_of_noise_widens_the_range_and_no_wait_is_negative() {
+    fn no_wait_is_negative_and_one_round_has_no_interval() {
         let disturbed = Round {
             near: 3.0,
             far: 2.0,
             thin: 3.0,
         };
         let needs = Needs::of(&[disturbed]).unwrap();
-        assert!(is_near(needs.trips.least, -50.0));
         assert_eq!((needs.trips.median, needs.bytes.median), (0.0, 0.0));
+        assert!(!needs.trips.has_interval() && !needs.trips.is_told());
         assert!(is_near(needs.seconds(FAR), 3.0));
+        let one = Needs::of(&[round(0.0)]).unwrap();
+        assert!(!one.trips.has_interval() && one.trips.is_told());
+        assert!(is_near(one.seconds(FAR), 2.0 + 2.1 + 0.08));
+    }
+
+    #[test]
+    fn noise_is_no_wait_however_its_median_lies() {
+        // Rounds that differ by 0.1 s, with a program that waits for no byte.
+        let noisy = |noise: f64| Round {
+            thin: 2.1 + noise,
+            ..Round {
+                near: 2.1,
+                far: 4.1,
+                thin: 0.0,
+            }
+        };
+        let needs = Needs::of(&[noisy(0.14), noisy(0.05), noisy(-0.03)]).unwrap();
+        assert!(needs.bytes.median > 1e6 && !needs.bytes.is_told(), "{needs:?}");
+        assert!(needs.trips.is_told() && is_near(needs.trips.median, 100.0));
+        assert!(is_near(needs.seconds(THIN), needs.seconds(NEAR)), "{needs:?}");
+        // The interval of 1, 2 and 3 by Student's t: 2 and 2.48 around it.
+        let figure = Figure::of(&[1.0, 2.0, 3.0]).unwrap();
+        assert!(
+            (figure.least + 0.484).abs() < 1e-3 && (figure.most - 4.484).abs() < 1e-3,
+            "{figure:?}"
+        );
     }
 
     #[test]
@@ -181,8 +240,9 @@ mod tests {
         assert_eq!(needs.longest_round_trip(2.0, 1e7), None);
         let quiet = Needs {
             trips: Figure {
-                median: 0.0,
-                ..needs.trips
+                median: 1.0,
+                least: -1.0,
+                most: 100.0,
             },
             ..needs
         };

@@ -50,6 +50,7 @@ fn measure(directory: &Path) {
             run: 0,
             seconds: 1.0,
             network: None,
+            cores: None,
             outcome: Outcome::Measured { values },
         })
         .unwrap();

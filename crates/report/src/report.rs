@@ -166,6 +166,7 @@ mod tests {
             run: 0,
             seconds: 1.0,
             network: Some(Network::default()),
+            cores: None,
             outcome: Outcome::Measured {
                 values: Value::new(quantity.clone(), &[6000.0 * factor])
                     .into_iter()

@@ -158,6 +158,7 @@ fn filled(
         flows: common.flows,
         before,
         stop: Arc::clone(stop),
+        cores: runner::Cores::new(),
     };
     let stopped = || stop.load(Ordering::Relaxed);
     let measured = run::measure(&mut store, &mut runner, &stopped, &mut |progress| {

@@ -74,7 +74,7 @@ pub struct Worth {
     #[arg(long, value_name = "DIR", default_value = "bench-worth")]
     pub out: PathBuf,
     /// Runs over each link, in turn.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
     /// The link in question [default: the one that this host's gateway has, else 11.6ms,1Gbit/s].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]

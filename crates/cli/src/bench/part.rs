@@ -3,6 +3,9 @@
 use crate::say;
 use causeway_bench::tcp::{self, Plan};
 use causeway_wire::Token;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::{Pid, gethostname};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Error;
 use std::process::ExitCode;
@@ -20,6 +23,8 @@ pub enum Part {
         /// Connections.
         flows: usize,
     },
+    /// Say on which cores this rank may compute.
+    Cores,
 }
 
 /// See [`Part::Tcp`].
@@ -45,6 +50,7 @@ pub fn main(part: &Part) -> ExitCode {
     let done = match part {
         Part::Tcp(part) => to_and_fro(part),
         Part::Flows { to, flows } => keep_busy(to, *flows),
+        Part::Cores => tell_cores(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -90,6 +96,29 @@ fn keep_busy(to: &str, flows: usize) -> Result<(), Error> {
     }
 }
 
+/// What stands before a rank's host and cores.
+const CORES: &str = "bench: cores ";
+
+fn tell_cores() -> Result<(), Error> {
+    let own = sched_getaffinity(Pid::from_raw(0))?;
+    let own = (0..CpuSet::count()).filter(|core| own.is_set(*core).unwrap_or(false));
+    let own: Vec<String> = own.map(|core| core.to_string()).collect();
+    let host = gethostname()?;
+    let _ = say::output(format!("{CORES}{} {}", host.to_string_lossy(), own.join(",")));
+    Ok(())
+}
+
+/// On how many cores ranks may compute together that have said this; `None` where none has said any.
+pub fn cores_of(said: &str, hosts_share_cores: bool) -> Option<u32> {
+    let lines = said.lines().filter_map(|line| line.trim().strip_prefix(CORES));
+    let of_hosts = lines.filter_map(|line| line.split_once(' '));
+    let all: BTreeSet<(&str, &str)> = of_hosts
+        .flat_map(|(host, cores)| cores.split(',').map(move |core| (host, core)))
+        .map(|(host, core)| (if hosts_share_cores { "" } else { host }, core))
+        .collect();
+    u32::try_from(all.len()).ok().filter(|count| *count > 0)
+}
+
 fn rank() -> Result<u32, Error> {
     tcp::rank().ok_or_else(|| Error::other("no launcher has set a rank: 'causeway bench' starts this"))
 }
@@ -104,4 +133,17 @@ fn token() -> Result<Token, Error> {
 fn port(to: &str) -> Result<u16, Error> {
     let port = to.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
     port.ok_or_else(|| Error::other(format!("{to:?} is not HOST:PORT")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_count_once_where_hosts_share_them_and_for_each_host_elsewhere() {
+        let said = "bench: cores rennes-1 0\nhello\nbench: cores nancy-1 0,1\r\nbench: cores nancy-1 1\n";
+        assert_eq!(cores_of(said, true), Some(2));
+        assert_eq!(cores_of(said, false), Some(3));
+        assert_eq!(cores_of("hello\n", true), None);
+    }
 }

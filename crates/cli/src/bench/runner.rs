@@ -2,17 +2,18 @@
 
 use super::by_hand::{self, Allowed};
 use super::mpis::NamedMpi;
-use super::part::FLOWING;
+use super::part::{FLOWING, cores_of};
 use super::place::Place;
 use super::work::Work;
 use super::{Before, Grid};
 use crate::say;
 use causeway_bench::cell::{Cell, Settings, Traffic, Way};
 use causeway_bench::lab::quoted;
-use causeway_bench::matrix;
+use causeway_bench::matrix::{self, Ran};
 use causeway_bench::program::{Program, Running};
-use causeway_bench::row::{Network, Outcome, Value};
+use causeway_bench::row::{Outcome, Value};
 use causeway_wire::TextError;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,11 +41,17 @@ pub struct Runner<'a> {
     /// Names what comes before each run.
     pub before: Option<Before<'a>>,
     pub stop: Arc<AtomicBool>,
+    /// On how many cores the ranks of an MPI compute on each way, as far as it was looked at.
+    pub cores: Cores,
 }
 
+/// See [`Runner::cores`].
+pub type Cores = BTreeMap<(String, &'static str), Option<u32>>;
+
 impl matrix::Runner for Runner<'_> {
-    fn run(&mut self, cell: &Cell, run: u32) -> (Outcome, Option<Network>) {
+    fn run(&mut self, cell: &Cell, run: u32) -> Ran {
         let directory = self.outputs.join(format!("{}-{run}", cell.slug()));
+        let cores = self.cores_of(cell, &directory);
         let before = self.place.network(self.grid, cell.way);
         let measured = self.measure(cell, run, &directory);
         let after = self.place.network(self.grid, cell.way);
@@ -58,17 +65,47 @@ impl matrix::Runner for Runner<'_> {
                 reason: error.to_string(),
             },
         };
-        (outcome, network)
+        Ran {
+            outcome,
+            network,
+            cores,
+        }
     }
 }
 
 impl Runner<'_> {
-    fn measure(&self, cell: &Cell, run: u32, directory: &Path) -> Result<Vec<Value>, TextError> {
-        // Where no MPI is measured, any of them starts the ranks.
+    /// The MPI of a cell; where none is measured, any of them starts the ranks.
+    fn mpi_of(&self, cell: &Cell) -> Result<&NamedMpi, TextError> {
         let mpi = self.mpis.iter().find(|mpi| mpi.name == cell.mpi);
-        let mpi = mpi
-            .or_else(|| self.mpis.first())
-            .ok_or("there is no MPI to start it")?;
+        let mpi = mpi.or_else(|| self.mpis.first());
+        mpi.ok_or_else(|| "there is no MPI to start it".into())
+    }
+
+    /// On how many cores the ranks of a cell compute: each MPI is asked once on each way.
+    fn cores_of(&mut self, cell: &Cell, directory: &Path) -> Option<u32> {
+        let key = (cell.mpi.clone(), cell.way.name());
+        if let Some(known) = self.cores.get(&key) {
+            return *known;
+        }
+        let found = self.ask_cores(cell, directory);
+        self.cores.insert(key, found);
+        found
+    }
+
+    fn ask_cores(&self, cell: &Cell, directory: &Path) -> Option<u32> {
+        let mpi = self.mpi_of(cell).ok()?;
+        let command = self.work.cores_command(mpi, self.grid)?;
+        make(directory).ok()?;
+        let options = self.work.options(cell, mpi);
+        let is_own_command = matches!(self.work, Work::App(_));
+        let sites = self.grid.sites_option(cell.way, is_own_command);
+        let line = self.line(&[], &options, &sites, &command).ok()?;
+        let ended = self.program(&line, directory, self.limit).ok()?.succeed().ok()?;
+        cores_of(&ended.stdout, self.place.is_lab())
+    }
+
+    fn measure(&self, cell: &Cell, run: u32, directory: &Path) -> Result<Vec<Value>, TextError> {
+        let mpi = self.mpi_of(cell)?;
         make(directory)?;
         self.step(mpi, (cell.way, cell.settings), directory)?;
         let _traffic = match cell.traffic {

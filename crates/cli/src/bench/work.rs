@@ -177,6 +177,34 @@ impl Work {
         Ok(words)
     }
 
+    /// The same launcher with a program that says on which cores its ranks may compute, where that is not the
+    /// program's own matter.
+    pub fn cores_command(&self, mpi: &NamedMpi, grid: &Grid) -> Option<Vec<String>> {
+        let launcher = mpi.launcher.path.display().to_string();
+        let mut words = match self {
+            Work::Tcp(_) => return None,
+            Work::Ours(..) if grid.shares_cores && grid.ranks() == 2 => return None,
+            Work::App(words) => {
+                let rest = words.get(1..)?;
+                let options = rest.iter().take_while(|word| !Path::new(word).is_file());
+                let options: Vec<String> = options.map(|word| word.to_string_lossy().into_owned()).collect();
+                if options.len() == rest.len() {
+                    return None;
+                }
+                [vec![launcher], options].concat()
+            }
+            Work::Ours(..) | Work::Others(..) | Work::Npb(..) => {
+                vec![launcher, "-n".into(), grid.ranks().to_string()]
+            }
+        };
+        words.extend([
+            grid.causeway.display().to_string(),
+            "bench-part".into(),
+            "cores".into(),
+        ]);
+        Some(words)
+    }
+
     /// Options of `causeway run`.
     pub fn options(&self, cell: &Cell, mpi: &NamedMpi) -> Vec<&'static str> {
         match (cell.way, cell.settings) {

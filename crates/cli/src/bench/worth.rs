@@ -39,6 +39,8 @@ struct Found {
     rounds: u32,
     /// Median at one site.
     one_site: f64,
+    /// On how many cores its ranks computed there, where the launcher told.
+    cores: Option<u32>,
     needs: Needs,
     /// The link in question.
     link: KnownLink,
@@ -50,6 +52,7 @@ struct Found {
 #[derive(Debug, Default)]
 struct Times {
     one_site: Vec<f64>,
+    cores: Option<u32>,
     rounds: Vec<Round>,
     target: Vec<f64>,
 }
@@ -144,6 +147,7 @@ fn add_round(
         };
         if name == "near" {
             times.one_site.push(seconds(&rows, Way::Site)?);
+            times.cores = times.cores.or_else(|| cores(&rows));
         }
         over.push(seconds(&rows, Way::Causeway)?);
     }
@@ -249,6 +253,11 @@ fn seconds(rows: &[Row], way: Way) -> Result<f64, Failure> {
     }
 }
 
+fn cores(rows: &[Row]) -> Option<u32> {
+    let mut own = rows.iter().filter(|row| row.cell.way == Way::Site);
+    own.find_map(|row| row.cores)
+}
+
 fn found(task: &Worth, link: KnownLink, times: &Times) -> Option<Found> {
     let median = |values: &[f64]| causeway_bench::samples::summary(values).map(|all| all.median);
     Some(Found {
@@ -260,6 +269,7 @@ fn found(task: &Worth, link: KnownLink, times: &Times) -> Option<Found> {
             .join(" "),
         rounds: task.rounds,
         one_site: median(&times.one_site)?,
+        cores: times.cores,
         needs: Needs::of(&times.rounds)?,
         link,
         measured: median(&times.target)?,
@@ -274,12 +284,14 @@ fn words(link: Link) -> String {
     format!("{ms:.1} ms, {mbit:.0} Mbit/s")
 }
 
-/// A figure and its range, which is below 0 where runs differ by more than it.
+/// A figure and its interval, where its rounds tell it from 0.
 fn range(figure: Figure, unit: f64, digits: usize, what: &str) -> String {
     let [median, least, most] = [figure.median, figure.least, figure.most].map(|value| value / unit);
-    match median > 0.0 {
-        true => format!("{median:.digits$} {what} ({least:.digits$} to {most:.digits$})"),
-        false => format!("no {what} that its runs tell ({least:.digits$} to {most:.digits$})"),
+    match (figure.is_told(), figure.has_interval()) {
+        (true, true) => format!("{median:.digits$} {what} ({least:.digits$} to {most:.digits$})"),
+        (true, false) => format!("{median:.digits$} {what} (by one round)"),
+        (false, true) => format!("no {what} that its rounds tell from 0 ({most:.digits$} at most)"),
+        (false, false) => format!("no {what} (by one round)"),
     }
 }
 
@@ -311,8 +323,13 @@ fn text(found: &Found) -> String {
         let row = [vec![name], of(same).to_vec(), of(twice).to_vec()];
         table.rows.push(row.concat());
     }
+    let cores = match found.cores {
+        Some(1) => ", on 1 core".to_owned(),
+        Some(cores) => format!(", on {cores} cores"),
+        None => String::new(),
+    };
     format!(
-        "{}\n\nat one site it takes {:.2} s (median of {} runs)\n\
+        "{}\n\nat one site it takes {:.2} s (median of {} runs{cores})\n\
          over two sites it takes {:.2} s, and waits for {} and {}\n\
          over {} this makes {:.2} s; measured were {:.2} s\n\n{}\n{}",
         found.program,
@@ -342,10 +359,14 @@ fn verdict(found: &Found) -> String {
     let bound = match found.needs.longest_round_trip(found.one_site, rate) {
         None => format!("and never does at {:.0} Mbit/s", rate / 1e6),
         Some(longest) if longest.least > 1.0 => "and does so with any round trip".to_owned(),
+        Some(longest) if !found.needs.trips.has_interval() => format!(
+            "{does} up to a round trip of {:.1} ms, by one round; more of them (--rounds) tell how sure that is",
+            longest.median * 1e3
+        ),
         // What a run waits for is lost in how runs differ: only the lower bound is known.
         Some(longest) if longest.most > 1.0 => format!(
-            "{does} at least up to a round trip of {:.1} ms, by the longest waits of its runs; these differ by more than the \
-             program waits for, and more of them (--rounds) tell more",
+            "{does} at least up to a round trip of {:.1} ms; its rounds differ by more than the program waits for, and more of \
+             them (--rounds) tell more",
             longest.least * 1e3
         ),
         Some(longest) => {
@@ -376,6 +397,7 @@ mod tests {
             program: "mpirun -n 4 ./heat".into(),
             rounds: 3,
             one_site: 2.0,
+            cores: Some(2),
             needs: Needs {
                 own_seconds: own,
                 trips: figure(trips),
