@@ -218,19 +218,7 @@ pub fn csv(rows: &[Row]) -> Result<Vec<u8>, csv::Error> {
             result.to_owned(),
         ]);
         head.push(row.failure().unwrap_or_default().to_owned());
-        let network = row.network;
-        let counts = |of: fn(Network) -> Option<u64>| network.and_then(of).map(|count| count.to_string());
-        let counts = [
-            counts(|network| Some(network.segments)),
-            counts(|network| Some(network.resent)),
-            counts(|network| Some(network.timeouts)),
-            counts(|network| Some(network.out_of_order)),
-            counts(|network| network.crossed_bytes),
-            counts(|network| network.idle_restarts),
-            counts(|network| network.gateways_microseconds),
-        ];
-        head.extend(counts.map(Option::unwrap_or_default));
-        head.push(row.cores.map(|cores| cores.to_string()).unwrap_or_default());
+        head.extend(counts(row).map(|count| count.map(|count| count.to_string()).unwrap_or_default()));
         if let Some(empty) = row
             .failure()
             .map(|_| vec![String::new(); HEAD.len() - head.len()])
@@ -260,6 +248,21 @@ pub fn csv(rows: &[Row]) -> Result<Vec<u8>, csv::Error> {
     writer
         .into_inner()
         .map_err(|error| csv::Error::from(error.into_error()))
+}
+
+/// What was counted in a run, in the order of [`HEAD`].
+fn counts(row: &Row) -> [Option<u64>; 8] {
+    let of = |count: fn(Network) -> Option<u64>| row.network.and_then(count);
+    [
+        of(|network| Some(network.segments)),
+        of(|network| Some(network.resent)),
+        of(|network| Some(network.timeouts)),
+        of(|network| Some(network.out_of_order)),
+        of(|network| network.crossed_bytes),
+        of(|network| network.idle_restarts),
+        of(|network| network.gateways_microseconds),
+        row.cores.map(u64::from),
+    ]
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Figure {
         self.most.is_finite()
     }
 
-    /// What is counted with: nothing where its rounds do not tell it from 0.
+    /// Returns what is counted with: 0 where its rounds do not tell it from that.
     fn counted(&self) -> f64 {
         if self.is_told() { self.median } else { 0.0 }
     }

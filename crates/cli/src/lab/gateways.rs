@@ -177,8 +177,8 @@ pub fn environment() -> Vec<(OsString, OsString)> {
         }
     }
     // The nodes share this machine's few cores: a rank that waits must let the others run, and an MPI that
-    // keeps the ranks of each node to its first cores would keep those of all nodes to the same ones. Open MPI
-    // does so with two ranks.
+    // keeps the ranks of each node to its first cores would keep those of all nodes to the same ones. Open
+    // MPI does so with two ranks.
     for (name, value) in [
         ("OMPI_MCA_mpi_yield_when_idle", "1"),
         ("OMPI_MCA_hwloc_base_binding_policy", "none"),
