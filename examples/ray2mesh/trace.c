@@ -101,6 +101,15 @@ static int agree(int status, MPI_Comm comm)
     return status;
 }
 
+/* How many phases have a ray to their station. */
+static int64_t count_rays(const struct ray *rays, int64_t items)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < items; i++)
+        count += rays[i].phase >= 0;
+    return count;
+}
+
 int trace_all(const struct survey *survey, MPI_Comm comm, struct ray *rays, struct entries *mine,
               char error[RAY2MESH_ERROR_BYTES])
 {
@@ -121,10 +130,10 @@ int trace_all(const struct survey *survey, MPI_Comm comm, struct ray *rays, stru
         snprintf(error, RAY2MESH_ERROR_BYTES, "%s", causeway_workers_error());
     else if (rank == 0)
         fprintf(stderr,
-                "ray2mesh: %" PRId64 " rays, %s, %.3f s; rank 0 exchanged %" PRId64 " messages, %" PRId64
-                " with other groups\n",
-                job.items, job.is_hierarchical ? "a boss a group" : "one boss", MPI_Wtime() - begun,
-                job.messages_received + job.messages_sent, job.messages_far);
+                "ray2mesh: %" PRId64 " rays of %" PRId64 " looked for, %s, %.3f s; rank 0 exchanged %" PRId64
+                " messages, %" PRId64 " with other groups\n",
+                count_rays(rays, job.items), job.items, job.is_hierarchical ? "a boss a group" : "one boss",
+                MPI_Wtime() - begun, job.messages_received + job.messages_sent, job.messages_far);
     if (tracer.has_search)
         rays_search_free(&tracer.search);
     rays_path_free(&tracer.path);

@@ -49,6 +49,9 @@ static double least_eta(const struct rays_curve *curve, int first, int end)
     return least;
 }
 
+/* Depth phases: a ray comes down to the source's depth again, and may be reflected there. */
+static int goes_up_first(const struct way *way) { return way->above > 1; }
+
 /* Where rays with this parameter, no boundary's, end: 1 if it is within the branch. */
 static int find_bottom(const struct rays_curve *curve, double p, struct rays_piece *piece)
 {
@@ -65,7 +68,7 @@ static int find_bottom(const struct rays_curve *curve, double p, struct rays_pie
         if (layer->eta_top < p) {
             piece->deepest = i - 1;
             piece->turns = 0;
-            return i > curve->source && i > begin;
+            return (i > curve->source || goes_up_first(way)) && i > begin;
         }
         if (layer->eta_bottom < p) {
             piece->deepest = i;
@@ -183,7 +186,7 @@ static int make_pieces(struct rays_curve *curve)
     /* All layers that every ray of the branch crosses, and the source's own where it must begin to go down.
      */
     double limit = least_eta(curve, 0, last > curve->source ? last : curve->source);
-    if (way->bottom != NO_BOTTOM)
+    if (way->bottom != NO_BOTTOM && !goes_up_first(way))
         limit = fmin(limit, layers_of(curve)[curve->source].eta_top);
     double p[2 * RAYS_MAX_LAYERS + 2];
     int count = isfinite(limit) ? boundaries(curve, limit, p) : 0;

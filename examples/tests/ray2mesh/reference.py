@@ -26,7 +26,12 @@ PHASES = {
     "pP": ["pP"],
     "sS": ["sS"],
 }
-DEPTHS_KM = {"iasp91": [0, 33, 150, 300, 600], "ak135": [0, 100, 611, 700], "prem": [100, 500]}
+# Some lie exactly on a discontinuity.
+DEPTHS_KM = {
+    "iasp91": [0, 20, 33, 35, 150, 300, 410, 600],
+    "ak135": [0, 35, 100, 611, 660, 700],
+    "prem": [100, 400, 500],
+}
 
 
 def distances(phase):
@@ -35,7 +40,7 @@ def distances(phase):
         return [120, 130, 140, 143, 145, 147, 149, 151, 153, 155, 160, 165, 170, 175, 179]
     if phase in ("PcP", "ScS"):
         return list(range(5, 95, 10))
-    return [1, 2, 5, 10, *range(14, 32), 35, 40, 50, 60, 70, 80, 85, 90, 95]
+    return [1, 2, 5, 6, 10, *range(14, 32), 35, 40, 50, 60, 70, 80, 85, 90, 95]
 
 
 TABLES = {
