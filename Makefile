@@ -184,6 +184,7 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	tools/lint/includes.py
 	tools/lint/sentences.py
 	tools/results/index.py --check
+	tools/papers/papers.py --check
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes
 	@$(MEASURE) demo

@@ -18,10 +18,10 @@ def copy_of(out: pathlib.Path) -> pathlib.Path | None:
     return found[0].parents[1] if found else None
 
 
-def count(found: dict, out: pathlib.Path, options: argparse.Namespace) -> dict:
-    """What each benchmark sends, as `messages.json` has it; with --quick those that are built."""
+def count(benches: list[str], out: pathlib.Path, options: argparse.Namespace) -> dict:
+    """What each benchmark sends, by its name; with --quick those that are built."""
     copy = copy_of(out)
-    if "npb-large" not in found or copy is None:
+    if "npb-large" not in benches or copy is None:
         return {}
     class_, ranks, names = ("S", 4, ("is", "cg")) if options.quick else ("B", 16, BENCHMARKS)
     counts = {}
@@ -37,7 +37,7 @@ def count(found: dict, out: pathlib.Path, options: argparse.Namespace) -> dict:
                        "-n", str(ranks), copy / "bin" / program]
             subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
         counts[program] = json.loads((kept / "messages.json").read_text(encoding="utf-8"))
-    return {"messages": counts}
+    return counts
 
 
 def amount(size: float) -> str:
@@ -76,12 +76,28 @@ def table(is_between: bool) -> Callable[[dict], str | None]:
     return read
 
 
+# What of such a call's bytes is for the other half of the ranks.
+HALVED = ("MPI_Alltoall", "MPI_Alltoallv")
+
+
+def volumes(found: dict) -> str | None:
+    """Bytes between both sites, Table 2 of hablot-2009. Reductions and the like are few: what crosses
+    of them depends on the MPI, and is left out."""
+    parts = []
+    for name, one in found.get("messages", {}).items():
+        crossed = sum(group["bytes_between"] for group in one["messages"])
+        crossed += sum(operation["bytes"] / 2 for operation in one["operations"] if operation["call"] in HALVED)
+        parts.append(f"{name} {amount(crossed)}")
+    return ", ".join(parts) or None
+
+
 def classes(found: dict) -> str | None:
-    """How long a message is on average, and how many of them each rank sends."""
+    """How long a message is on average, how many of them each rank sends, and the share of operations."""
     parts = []
     for name, one in found.get("messages", {}).items():
         calls = sum(group["count"] for group in one["messages"])
         calls += sum(operation["calls"] for operation in one["operations"])
         sent = sum(group["bytes"] for group in one["messages"] + one["operations"])
-        parts.append(f"{name} {amount(sent / calls)}, {calls / one['ranks']:.0f} a rank")
+        together = sum(operation["bytes"] for operation in one["operations"]) / sent if sent else 0
+        parts.append(f"{name} {amount(sent / calls)}, {calls / one['ranks']:.0f} a rank, {together:.0%}")
     return "; ".join(parts) or None

@@ -4,20 +4,23 @@ beside what they published.
 
 `papers.py [--quick] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers, and
 the applications of one paper by scripts of their own. It goes on where an earlier run stopped. It
-writes the index and the report to results/papers. With --quick it measures one run of little, and
-writes both beside the rows. items.py says what each paper shows and where its figure comes from."""
+writes the rows, the index, which it computes from them, and the report to results/papers. With
+--quick it measures one run of little, and writes all beside what it measured. items.py says what
+each paper shows and where its figure comes from. `--index` measures nothing, and writes the index
+of the rows that are there; `--check` has status 1 where it is another one."""
 
 import argparse
-import csv
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 
 import counts
 import items
+import rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results/papers"
@@ -95,17 +98,19 @@ QUICK_APPLICATIONS = {
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--index", action="store_true")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--npb", type=pathlib.Path)
     parser.add_argument("--causeway", type=pathlib.Path, default=ROOT / "target/release/causeway")
     return parser.parse_args()
 
 
-def measure(name: str, words: list[str], out: pathlib.Path, options: argparse.Namespace) -> dict | None:
-    """The summary of one experiment; None where it is left out."""
+def measure(name: str, words: list[str], out: pathlib.Path, options: argparse.Namespace) -> bool:
+    """Runs one experiment; false where it is left out."""
     if words[0] == "npb":
         if options.npb is None:
             print(f"papers: {name}: left out: NPB=DIR names the sources of the NAS Parallel Benchmarks", flush=True)
-            return None
+            return False
         words = [*words, "--source", str(options.npb.resolve())]
     words = [word.format(without_slow_start=out / "without-slow-start.toml") for word in words]
     print(f"papers: {name}", flush=True)
@@ -115,7 +120,7 @@ def measure(name: str, words: list[str], out: pathlib.Path, options: argparse.Na
     # 1: a cell has no value. Its reason stands in the report.
     if done.returncode not in (0, 1):
         sys.exit(f"papers: {name} ended with {done.returncode}")
-    return json.loads((out / name / "summary.json").read_text(encoding="utf-8"))
+    return True
 
 
 def without_slow_start(out: pathlib.Path) -> None:
@@ -125,14 +130,14 @@ def without_slow_start(out: pathlib.Path) -> None:
     (out / "without-slow-start.toml").write_text(changed, encoding="utf-8")
 
 
-def applications(out: pathlib.Path, options: argparse.Namespace) -> dict[str, list[dict]]:
-    """The rows of both applications. A file that is there is whole."""
-    programs, found = out / "programs", {}
+def applications(out: pathlib.Path, options: argparse.Namespace) -> None:
+    """Measures both applications. A file that is there is whole."""
+    programs = out / "programs"
     placements = "orsay=1 orsay=1,bordeaux=1 orsay=1,bordeaux=1,sophia=1,toulouse=1"
     environment = os.environ | {"CAUSEWAY": str(options.causeway.resolve()), "PLACEMENTS": placements}
     for name, commands in (QUICK_APPLICATIONS if options.quick else APPLICATIONS).items():
-        rows, part = out / f"{name}.csv", out / f"{name}.part.csv"
-        if not rows.exists():
+        whole, part = out / f"{name}.csv", out / f"{name}.part.csv"
+        if not whole.exists():
             print(f"papers: {name}", flush=True)
             part.unlink(missing_ok=True)
             build = ["make", "-s", "-C", ROOT / "examples" / name, "MPICC=mpicc.openmpi"]
@@ -141,38 +146,71 @@ def applications(out: pathlib.Path, options: argparse.Namespace) -> dict[str, li
                 words = [str(word).format(programs=programs, rows=part) for word in words]
                 first = [options.causeway] if words[0] == "lab" else []
                 subprocess.run([*first, *words], check=True, env=environment, stdout=subprocess.DEVNULL)
-            part.rename(rows)
-        with open(rows, encoding="utf-8", newline="") as file:
-            found[name] = list(csv.DictReader(file))
+            part.rename(whole)
+
+
+def found_in(where: pathlib.Path) -> dict:
+    """What the rows of all experiments bear that are there, in the order of EXPERIMENTS."""
+    found = {}
+    for name in (*EXPERIMENTS, *APPLICATIONS):
+        file = where / f"{name}.csv"
+        if file.exists():
+            found[name] = rows.read(file) if name in APPLICATIONS else rows.summary(rows.read(file))
+    messages = where / "messages.json"
+    if messages.exists():
+        found["messages"] = json.loads(messages.read_text(encoding="utf-8"))
     return found
 
 
-def main() -> None:
+def host_of(out: pathlib.Path, name: str) -> str:
+    """The machine that an experiment was measured on, and when."""
+    host = dict(json.loads((out / name / "plan.json").read_text(encoding="utf-8"))["host"])
+    facts = (f"{host[key]}" for key in ("processor", "cores", "kernel", "date (UTC)") if key in host)
+    return ", ".join(facts).replace("\n", " ")
+
+
+def again(is_check: bool) -> int:
+    """Computes the index of the rows in results/papers. The status is 1 where --check finds another."""
+    page = RESULTS / "README.md"
+    text = page.read_text(encoding="utf-8")
+    host = re.search(r"^Host: (.*)\.$", text, re.MULTILINE)
+    computed = items.index(found_in(RESULTS), host[1] if host else "", False)
+    if not is_check:
+        page.write_text(computed, encoding="utf-8")
+    elif computed != text:
+        for old, new in zip(text.splitlines(), computed.splitlines()):
+            if old != new:
+                print(f"{page}: is not what the rows say:\n  {old}\n  {new}", file=sys.stderr)
+                break
+        print(f"{page}: 'tools/papers/papers.py --index' writes it", file=sys.stderr)
+        return 1
+    return 0
+
+
+def main() -> int:
     options = arguments()
+    if options.index or options.check:
+        return again(options.check)
     out = ROOT / "target" / ("papers-quick" if options.quick else "papers")
-    found = {}
     out.mkdir(parents=True, exist_ok=True)
     without_slow_start(out)
-    for name, words in (QUICK if options.quick else EXPERIMENTS).items():
-        summary = measure(name, words, out, options)
-        if summary is not None:
-            found[name] = summary
-    found |= counts.count(found, out, options)
-    found |= applications(out, options)
+    experiments = (QUICK if options.quick else EXPERIMENTS).items()
+    benches = [name for name, words in experiments if measure(name, words, out, options)]
+    messages = counts.count(benches, out, options)
+    applications(out, options)
     where = out if options.quick else RESULTS
     where.mkdir(parents=True, exist_ok=True)
-    benches = [name for name in found if name not in (*APPLICATIONS, "messages")]
     report = [options.causeway, "report", *(out / name for name in benches), "--out", where / "report.html",
               "--title", "The tables and figures of four papers, measured again"]
     subprocess.run(report, stdout=subprocess.DEVNULL, check=True)
-    host = json.loads((out / benches[0] / "plan.json").read_text(encoding="utf-8"))["host"]
-    (where / "README.md").write_text(items.index(found, dict(host), options.quick), encoding="utf-8")
-    if "messages" in found:
-        (where / "messages.json").write_text(json.dumps(found["messages"], indent=1) + "\n", encoding="utf-8")
-    if not options.quick:
-        for name in (*benches, *APPLICATIONS):
-            shutil.copy(out / f"{name}.csv" if name in APPLICATIONS else out / name / "rows.csv", where / f"{name}.csv")
+    if messages:
+        (where / "messages.json").write_text(json.dumps(messages, indent=1) + "\n", encoding="utf-8")
+    for name in (*benches, *(name for name in APPLICATIONS if where != out)):
+        shutil.copy(out / f"{name}.csv" if name in APPLICATIONS else out / name / "rows.csv", where / f"{name}.csv")
+    page = items.index(found_in(where), host_of(out, benches[0]), options.quick)
+    (where / "README.md").write_text(page, encoding="utf-8")
     print(f"papers: {where / 'README.md'}, {where / 'report.html'}")
+    return 0
 
 
-main()
+sys.exit(main())

@@ -103,5 +103,9 @@ mod tests {
         let norway = Prices { kwh: 0.086, ..paper };
         assert!((norway.value(0.145) - 292.0).abs() < 3.0);
         assert!((norway.value(0.371) - 749.0).abs() < 7.0);
+        // With Denmark's, 0.18 euros a kWh, 386 and 991.
+        let denmark = Prices { kwh: 0.18, ..paper };
+        assert!((denmark.value(0.145) - 386.0).abs() < 3.0);
+        assert!((denmark.value(0.371) - 991.0).abs() < 7.0);
     }
 }

@@ -100,6 +100,17 @@ impl Grid {
         format!("{}=1,{}=1", self.sites[0].name, self.sites[1].name)
     }
 
+    /// A node of each of the first two sites that no rank of a run is on, for traffic beside it; none where
+    /// ranks are on all.
+    pub fn beside(&self) -> Option<[&NodeInfo; 2]> {
+        let free = |site: usize| {
+            let (last, others) = self.sites[site].nodes.split_last()?;
+            let slots: u32 = others.iter().map(|node| node.slots).sum();
+            (slots >= self.ranks_each).then_some(last)
+        };
+        Some([free(0)?, free(1)?])
+    }
+
     fn joined(&self, each: &str) -> String {
         let all = self.sites.iter().map(|site| format!("{}{each}", site.name));
         all.collect::<Vec<_>>().join(",")
@@ -157,6 +168,18 @@ mod tests {
         assert_eq!(grid.sites_option(Way::Site, false), "rennes=4");
         assert_eq!(grid.second_rank(Way::Site), IpAddr::from([10, 2, 0, 2]));
         assert_eq!(grid.second_rank(Way::Direct), IpAddr::from([10, 1, 0, 1]));
+    }
+
+    #[test]
+    fn traffic_beside_starts_at_nodes_without_ranks_where_both_sites_have_one() {
+        let mut grid = grid(4, false);
+        assert!(grid.beside().is_none());
+        let more = grid.sites[0].nodes.clone();
+        grid.sites[1].nodes = more;
+        let names = grid.beside().map(|nodes| nodes.map(|node| node.name.as_str()));
+        assert_eq!(names, Some(["rennes-2", "rennes-2"]));
+        grid.ranks_each = 5;
+        assert!(grid.beside().is_none());
     }
 
     #[test]

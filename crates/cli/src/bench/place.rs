@@ -8,7 +8,7 @@ use causeway_bench::lab::Lab;
 use causeway_bench::plan::KnownLink;
 use causeway_bench::program::{Program, ProgramError};
 use causeway_bench::row::Network;
-use causeway_control::{self as control, Status};
+use causeway_control::{self as control, NodeInfo, Status};
 use causeway_lab::Scenario;
 use std::path::Path;
 use std::time::Duration;
@@ -74,9 +74,9 @@ impl Place {
         }
     }
 
-    /// What TCP has done so far: of plain connections what the nodes' kernels count, of the gateways' lanes
-    /// what these say. `None` where it cannot be seen: on a grid of others, only this gateway's lanes can.
-    pub fn network(&self, grid: &Grid, way: Way) -> Option<Network> {
+    /// What TCP has done so far: of plain connections what the kernels of all nodes but these count, of the
+    /// gateways' lanes what these say. `None` where it cannot be seen: on a grid of others, only this gateway's lanes can.
+    pub fn network(&self, grid: &Grid, way: Way, but: &[&NodeInfo]) -> Option<Network> {
         match (self, way) {
             (Place::Here, Way::Site | Way::Direct) => None,
             (Place::Here, Way::Causeway) => Some(of_lanes(&self.status().ok()?)),
@@ -90,6 +90,7 @@ impl Place {
             }
             (Place::Lab { lab, .. }, Way::Site | Way::Direct) => {
                 let nodes = grid.sites.iter().flat_map(|site| &site.nodes);
+                let nodes = nodes.filter(|node| !but.contains(node));
                 let all = nodes.map(|node| Network::of_kernel(&lab.read(&node.name, &COUNTERS).ok()?));
                 together(all)
             }

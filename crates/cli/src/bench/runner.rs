@@ -6,12 +6,14 @@ use super::part::{FLOWING, cores_of};
 use super::place::Place;
 use super::work::Work;
 use super::{Before, Grid};
+use crate::run::launcher::Mpi;
 use crate::say;
 use causeway_bench::cell::{Cell, Settings, Traffic, Way};
 use causeway_bench::lab::quoted;
 use causeway_bench::matrix::{self, Ran};
 use causeway_bench::program::{Program, Running};
 use causeway_bench::row::{Outcome, Value};
+use causeway_control::NodeInfo;
 use causeway_wire::TextError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,9 +54,12 @@ impl matrix::Runner for Runner<'_> {
     fn run(&mut self, cell: &Cell, run: u32) -> Ran {
         let directory = self.outputs.join(format!("{}-{run}", cell.slug()));
         let cores = self.cores_of(cell, &directory);
-        let before = self.place.network(self.grid, cell.way);
+        // Traffic beside is not the cell's.
+        let beside = self.beside(cell.traffic);
+        let network = || self.place.network(self.grid, cell.way, &beside);
+        let before = network();
         let measured = self.measure(cell, run, &directory);
-        let after = self.place.network(self.grid, cell.way);
+        let after = network();
         let network = after.zip(before).map(|(after, before)| after.since(before));
         let outcome = match measured {
             Ok(values) => {
@@ -222,22 +227,45 @@ impl Runner<'_> {
         ))
     }
 
+    /// Nodes that traffic beside a cell starts at, where ranks are on others.
+    fn beside(&self, traffic: Traffic) -> Vec<&NodeInfo> {
+        let own = match traffic {
+            Traffic::Busy if !matches!(self.work, Work::App(_)) => self.grid.beside(),
+            _ => None,
+        };
+        own.into_iter().flatten().collect()
+    }
+
     /// Starts the flows and waits until all are there. They end with the value.
     fn traffic(&self, mpi: &NamedMpi, directory: &Path) -> Result<Running, TextError> {
         let directory = directory.join("traffic");
         make(&directory)?;
-        let to = format!("{}:{TRAFFIC_PORT}", self.grid.second_rank(Way::Direct));
-        let command = [
-            mpi.launcher.path.display().to_string(),
+        let beside = self.beside(Traffic::Busy);
+        let to = beside
+            .get(1)
+            .map_or_else(|| self.grid.second_rank(Way::Direct), |node| node.address);
+        let option = match mpi.launcher.mpi {
+            Mpi::OpenMpi4 | Mpi::OpenMpi5 => "--host",
+            Mpi::Mpich | Mpi::Intel => "-hosts",
+        };
+        let names: Vec<&str> = beside.iter().map(|node| node.name.as_str()).collect();
+        let (sites, hosts) = match names.is_empty() {
+            true => (self.grid.one_at_each(), vec![]),
+            false => (String::new(), vec![option.to_owned(), names.join(",")]),
+        };
+        let mut command = vec![mpi.launcher.path.display().to_string()];
+        command.extend(hosts);
+        let flows = [
             "-n".into(),
             "2".into(),
             self.grid.causeway.display().to_string(),
             "bench-part".into(),
             "flows".into(),
-            to,
+            format!("{to}:{TRAFFIC_PORT}"),
             self.flows.to_string(),
         ];
-        let line = self.line(&[], &["--direct"], &self.grid.one_at_each(), &command)?;
+        command.extend(flows);
+        let line = self.line(&[], &["--direct"], &sites, &command)?;
         let program = self.program(&line, &directory, TRAFFIC_LASTS)?;
         let mut running = program.start().map_err(|error| error.reason())?;
         let end = Instant::now() + TRAFFIC_BEGINS;
