@@ -13,6 +13,7 @@ too. The files of each run must be those of one rank, byte for byte.
 import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,7 +34,7 @@ SAID = re.compile(
 )
 COLUMNS = [
     "sites", "ranks", "form", "run", "broadcast_s", "rays_s", "exchange_s", "output_s",
-    "messages", "messages_far",
+    "messages", "messages_far", "cores",
 ]  # fmt: skip
 # A run that takes longer has met a fault.
 MOST_SECONDS = 50
@@ -44,13 +45,24 @@ def command(program, out):
     return [*map(str, words), "--stations", str(DATA / "stations.csv"), "--out", str(out)]
 
 
+def launcher(sites, ranks_a_site, options):
+    words = ["causeway", "run", *options, "--sites"]
+    words += [",".join(f"{name}={ranks_a_site}" for name in NAMES[:sites]), "--"]
+    return [*words, "mpirun.openmpi", "-n", str(sites * ranks_a_site)]
+
+
+def count_cores(sites, ranks_a_site):
+    """On how many cores the ranks may compute together: all sites have the same ones."""
+    words = [*launcher(sites, ranks_a_site, []), shutil.which("causeway"), "bench-part", "cores"]
+    said = subprocess.run(words, check=True, capture_output=True, text=True, timeout=MOST_SECONDS).stdout
+    return len({core for line in said.splitlines() for core in line.split()[-1].split(",")})
+
+
 def run(program, sites, ranks_a_site, form, out):
     options, shape = FORMS[form]
     sizes = ",".join([str(ranks_a_site)] * sites)
     # Groups are said, so that messages with other sites are counted where no library tells sites.
-    words = ["causeway", "run", *options, "--sites"]
-    words += [",".join(f"{name}={ranks_a_site}" for name in NAMES[:sites]), "--"]
-    words += ["mpirun.openmpi", "-n", str(sites * ranks_a_site)]
+    words = launcher(sites, ranks_a_site, options)
     words += ["-x", f"CAUSEWAY_WORKERS_GROUPS={sizes}", "-x", f"CAUSEWAY_WORKERS_SHAPE={shape}"]
     # Ranks share cores.
     words += ["-x", "OMPI_MCA_mpi_yield_when_idle=1", *command(program, out)]
@@ -84,12 +96,13 @@ def main():
         subprocess.run(alone, check=True, env=environment, capture_output=True)
         if is_new:
             writer.writerow(COLUMNS)
+        cores = count_cores(sites, ranks_a_site)
         for number in range(int(runs)):
             for form in FORMS:
                 found = run(program, sites, ranks_a_site, form, many)
                 if not same(one, many):
                     sys.exit(f"curve.py: {form}, {sites} sites: the files are not those of one rank")
-                writer.writerow([sites, sites * ranks_a_site, form, number, *found])
+                writer.writerow([sites, sites * ranks_a_site, form, number, *found, cores])
                 file.flush()
                 print(sites, sites * ranks_a_site, form, *found, flush=True)
 

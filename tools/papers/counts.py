@@ -81,8 +81,8 @@ HALVED = ("MPI_Alltoall", "MPI_Alltoallv")
 
 
 def volumes(found: dict) -> str | None:
-    """Bytes between both sites, Table 2 of hablot-2009. Reductions and the like are few: what crosses
-    of them depends on the MPI, and is left out."""
+    """Bytes between both sites, Table 2 of hablot-2009. Reductions and the like are few: what
+    crosses of them depends on the MPI, and is left out."""
     parts = []
     for name, one in found.get("messages", {}).items():
         crossed = sum(group["bytes_between"] for group in one["messages"])
@@ -92,7 +92,7 @@ def volumes(found: dict) -> str | None:
 
 
 def classes(found: dict) -> str | None:
-    """How long a message is on average, how many of them each rank sends, and the share of operations."""
+    """How long a message is on average, how many each rank sends, and the share of operations."""
     parts = []
     for name, one in found.get("messages", {}).items():
         calls = sum(group["count"] for group in one["messages"])

@@ -286,8 +286,8 @@ def pauses(found: dict) -> str | None:
 
 
 def pieces(found: dict) -> str | None:
-    """Times of a gather that is cut into pieces, by their number, and the bytes that crossed: more pieces
-    have more heads."""
+    """Times of a gather that is cut into pieces, by their number, and the bytes that crossed: more
+    pieces have more heads."""
     parts = []
     for name in found:
         if name.startswith("gather-"):
@@ -445,10 +445,10 @@ HEAD = """\
 # The papers' tables and figures, measured {how}
 
 `make papers` measures them on emulated grids with `causeway bench`, and writes the rows, this page
-from the rows, and `report.html`. The cells of one experiment ran in turn (A B A B); a row says where
-it joins two. A time is the median of the runs' medians unless a row says something else; in
-brackets are the least and the largest run, of a ratio those of two runs of one turn. `runs` says how
-many. `reproduced` means: at the paper's scale. `scaled` says what is smaller.
+from the rows, and `report.html`. The cells of one experiment ran in turn (A B A B); a row says
+where it joins two. A time is the median of the runs' medians unless a row says something else; in
+brackets are the least and the largest run, of a ratio those of two runs of one turn. `runs` says
+how many. `reproduced` means: at the paper's scale. `scaled` says what is smaller.
 
 Host: {host}.
 

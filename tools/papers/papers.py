@@ -31,21 +31,20 @@ ALL_WAYS = ["--ways", "site,direct,causeway", "--settings", "default,tuned"]
 BETWEEN = ["--ways", "direct,causeway"]
 TWO = ["--lab", "rennes-nancy"]
 THREE = ["--lab", "orsay-rennes-bordeaux", "--sizes", "1,4M", "--seconds", "1"]
-RUNS = ["--least", "2", "--most", "3"]
+RUNS = ["--least", "5", "--most", "5"]
 # What the machine carries in an hour: BT and SP of class A take a minute a run.
 SMALL = ["--benchmarks", "ep,lu,bt,sp", "--class", "W"]
 LARGE = ["--benchmarks", "is,cg,mg,ft", "--class", "A"]
 
 # Those of vinter-2004.
 PALLAS = "pingpong,pingping,sendrecv,exchange,allreduce,reduce,reduce_scatter,allgather,allgatherv,alltoall,bcast,barrier"
-# A gather of 4 MB a rank, which MPICH is given in so many pieces.
+# A gather of 4 MB a rank, which MPICH is given in so many pieces, of 256 kB at most.
 GATHER = ["operations", *TWO, "--mpi", "mpirun.mpich", "--ways", "causeway", "--operations", "gather", "--sizes", "4M",
-          "--count", "10", "--least", "3", "--most", "3"]
+          "--count", "10", *RUNS]
 PIECES = {f"gather-{count}": {"CAUSEWAY_COLLECTIVES_SEGMENT_BYTES": str((4 << 20) // count)}
-          for count in (1, 2, 4, 8, 16, 32)}
+          for count in (16, 32, 64, 128, 256)}
 # With and without slow start after a pause, see `without_slow_start`.
-PAUSES = ["--mpi", "mpirun.openmpi", "--benchmarks", "bt,cg,lu,mg,sp", "--class", "W", "--ways", "direct",
-          "--least", "3", "--most", "3"]
+PAUSES = ["--mpi", "mpirun.openmpi", "--benchmarks", "bt,cg,lu,mg,sp", "--class", "W", *RUNS]
 
 # Names and arguments of `causeway bench`; "npb" in front is left out without sources.
 EXPERIMENTS = {
@@ -53,17 +52,17 @@ EXPERIMENTS = {
             "--sizes", "1,1k,64k,256k,1M,4M,16M,64M"],
     "pingpong": ["pingpong", *TWO, *RUNS, *MPIS, *ALL_WAYS, "--seconds", "1",
                  "--sizes", "1,1k,64k,256k,1M,4M,32M"],
-    "operations": ["operations", *TWO, *MPIS, *BETWEEN, "--least", "2", "--most", "2", "--operations", PALLAS,
+    "operations": ["operations", *TWO, *MPIS, *BETWEEN, *RUNS, "--operations", PALLAS,
                    "--sizes", "0,8,64k,4M", "--seconds", "0.3"],
-    "npb-large": ["npb", *TWO, *MPIS, *LARGE, "--ways", "site,direct,causeway", "--least", "2", "--most", "2"],
-    "npb-small": ["npb", *TWO, *MPIS, *SMALL, "--ways", "site,direct,causeway", "--least", "2", "--most", "2"],
+    "npb-large": ["npb", *TWO, *MPIS, *LARGE, "--ways", "site,direct,causeway", *RUNS],
+    "npb-small": ["npb", *TWO, *MPIS, *SMALL, "--ways", "site,direct,causeway", *RUNS],
     "npb-busy": ["npb", *TWO, "--mpi", "mpirun.openmpi", "--benchmarks", "lu,mg,bt,sp",
                  "--class", "W", *BETWEEN, "--traffic", "busy",
-                 "--least", "2", "--most", "2", "--time-limit", "300"],
+                 *RUNS, "--time-limit", "300"],
     "orsay-rennes": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,rennes"],
     "orsay-bordeaux": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,bordeaux"],
-    "npb-slow-start": ["npb", *TWO, *PAUSES],
-    "npb-no-slow-start": ["npb", "--lab", "{without_slow_start}", *PAUSES],
+    "npb-slow-start": ["npb", *TWO, *PAUSES, *BETWEEN],
+    "npb-no-slow-start": ["npb", "--lab", "{without_slow_start}", *PAUSES, "--ways", "direct"],
     **{name: GATHER for name in PIECES},
     "relay": ["tcp", "--lab", "closed", *RUNS, "--ways", "causeway", "--sites", "rennes,nancy",
               "--sizes", "1,4M", "--seconds", "1"],
@@ -85,7 +84,7 @@ RAYS = ["lab", "run", "orsay-rennes-bordeaux", "--", ROOT / "results/ray2mesh/cu
 TSQR = [ROOT / "results/tsqr/measure.sh", "{programs}/tsqr", "{rows}"]
 APPLICATIONS = {
     "ray2mesh": [[*RAYS, sites, "2", "5"] for sites in "123"],
-    "tsqr": [[*TSQR, "3", "100000 1000000"]],
+    "tsqr": [[*TSQR, "5", "100000 1000000"]],
 }
 # What `make` builds of each.
 TARGETS = {"ray2mesh": ["all"], "tsqr": ["all", "scalapack"]}
@@ -170,7 +169,7 @@ def host_of(out: pathlib.Path, name: str) -> str:
 
 
 def again(is_check: bool) -> int:
-    """Computes the index of the rows in results/papers. The status is 1 where --check finds another."""
+    """Computes the index of the rows in results/papers: 1 where --check finds another."""
     page = RESULTS / "README.md"
     text = page.read_text(encoding="utf-8")
     host = re.search(r"^Host: (.*)\.$", text, re.MULTILINE)
@@ -195,9 +194,9 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     without_slow_start(out)
     experiments = (QUICK if options.quick else EXPERIMENTS).items()
+    applications(out, options)
     benches = [name for name, words in experiments if measure(name, words, out, options)]
     messages = counts.count(benches, out, options)
-    applications(out, options)
     where = out if options.quick else RESULTS
     where.mkdir(parents=True, exist_ok=True)
     report = [options.causeway, "report", *(out / name for name in benches), "--out", where / "report.html",

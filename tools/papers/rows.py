@@ -62,8 +62,8 @@ def summary(rows: list[dict]) -> dict:
 
 
 def ratio(above: dict, below: dict) -> tuple[float, float, float, int]:
-    """The ratio of two medians, the least and largest ratio of two runs of the same turn, and of how
-    many turns."""
+    """The ratio of two medians, the least and largest ratio of two runs of the same turn, and how
+    many turns there are."""
     turns = sorted(above["runs"].keys() & below["runs"].keys())
     ratios = [above["runs"][turn] / below["runs"][turn] for turn in turns if below["runs"][turn]]
     middle = above["median"] / below["median"]

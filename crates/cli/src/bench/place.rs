@@ -75,7 +75,8 @@ impl Place {
     }
 
     /// What TCP has done so far: of plain connections what the kernels of all nodes but these count, of the
-    /// gateways' lanes what these say. `None` where it cannot be seen: on a grid of others, only this gateway's lanes can.
+    /// gateways' lanes what these say. `None` where it cannot be seen: on a grid of others, only this
+    /// gateway's lanes can.
     pub fn network(&self, grid: &Grid, way: Way, but: &[&NodeInfo]) -> Option<Network> {
         match (self, way) {
             (Place::Here, Way::Site | Way::Direct) => None,

@@ -80,8 +80,9 @@ impl SiteSide {
         let Some(token) = jobs.named(&request.token, &base.config().site, &site) else {
             return Err(refuse_unknown(base, &site, &request));
         };
-        let files = base.driver.files;
-        if streams >= files / 2 || self.legs.len() >= files / 4 * 3 {
+        let others = base.directory().others().count();
+        let (of_site, of_all) = most_streams(base.driver.files, others);
+        if streams >= of_site || self.legs.len() >= of_all {
             return Err(refuse_one_more(base, &site));
         }
         match request.target {
@@ -185,11 +186,18 @@ fn opening(asked: &Preface) -> Result<Opening, Reason> {
     Ok(Opening { preface, answer })
 }
 
-/// Refuses one more stream of a site. One site may have half of the files that this gateway may open, in
-/// streams, and all sites three quarters: shims, other gateways and commands need some too.
+/// How many streams one site may have, and all together, where there are so many other sites: of the files
+/// that this gateway may open three quarters, since shims, other gateways and commands need some too, and one
+/// site no more than half, where another one may want the rest.
+fn most_streams(files: usize, others: usize) -> (usize, usize) {
+    let of_all = files / 4 * 3;
+    (if others > 1 { files / 2 } else { of_all }, of_all)
+}
+
+/// Refuses one more stream of a site.
 fn refuse_one_more(base: &mut Base<'_>, site: &str) -> Reason {
-    let text =
-        "it has as many streams as half of this gateway's files (ulimit -n), or all sites as three quarters";
+    let text = "it has as many streams as half of this gateway's files (ulimit -n), where there are more sites, or all have as \
+                many as three quarters";
     base.refuse("streams", format_args!("site {site}"), text);
     Reason::Exhausted
 }
@@ -204,4 +212,15 @@ fn refuse_unknown(base: &mut Base<'_>, site: &str, request: &OpenRequest) -> Rea
     };
     base.record_refusal(("unknown-token", why), site, request.token);
     Reason::Denied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_site_has_half_of_the_files_where_another_may_want_the_rest() {
+        assert_eq!(most_streams(20_000, 1), (15_000, 15_000));
+        assert_eq!(most_streams(20_000, 2), (10_000, 15_000));
+    }
 }
