@@ -185,6 +185,7 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	tools/lint/sentences.py
 	tools/results/index.py --check
 	tools/papers/papers.py --check
+	tools/results/figures.py
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes
 	@$(MEASURE) demo
