@@ -4,8 +4,8 @@
 `says.py` in a directory of results/ computes texts from its rows: lines of tables, sentences, parts
 of them. `figures.py` has status 1 where the page beside it has not each of them, and where a line
 of a table there has figures and is none of them. Not held are sections that say "rows were not
-kept" or "there are no rows", and pages in tools/results/unheld.txt, which says of each why. `figures.py --print
-DIRECTORY` prints the texts, to be put into the page.
+kept" or "there are no rows", and pages in tools/results/unheld.txt, which says of each why.
+`figures.py --print DIRECTORY` prints the texts, to be put into the page.
 """
 
 import csv
