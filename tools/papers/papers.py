@@ -31,6 +31,8 @@ ALL_WAYS = ["--ways", "site,direct,causeway", "--settings", "default,tuned"]
 BETWEEN = ["--ways", "direct,causeway"]
 TWO = ["--lab", "rennes-nancy"]
 THREE = ["--lab", "orsay-rennes-bordeaux", "--sizes", "1,4M", "--seconds", "1"]
+# Short ones differ little from run to run, and stop once their interval is narrow.
+SHORT = ["--least", "2", "--most", "3"]
 RUNS = ["--least", "5", "--most", "5"]
 # What the machine carries in an hour: BT and SP of class A take a minute a run.
 SMALL = ["--benchmarks", "ep,lu,bt,sp", "--class", "W"]
@@ -48,24 +50,23 @@ PAUSES = ["--mpi", "mpirun.openmpi", "--benchmarks", "bt,cg,lu,mg,sp", "--class"
 
 # Names and arguments of `causeway bench`; "npb" in front is left out without sources.
 EXPERIMENTS = {
-    "tcp": ["tcp", *TWO, *RUNS, "--ways", "site,direct,causeway", "--seconds", "1",
+    "tcp": ["tcp", *TWO, *SHORT, "--ways", "site,direct,causeway", "--seconds", "1",
             "--sizes", "1,1k,64k,256k,1M,4M,16M,64M"],
-    "pingpong": ["pingpong", *TWO, *RUNS, *MPIS, *ALL_WAYS, "--seconds", "1",
-                 "--sizes", "1,1k,64k,256k,1M,4M,32M"],
-    "operations": ["operations", *TWO, *MPIS, *BETWEEN, *RUNS, "--operations", PALLAS,
-                   "--sizes", "0,8,64k,4M", "--seconds", "0.3"],
+    "orsay-rennes": ["tcp", *THREE, *SHORT, *BETWEEN, "--sites", "orsay,rennes"],
+    "orsay-bordeaux": ["tcp", *THREE, *SHORT, *BETWEEN, "--sites", "orsay,bordeaux"],
+    "relay": ["tcp", "--lab", "closed", *SHORT, "--ways", "causeway", "--sites", "rennes,nancy",
+              "--sizes", "1,4M", "--seconds", "1"],
+    **{name: GATHER for name in PIECES},
     "npb-large": ["npb", *TWO, *MPIS, *LARGE, "--ways", "site,direct,causeway", *RUNS],
     "npb-small": ["npb", *TWO, *MPIS, *SMALL, "--ways", "site,direct,causeway", *RUNS],
-    "npb-busy": ["npb", *TWO, "--mpi", "mpirun.openmpi", "--benchmarks", "lu,mg,bt,sp",
-                 "--class", "W", *BETWEEN, "--traffic", "busy",
-                 *RUNS, "--time-limit", "300"],
-    "orsay-rennes": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,rennes"],
-    "orsay-bordeaux": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,bordeaux"],
     "npb-slow-start": ["npb", *TWO, *PAUSES, *BETWEEN],
     "npb-no-slow-start": ["npb", "--lab", "{without_slow_start}", *PAUSES, "--ways", "direct"],
-    **{name: GATHER for name in PIECES},
-    "relay": ["tcp", "--lab", "closed", *RUNS, "--ways", "causeway", "--sites", "rennes,nancy",
-              "--sizes", "1,4M", "--seconds", "1"],
+    "pingpong": ["pingpong", *TWO, *SHORT, *MPIS, *ALL_WAYS, "--seconds", "1",
+                 "--sizes", "1,1k,64k,256k,1M,4M,32M"],
+    "operations": ["operations", *TWO, *MPIS, *BETWEEN, *SHORT, "--operations", PALLAS,
+                   "--sizes", "0,8,64k,4M", "--seconds", "0.3"],
+    "npb-busy": ["npb", *TWO, "--mpi", "mpirun.openmpi", "--benchmarks", "lu,mg,bt,sp",
+                 "--class", "W", *BETWEEN, "--traffic", "busy", *RUNS, "--time-limit", "300"],
 }
 ONCE = ["--least", "1", "--most", "1"]
 QUICK = {

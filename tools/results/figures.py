@@ -67,8 +67,8 @@ def line(*cells: object) -> str:
 
 
 def plain(text: str) -> str:
-    """Text whose breaks of lines do not count."""
-    return re.sub(r"\s+", " ", text)
+    """Text whose breaks of lines, and bold figures, do not count."""
+    return re.sub(r"\s+", " ", text.replace("**", ""))
 
 
 def texts_of(directory: pathlib.Path) -> list[str]:
