@@ -129,7 +129,7 @@ test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 
 	@mpi/build.sh $(TARGET)/release
 	@tests/programs/build.sh $(PYPI_MPIS) abi
 	@mpi/tests/messages.sh $(PYPI_MPIS) abi
-	cargo test --quiet -p causeway-cli --bins -- --ignored takes_what_the_table_says
+	cargo test --quiet -p causeway-mpis -- --ignored takes_what_the_table_says
 	$(E2E) pypi all_programs
 
 # Parts of make test, by themselves.

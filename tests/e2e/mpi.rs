@@ -42,9 +42,9 @@ pub struct Mpi {
     pub data: String,
 }
 
-/// Reads what crates/cli/src/run/versions.toml says of the version that an MPI has.
+/// Reads what crates/mpis/src/versions.toml says of the version that an MPI has.
 fn data(mpi: &str, series: &str) -> String {
-    let table: toml::Table = include_str!("../../crates/cli/src/run/versions.toml")
+    let table: toml::Table = include_str!("../../crates/mpis/src/versions.toml")
         .parse()
         .unwrap();
     let versions = table["version"].as_array().unwrap().iter();

@@ -9,7 +9,6 @@ mod broker;
 mod check;
 mod collectives;
 mod connect;
-mod elf;
 mod failure;
 mod gateway;
 mod grid;

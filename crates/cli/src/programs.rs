@@ -1,6 +1,7 @@
 //! The MPI programs that come with Causeway, and how a user's launcher starts them: see programs/loader.
 
-use crate::run::launcher::{Launcher, Mpi};
+use crate::run::launcher::Launcher;
+use causeway_mpis::Mpi;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # data.sh [SECONDS [PAIRING]]: the test of data (tests/programs/data) over sites of this host that each run
-# their own MPI. Left out is what an MPI does wrong by itself (crates/cli/src/run/versions.toml).
+# their own MPI. Left out is what an MPI does wrong by itself (crates/mpis/src/versions.toml).
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 # The cure for MPICH over UCX, as `causeway run` preloads it.

@@ -2,8 +2,8 @@
 
 use super::Failure;
 use crate::run::launcher::Launcher;
-use crate::run::versions;
 use crate::say;
+use causeway_mpis::versions;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -75,7 +75,7 @@ fn named(launchers: Vec<Launcher>) -> Vec<NamedMpi> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::launcher::Mpi;
+    use causeway_mpis::Mpi;
 
     fn launcher(path: &str, version: &str) -> Launcher {
         Launcher {

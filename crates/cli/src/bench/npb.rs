@@ -131,7 +131,8 @@ fn root(copy: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::launcher::{Launcher, Mpi};
+    use crate::run::launcher::Launcher;
+    use causeway_mpis::Mpi;
 
     fn mpi() -> NamedMpi {
         NamedMpi {

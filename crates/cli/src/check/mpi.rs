@@ -3,8 +3,9 @@
 use super::steps::Step;
 use crate::preload::UCX;
 use crate::run::collectives;
-use crate::run::launcher::{Launcher, Mpi};
-use crate::run::versions;
+use crate::run::launcher::Launcher;
+use causeway_mpis::Mpi;
+use causeway_mpis::versions;
 use std::ffi::OsStr;
 
 /// The one that is to be used, or all that PATH has.

@@ -8,8 +8,8 @@
 //! connect() these call, a few times as a job begins and ever more rarely after that.
 
 use super::tree::descendants;
-use crate::elf::Elf;
 use crate::preload::SHIM;
+use causeway_mpis::elf::Elf;
 use nix::unistd::{Pid, gethostname};
 use std::fs;
 use std::io::Write;

@@ -3,9 +3,10 @@
 
 use super::command_line::CommandLine;
 use super::distribution::Wish;
-use super::launcher::{Launcher, Mpi};
+use super::launcher::Launcher;
 use crate::preload::{ASAN_OPTIONS, asan_options};
 use causeway_control::JobReply;
+use causeway_mpis::Mpi;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;

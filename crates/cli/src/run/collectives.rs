@@ -1,10 +1,10 @@
 //! Collectives that cross between sites once: the libraries that are preloaded for them (mpi/), and what they
 //! are told.
 
-use super::launcher::Mpi;
 use crate::preload::{MPICH, OPEN_MPI, OPEN_MPI_5};
 use crate::say;
 use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
+use causeway_mpis::Mpi;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -3,10 +3,10 @@
 //! It is all that a kill -9 of every process of the run could leave behind; the next run removes it then.
 
 use super::distribution::Share;
-use super::launcher::Mpi;
 use super::leftovers::{self, PREFIX};
 use super::programs::Programs;
 use causeway_control::NodeInfo;
+use causeway_mpis::Mpi;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -3,6 +3,7 @@
 //! program, and asking would run it.
 
 use crate::output::{Beyond, Output};
+use causeway_mpis::{Mpi, launchers};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::collections::HashSet;
@@ -24,48 +25,6 @@ pub struct Launcher {
     /// An MPICH that can use ofi and ucx, as the one from PyPI.
     pub two_netmods: bool,
 }
-
-/// Families of launchers that are told what to do in the same way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mpi {
-    /// Open MPI before 5, started by ORTE.
-    OpenMpi4,
-    /// Open MPI 5, started by PRRTE.
-    OpenMpi5,
-    /// MPICH, started by hydra.
-    Mpich,
-    /// Intel MPI, started by its own hydra.
-    Intel,
-}
-
-impl Mpi {
-    /// Its usual name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mpi::OpenMpi4 | Mpi::OpenMpi5 => "Open MPI",
-            Mpi::Mpich => "MPICH",
-            Mpi::Intel => "Intel MPI",
-        }
-    }
-
-    /// Whether it is told by MCA parameters.
-    pub fn is_open_mpi(self) -> bool {
-        matches!(self, Mpi::OpenMpi4 | Mpi::OpenMpi5)
-    }
-}
-
-/// Names of launchers; Debian and others add the MPI's, as in `mpirun.openmpi`, and hydra its own.
-const NAMES: &[&str] = &["mpirun", "mpiexec", "orterun", "prterun"];
-
-/// Names in full, as users and distributions call them.
-const USUAL: [&str; 6] = [
-    "mpirun",
-    "mpiexec",
-    "mpirun.openmpi",
-    "mpirun.mpich",
-    "mpiexec.hydra",
-    "prterun",
-];
 
 /// Why a command cannot be run over sites.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +72,7 @@ impl Launcher {
     /// Takes at most five seconds for each.
     pub fn in_path() -> Vec<(OsString, Result<Launcher, LauncherError>)> {
         let mut seen = HashSet::new();
-        let all = USUAL.map(OsString::from).into_iter().map(|name| {
+        let all = launchers::USUAL.map(OsString::from).into_iter().map(|name| {
             let found = Launcher::find(&name);
             (name, found)
         });
@@ -130,13 +89,13 @@ impl Launcher {
     /// # Errors
     /// See [`LauncherError`]; takes at most five seconds.
     pub fn find(word: &OsStr) -> Result<Launcher, LauncherError> {
-        if !is_launcher(word) {
+        if !launchers::is_one(word) {
             return Err(LauncherError::Program(word.to_owned()));
         }
         let search = std::env::var_os("PATH").unwrap_or_default();
         let path = find_in(word, &search).ok_or_else(|| LauncherError::NotFound(word.to_owned()))?;
         let text = version_text(&path)?;
-        let (mpi, version) = recognise(&text).ok_or_else(|| {
+        let (mpi, version) = launchers::recognise(&text).ok_or_else(|| {
             let first = text
                 .lines()
                 .find(|line| !line.trim().is_empty())
@@ -146,10 +105,7 @@ impl Launcher {
                 said: first.chars().take(80).collect(),
             }
         })?;
-        let two_netmods = mpi == Mpi::Mpich
-            && ["ch4:ucx,ofi", "ch4:ofi,ucx"]
-                .iter()
-                .any(|both| text.contains(both));
+        let two_netmods = launchers::has_two_netmods(mpi, &text);
         Ok(Launcher {
             path,
             mpi,
@@ -174,12 +130,6 @@ impl Launcher {
         }
         search
     }
-}
-
-fn is_launcher(word: &OsStr) -> bool {
-    let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy();
-    let rest = NAMES.iter().find_map(|known| name.strip_prefix(known));
-    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 fn find_in(word: &OsStr, search: &OsStr) -> Option<PathBuf> {
@@ -223,65 +173,9 @@ fn end_group(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The family and version in what `--version` prints.
-fn recognise(text: &str) -> Option<(Mpi, String)> {
-    let after = |mark: &str| {
-        let rest = text.split_once(mark)?.1.trim_start();
-        let version: String = rest
-            .chars()
-            .take_while(|c| !c.is_whitespace() && *c != ',')
-            .collect();
-        version
-            .starts_with(|c: char| c.is_ascii_digit())
-            .then_some(version)
-    };
-    if text.contains("Intel(R) MPI Library") {
-        return Some((Mpi::Intel, after("Version")?));
-    }
-    if text.contains("HYDRA build details") {
-        return Some((Mpi::Mpich, after("Version:")?));
-    }
-    if let Some(version) = after("(Open MPI)").or_else(|| after("(OpenRTE)")) {
-        let before_5 = ["1.", "2.", "3.", "4."]
-            .iter()
-            .any(|major| version.starts_with(major));
-        return Some((if before_5 { Mpi::OpenMpi4 } else { Mpi::OpenMpi5 }, version));
-    }
-    after("(PRRTE)").map(|version| (Mpi::OpenMpi5, format!("PRRTE {version}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_family_is_known_by_its_version_text() {
-        let texts = [
-            (
-                "mpirun (Open MPI) 4.1.4\n\nReport bugs to",
-                Mpi::OpenMpi4,
-                "4.1.4",
-            ),
-            ("mpirun.openmpi (OpenRTE) 4.1.4\n\nReport", Mpi::OpenMpi4, "4.1.4"),
-            ("mpirun (Open MPI) 5.0.11\n", Mpi::OpenMpi5, "5.0.11"),
-            ("prterun (PRRTE) 3.0.13\n", Mpi::OpenMpi5, "PRRTE 3.0.13"),
-            (
-                "HYDRA build details:\n    Version:                                 4.0.2\n",
-                Mpi::Mpich,
-                "4.0.2",
-            ),
-            (
-                "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 2026",
-                Mpi::Intel,
-                "2021.18.1",
-            ),
-        ];
-        for (text, mpi, version) in texts {
-            assert_eq!(recognise(text), Some((mpi, version.to_owned())), "{text}");
-        }
-        assert_eq!(recognise("GNU bash, version 5.2.15"), None);
-        assert_eq!(recognise(""), None);
-    }
 
     /// An executable script in a directory.
     fn script(directory: &Path, name: &str, lines: &str) -> PathBuf {
@@ -290,31 +184,6 @@ mod tests {
         std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         path
-    }
-
-    #[test]
-    fn a_launcher_is_known_by_its_name() {
-        for word in [
-            "mpirun",
-            "mpirun.openmpi",
-            "/opt/intel/bin/mpiexec.hydra",
-            "./mpiexec-5.0",
-            "orterun",
-            "prterun",
-        ] {
-            assert!(is_launcher(OsStr::new(word)), "{word}");
-        }
-        for word in [
-            "./app",
-            "mpirunner",
-            "python3",
-            "srun",
-            "/opt/mpirun/bin/app",
-            "",
-            "/",
-        ] {
-            assert!(!is_launcher(OsStr::new(word)), "{word}");
-        }
     }
 
     #[test]

@@ -11,14 +11,11 @@ pub mod collectives;
 mod command_line;
 mod directory;
 mod distribution;
-pub mod environment;
 mod error;
-mod family;
 mod groups;
 mod job;
 pub mod launcher;
 pub mod leftovers;
-mod options;
 pub mod own;
 mod patience;
 mod programs;
@@ -28,18 +25,20 @@ mod sites;
 mod telling;
 pub mod tuning;
 mod typed;
-pub mod versions;
 
 use crate::preload::{SHIM, UCX};
 use crate::say;
 use arguments::{extra_arguments, of_the_job};
 use causeway_control::Sites;
+use causeway_mpis::eager::Eager;
+use causeway_mpis::environment::Ip;
+use causeway_mpis::{Mpi, environment, versions};
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::Wish;
 use error::RunError;
 use job::{gateway_status, known_sites, start_job};
-use launcher::{Launcher, Mpi};
+use launcher::Launcher;
 use patience::Patience;
 use rewrite::Libraries;
 use rules::RULES;
@@ -48,7 +47,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use telling::{tell, tell_before, tell_left_alone, untested};
-use tuning::Eager;
 use typed::Typed;
 
 /// Status for whatever the user has to put right before anything is started.
@@ -218,7 +216,7 @@ fn agree<'a>(
     known: &'a Sites,
     launcher: &Launcher,
     line: &CommandLine,
-) -> Result<(Chosen<'a>, sites::Ip), RunError> {
+) -> Result<(Chosen<'a>, Ip), RunError> {
     let redirects = !args.direct && !args.transparent;
     let chosen = sites::choose(known, args.sites.as_deref(), line)?;
     if args.transparent {

@@ -1,6 +1,6 @@
 //! How long a launcher may take to end after it was asked to. Then it and all that it started are killed.
 
-use super::launcher::Mpi;
+use causeway_mpis::Mpi;
 use std::ffi::OsString;
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Programs that a launcher reads from a file (hydra's -configfile, Open MPI's --app): a line of words for
 //! each, without quotes, and comments behind `#`.
 
-use super::launcher::Mpi;
-use super::options::{self, Value};
 use super::rewrite::{Libraries, rewrite};
+use causeway_mpis::Mpi;
+use causeway_mpis::options::{self, Value};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

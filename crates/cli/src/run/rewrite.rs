@@ -4,9 +4,9 @@
 //! the ranks would lose the shim, so Causeway's libraries are added to its value. The other says what starts
 //! processes on the nodes: that is the gateways' part, so it is left out, and the user is told.
 
-use super::launcher::Mpi;
-use super::options::{self, Given, Value};
 use crate::preload::preload;
+use causeway_mpis::Mpi;
+use causeway_mpis::options::{self, Given, Value};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;

@@ -1,13 +1,12 @@
 //! What a run says of itself before it begins.
 
 use super::distribution::Share;
-use super::environment;
 use super::is_set;
 use super::launcher::Launcher;
 use super::sites::Chosen;
 use super::typed::Typed;
-use super::versions;
 use crate::say;
+use causeway_mpis::{environment, versions};
 use std::ffi::OsString;
 use std::process::Command;
 

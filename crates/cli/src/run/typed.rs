@@ -4,15 +4,15 @@
 use super::command_line::CommandLine;
 use super::directory::RunDirectory;
 use super::distribution::Share;
-use super::environment;
 use super::error::RunError;
-use super::family::{Family, in_path};
 use super::is_set;
-use super::launcher::{Launcher, Mpi};
+use super::launcher::Launcher;
 use super::programs::Programs;
 use super::rewrite::{Libraries, Rewritten, rewrite};
 use super::sites::Chosen;
 use crate::remote::parts::Expected;
+use causeway_mpis::family::{Family, in_path};
+use causeway_mpis::{Mpi, environment};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;

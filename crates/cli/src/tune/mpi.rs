@@ -7,8 +7,8 @@ use super::mca_file::McaFile;
 use super::need::{Carrier, Need};
 use crate::bench::by_hand::{self, Allowed};
 use crate::bench::mpis::NamedMpi;
-use crate::run::launcher::Mpi;
 use causeway_bench::plan::KnownLink;
+use causeway_mpis::Mpi;
 
 /// A message beyond every default limit, for what is expected.
 const EXAMPLE_BYTES: u64 = 64 << 10;

@@ -3,8 +3,9 @@
 use crate::bench::options::Counting;
 use crate::failure::Failure;
 use crate::preload::{MESSAGES_MPICH, MESSAGES_OPEN_MPI, SHIM};
-use crate::run::launcher::{Launcher, LauncherError, Mpi};
+use crate::run::launcher::{Launcher, LauncherError};
 use crate::run::rewrite::{Libraries, with_libraries};
+use causeway_mpis::Mpi;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};

@@ -2,8 +2,8 @@
 //! gateway's `[mpi]` says how; else what is found here: srun where there is Slurm, or a launcher of the
 //! program's MPI.
 
-use crate::run::family::{Family, in_path};
 use crate::say;
+use causeway_mpis::family::{Family, in_path};
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;

@@ -7,9 +7,10 @@ use super::command_line::CommandLine;
 use super::directory::stands_by_name;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
-use super::launcher::Mpi;
 use causeway_control::name::means;
 use causeway_control::{Plan, SiteInfo, SiteStatus, Sites};
+use causeway_mpis::Mpi;
+use causeway_mpis::environment::Ip;
 use causeway_wire::{Cidr, Site};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -152,17 +153,6 @@ pub fn check_names(known: &Sites, chosen: &Chosen) -> Result<(), RunError> {
         }
     }
     Ok(())
-}
-
-/// The version of IP that the processes of a job use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ip {
-    /// What every site has, if it can be.
-    V4,
-    /// Where some site has nothing else.
-    V6,
-    /// Where nobody knows which sites take part.
-    Any,
 }
 
 /// The version of IP that all of these sites have, including the site where the launcher runs: each process

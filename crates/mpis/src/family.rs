@@ -1,6 +1,6 @@
 //! Which MPI a program was built for, by the libraries that it asks the loader for.
 
-use super::launcher::Mpi;
+use crate::Mpi;
 use crate::elf::Elf;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 /// The binary interfaces for which launchers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
+    /// Open MPI's.
     OpenMpi,
-    /// And what has its binary interface.
+    /// MPICH's, and what has its binary interface.
     Mpich,
 }
 

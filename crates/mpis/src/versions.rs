@@ -1,7 +1,7 @@
 //! Knows which versions of MPI were seen to compute the same with everything that `causeway run` sets:
 //! `versions.toml` lists them and says how. Others get what makes them run. Pure.
 
-use super::launcher::Mpi;
+use crate::Mpi;
 use serde::Deserialize;
 use std::sync::OnceLock;
 

@@ -4,9 +4,8 @@
 //! line win over the environment in every family. Launchers forward their environment whole, so every value
 //! suits every site.
 
-use super::launcher::Mpi;
-use super::sites::Ip;
-use super::tuning::Eager;
+use crate::Mpi;
+use crate::eager::Eager;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -47,6 +46,17 @@ enum When {
     /// What makes it faster: only where the link to another site is known, and the version was tested
     /// (docs/settings.md).
     KnownLink,
+}
+
+/// The version of IP that the processes of a job use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ip {
+    /// What every site has, if it can be.
+    V4,
+    /// Where some site has nothing else.
+    V6,
+    /// Where nobody knows which sites take part.
+    Any,
 }
 
 /// What the tables depend on.

@@ -4,7 +4,7 @@
 //! job other hosts or ranks. So every option stands here with the number of its values. `launcher_tests`
 //! compares the tables with each launcher's own help and with what the launcher does.
 
-use super::launcher::Mpi;
+use crate::Mpi;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,0 +1,22 @@
+//! What is known of each MPI and its launcher, and nothing else: a row of a table for each, or a branch where
+//! behaviour differs. Nothing here runs a program.
+//!
+//! - [`Mpi`]: the families of launchers. `launchers`: their names, and what they say of themselves.
+//! - `options`: what of a launcher's command line is an option, and what its value.
+//! - `environment`: the variables that a launcher gets. `eager`: the limits among them that depend on the
+//!   link.
+//! - `versions`: which versions were seen to compute the same with all that.
+//! - `family`: which MPI a program was built for, by the libraries that it asks for (`elf`).
+//!
+//! Depends on nothing of the project.
+
+pub mod eager;
+pub mod elf;
+pub mod environment;
+pub mod family;
+pub mod launchers;
+mod mpi;
+pub mod options;
+pub mod versions;
+
+pub use mpi::Mpi;
