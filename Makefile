@@ -163,7 +163,7 @@ fuzz: ## random bytes against parsers, the tunnel and the world library, FUZZ_SE
 
 C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/messages/*.c mpi/src/*/*.c mpi/src/world/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c examples/*/*.c examples/*/src/*.c examples/*/program/*.c examples/tests/*/*.c)
 
-lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, methods of owners, sizes, first sentences; warnings are errors
+lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, methods of owners, MPIs named in their crate alone, sizes, first sentences; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
@@ -180,6 +180,7 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	tools/lint/columns.py
 	tools/lint/circles.py
 	tools/lint/owners.py
+	tools/lint/mpis.py
 	tools/lint/sizes.py
 	tools/lint/includes.py
 	tools/lint/sentences.py

@@ -1,7 +1,9 @@
 //! The libraries that are preloaded into a job's processes, which lie beside the causeway binary: their file
 //! names, and the loader's list of them and of the user's own.
 
+use causeway_mpis::Mpi;
 use causeway_wire::env::SANITIZERS;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,21 +14,6 @@ pub const SHIM: &str = "libcauseway_shim.so";
 /// File name of the cure for MPICH over UCX, which without it neither ends nor receives every datatype
 /// rightly; see mpich-ucx/.
 pub const UCX: &str = "libcauseway_ucx.so";
-
-/// The libraries of collectives (mpi/), one for each binary interface that an MPI's programs may have. In a
-/// program with another interface a library hands calls on. The library with the wider handles comes first,
-/// so that no handle is cut.
-pub const OPEN_MPI: &[&str] = &["libcauseway_mpi_openmpi.so"];
-/// The same as [`OPEN_MPI`] for version 5.
-pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
-/// The same as [`OPEN_MPI`] for MPICH and those of its interface.
-pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
-
-/// The library that counts a program's messages (mpi/messages), for Open MPI. `causeway bench messages` alone
-/// preloads it.
-pub const MESSAGES_OPEN_MPI: &[&str] = &["libcauseway_messages_openmpi.so"];
-/// The same as [`MESSAGES_OPEN_MPI`] for MPICH and those of its interface.
-pub const MESSAGES_MPICH: &[&str] = &["libcauseway_messages_abi.so", "libcauseway_messages_mpich.so"];
 
 /// What processes get of which each may have another MPI, since each site runs its own: for each
 /// interface the library of collectives, and the world library (mpi/src/world) below it. A program
@@ -41,7 +28,11 @@ pub const WORLD: &[(&str, &str)] = &[
 
 /// Names all of them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let collectives = [OPEN_MPI, OPEN_MPI_5, MPICH].into_iter().flatten().copied();
+    let collectives = Mpi::ALL
+        .into_iter()
+        .flat_map(|mpi| mpi.row().collectives)
+        .copied();
+    let collectives: BTreeSet<&str> = collectives.collect();
     let worlds = WORLD.iter().map(|(_, world)| *world);
     [SHIM, UCX].into_iter().chain(collectives).chain(worlds)
 }

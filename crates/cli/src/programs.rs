@@ -1,7 +1,6 @@
 //! The MPI programs that come with Causeway, and how a user's launcher starts them: see programs/loader.
 
 use crate::run::launcher::Launcher;
-use causeway_mpis::Mpi;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ impl MpiProgram {
         MpiProgram {
             loader: causeway.with_file_name(LOADER),
             name,
-            interface: interface(launcher.mpi),
+            interface: launcher.mpi.row().family.interface(),
             libraries: libraries(launcher),
         }
     }
@@ -47,20 +46,9 @@ impl MpiProgram {
     }
 }
 
-fn interface(mpi: Mpi) -> &'static str {
-    match mpi.is_open_mpi() {
-        true => "openmpi",
-        false => "mpich",
-    }
-}
-
 /// Lists the places where the MPI's library may be: beside its launcher, or where the system looks.
-/// Distributions give MPICH another name.
 fn libraries(launcher: &Launcher) -> String {
-    let names: &[&str] = match launcher.mpi.is_open_mpi() {
-        true => &["libmpi.so.40"],
-        false => &["libmpi.so.12", "libmpich.so.12"],
-    };
+    let names = launcher.mpi.row().family.sonames();
     let real = launcher.path.canonicalize().unwrap_or_default();
     let prefixes = [launcher.path.as_path(), real.as_path()].map(|path| path.parent().and_then(Path::parent));
     let mut all = Vec::new();

@@ -1,6 +1,5 @@
 //! Which MPI a program was built for, by the libraries that it asks the loader for.
 
-use crate::Mpi;
 use crate::elf::Elf;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,14 +15,8 @@ pub enum Family {
 }
 
 impl Family {
-    /// The family that a launcher starts.
-    pub fn started_by(mpi: Mpi) -> Family {
-        if mpi.is_open_mpi() {
-            Family::OpenMpi
-        } else {
-            Family::Mpich
-        }
-    }
+    /// All of them.
+    pub const ALL: [Family; 2] = [Family::OpenMpi, Family::Mpich];
 
     /// Its usual name.
     pub fn name(self) -> &'static str {
@@ -38,6 +31,54 @@ impl Family {
         // A program may have the names of others in its data, as Causeway has; the loader's list tells.
         let needed = Elf::of_file(File::open(program).ok()?)?.needed();
         needed.iter().find_map(|name| Family::of_library(name))
+    }
+
+    /// The MPI that gave it its binary interface.
+    pub fn short_name(self) -> &'static str {
+        match self {
+            Family::OpenMpi => "Open MPI",
+            Family::Mpich => "MPICH",
+        }
+    }
+
+    /// The word for its binary interface in names of files of Causeway's.
+    pub fn interface(self) -> &'static str {
+        match self {
+            Family::OpenMpi => "openmpi",
+            Family::Mpich => "mpich",
+        }
+    }
+
+    /// What its library for C is called. Distributions give MPICH's another name.
+    pub fn sonames(self) -> &'static [&'static str] {
+        match self {
+            Family::OpenMpi => &["libmpi.so.40"],
+            Family::Mpich => &["libmpi.so.12", "libmpich.so.12"],
+        }
+    }
+
+    /// The libraries that count the messages of its programs.
+    pub fn messages(self) -> &'static [&'static str] {
+        match self {
+            Family::OpenMpi => &["libcauseway_messages_openmpi.so"],
+            Family::Mpich => &["libcauseway_messages_abi.so", "libcauseway_messages_mpich.so"],
+        }
+    }
+
+    /// What Slurm's srun is told, so that it meets its programs.
+    pub fn srun_option(self) -> &'static str {
+        match self {
+            Family::OpenMpi => " --mpi=pmix",
+            Family::Mpich => " --mpi=pmi2",
+        }
+    }
+
+    /// Launchers that start its programs, the surest first.
+    pub fn launchers(self) -> &'static [&'static str] {
+        match self {
+            Family::OpenMpi => &["mpirun.openmpi", "mpirun", "mpiexec"],
+            Family::Mpich => &["mpiexec.hydra", "mpirun", "mpiexec"],
+        }
     }
 
     fn of_library(name: &[u8]) -> Option<Family> {

@@ -1,7 +1,9 @@
-//! What is known of each MPI and its launcher, and nothing else: a row of a table for each, or a branch where
-//! behaviour differs. Nothing here runs a program.
+//! Holds what is known of each MPI and its launcher, and nothing else: a row of a table for each, or a branch
+//! where behaviour differs. Nothing here runs a program.
 //!
-//! - [`Mpi`]: the families of launchers. `launchers`: their names, and what they say of themselves.
+//! - [`Mpi`]: the families of launchers, a [`Row`] for each. `launchers`: their names, and what they say of
+//!   themselves.
+//! - `by_hand`: what a careful user sets where there is no Causeway.
 //! - `options`: what of a launcher's command line is an option, and what its value.
 //! - `environment`: the variables that a launcher gets. `eager`: the limits among them that depend on the
 //!   link.
@@ -10,6 +12,7 @@
 //!
 //! Depends on nothing of the project.
 
+pub mod by_hand;
 pub mod eager;
 pub mod elf;
 pub mod environment;
@@ -19,4 +22,4 @@ mod mpi;
 pub mod options;
 pub mod versions;
 
-pub use mpi::Mpi;
+pub use mpi::{Mpi, OwnHost, Row};

@@ -1,4 +1,6 @@
-//! The families of launchers.
+//! The families of launchers, a row for each.
+
+use crate::family::Family;
 
 /// Families of launchers that are told what to do in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,18 +15,124 @@ pub enum Mpi {
     Intel,
 }
 
+/// How a launcher is told by which address its daemons reach it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnHost {
+    /// It finds out by itself.
+    Untold,
+    /// This option takes the address.
+    Address(&'static str),
+    /// This option takes the interface that has it.
+    Interface(&'static str),
+}
+
+/// In what a launcher and its MPI differ from others.
+#[derive(Debug)]
+pub struct Row {
+    /// Its usual name.
+    pub name: &'static str,
+    /// What its programs are built for.
+    pub family: Family,
+    /// Libraries of collectives for its programs, the one with the wider handles first, so that no handle is
+    /// cut. In a program with another interface a library hands calls on.
+    pub collectives: &'static [&'static str],
+    /// The option by which a user names hosts.
+    pub hosts_option: &'static str,
+    /// The option that names a file with programs, without dashes.
+    pub programs_option: &'static str,
+    /// What stands between a host and its ranks in a list of hosts.
+    pub before_slots: &'static str,
+    /// The option that gives it a list of hosts, where its variable for that would not do.
+    pub host_list_option: Option<&'static str>,
+    /// See [`OwnHost`].
+    pub own_host: OwnHost,
+    /// Whether it takes hosts by addresses of IPv6, or names that stand for them.
+    pub speaks_ipv6: bool,
+    /// Whether its programs need the cure for UCX (mpich-ucx/).
+    pub needs_ucx_cure: bool,
+    /// Whether the ranks get of its environment only what it is told to hand on.
+    pub hands_on_named_variables: bool,
+    /// Whether it makes its ranks end at the first request. hydra hands the first one on to them, and goes on
+    /// if they do.
+    pub ends_at_first_request: bool,
+    /// Whether a file of the user's has its parameters.
+    pub has_parameter_file: bool,
+    /// Up to which size it sends without asking first, where nothing else is said, for people.
+    pub usual_limit: &'static str,
+}
+
+const OPEN_MPI_4: Row = Row {
+    name: "Open MPI",
+    family: Family::OpenMpi,
+    collectives: &["libcauseway_mpi_openmpi.so"],
+    hosts_option: "--host",
+    programs_option: "app",
+    before_slots: " slots=",
+    host_list_option: None,
+    own_host: OwnHost::Untold,
+    speaks_ipv6: true,
+    needs_ucx_cure: false,
+    hands_on_named_variables: true,
+    ends_at_first_request: true,
+    has_parameter_file: true,
+    usual_limit: "64 kB, the MPI's own",
+};
+
+const OPEN_MPI_5: Row = Row {
+    collectives: &["libcauseway_mpi_openmpi5.so"],
+    ..OPEN_MPI_4
+};
+
+const MPICH: Row = Row {
+    name: "MPICH",
+    family: Family::Mpich,
+    collectives: &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"],
+    hosts_option: "-hosts",
+    programs_option: "configfile",
+    before_slots: ":",
+    host_list_option: None,
+    own_host: OwnHost::Address("-localhost"),
+    // It takes `fd00:1::fd:4000` for a host fd00 (4.0.2, 5.0.2).
+    speaks_ipv6: false,
+    needs_ucx_cure: true,
+    hands_on_named_variables: false,
+    ends_at_first_request: false,
+    has_parameter_file: false,
+    usual_limit: "what UCX or libfabric choose for a cluster",
+};
+
+const INTEL: Row = Row {
+    name: "Intel MPI",
+    // Its variable takes names alone, and fills each host with as many ranks as it has cores.
+    host_list_option: Some("-machinefile"),
+    // Its proxies do without an interface of that name.
+    own_host: OwnHost::Interface("-iface"),
+    needs_ucx_cure: false,
+    usual_limit: "16 kB, libfabric's own",
+    ..MPICH
+};
+
 impl Mpi {
+    /// All of them.
+    pub const ALL: [Mpi; 4] = [Mpi::OpenMpi4, Mpi::OpenMpi5, Mpi::Mpich, Mpi::Intel];
+
+    /// See [`Row`].
+    pub fn row(self) -> &'static Row {
+        match self {
+            Mpi::OpenMpi4 => &OPEN_MPI_4,
+            Mpi::OpenMpi5 => &OPEN_MPI_5,
+            Mpi::Mpich => &MPICH,
+            Mpi::Intel => &INTEL,
+        }
+    }
+
     /// Its usual name.
     pub fn name(self) -> &'static str {
-        match self {
-            Mpi::OpenMpi4 | Mpi::OpenMpi5 => "Open MPI",
-            Mpi::Mpich => "MPICH",
-            Mpi::Intel => "Intel MPI",
-        }
+        self.row().name
     }
 
     /// Whether it is told by MCA parameters.
     pub fn is_open_mpi(self) -> bool {
-        matches!(self, Mpi::OpenMpi4 | Mpi::OpenMpi5)
+        self.row().family == Family::OpenMpi
     }
 }

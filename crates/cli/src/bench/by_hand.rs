@@ -6,7 +6,7 @@
 
 use crate::run::launcher::Launcher;
 use causeway_bench::plan::KnownLink;
-use causeway_mpis::Mpi;
+use causeway_mpis::by_hand;
 use causeway_mpis::eager::eager_for;
 
 /// What the paper takes for 11.6 ms and 1 Gbit/s.
@@ -50,27 +50,10 @@ pub fn environment(
     let eager = eager_for(link.map_or(0, |link| on_the_way(link) as u64), ranks);
     // A buffer that the system cuts would be worse than none: one that is set no longer grows.
     let fits = allowed.send >= bytes && allowed.receive >= bytes;
-    let (sent_at_once, buffers): (&[(&str, u64)], [&str; 2]) = match launcher.mpi {
-        Mpi::OpenMpi4 | Mpi::OpenMpi5 => (
-            &[
-                ("OMPI_MCA_btl_tcp_eager_limit", eager.usual_bytes),
-                ("OMPI_MCA_btl_tcp_rndv_eager_limit", eager.usual_bytes),
-            ],
-            ["OMPI_MCA_btl_tcp_sndbuf", "OMPI_MCA_btl_tcp_rcvbuf"],
-        ),
-        Mpi::Mpich => (
-            &[
-                ("UCX_RNDV_THRESH", eager.ucx_bytes),
-                ("FI_OFI_RXM_BUFFER_SIZE", eager.rxm_bytes),
-            ],
-            ["UCX_TCP_SNDBUF", "UCX_TCP_RCVBUF"],
-        ),
-        // libfabric's tcp provider has no variable for buffers.
-        Mpi::Intel => (&[("FI_OFI_RXM_BUFFER_SIZE", eager.rxm_bytes)], ["", ""]),
-    };
-    let buffers = buffers.into_iter().filter(|name| fits && !name.is_empty());
-    let buffers = buffers.map(|name| (name, bytes));
-    let all = sent_at_once.iter().copied().chain(buffers);
+    let by_hand = by_hand::variables(launcher.mpi, &eager);
+    let buffers = by_hand.buffers.iter().filter(|_| fits);
+    let buffers = buffers.map(|name| (*name, bytes));
+    let all = by_hand.limits.into_iter().chain(buffers);
     all.map(|(name, value)| (name, value.to_string())).collect()
 }
 
@@ -88,6 +71,7 @@ fn on_the_way(link: &KnownLink) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use causeway_mpis::Mpi;
 
     fn launcher(mpi: Mpi) -> Launcher {
         Launcher {

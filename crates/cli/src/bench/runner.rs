@@ -13,7 +13,6 @@ use causeway_bench::matrix::{self, Ran};
 use causeway_bench::program::{Program, Running};
 use causeway_bench::row::{Outcome, Value};
 use causeway_control::NodeInfo;
-use causeway_mpis::Mpi;
 use causeway_wire::TextError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -244,10 +243,7 @@ impl Runner<'_> {
         let to = beside
             .get(1)
             .map_or_else(|| self.grid.second_rank(Way::Direct), |node| node.address);
-        let option = match mpi.launcher.mpi {
-            Mpi::OpenMpi4 | Mpi::OpenMpi5 => "--host",
-            Mpi::Mpich | Mpi::Intel => "-hosts",
-        };
+        let option = mpi.launcher.mpi.row().hosts_option;
         let names: Vec<&str> = beside.iter().map(|node| node.name.as_str()).collect();
         let (sites, hosts) = match names.is_empty() {
             true => (self.grid.one_at_each(), vec![]),

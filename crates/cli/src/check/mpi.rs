@@ -4,7 +4,6 @@ use super::steps::Step;
 use crate::preload::UCX;
 use crate::run::collectives;
 use crate::run::launcher::Launcher;
-use causeway_mpis::Mpi;
 use causeway_mpis::versions;
 use std::ffi::OsStr;
 
@@ -41,7 +40,7 @@ fn found(launcher: &Launcher, amiss: fn(String, String, String) -> Step) -> Step
     let name = launcher.path.display().to_string();
     let detail = format!("{} {}", launcher.mpi.name(), launcher.version);
     let library = std::env::current_exe().map(|own| own.with_file_name(UCX));
-    if launcher.mpi == Mpi::Mpich && !library.as_ref().is_ok_and(|library| library.is_file()) {
+    if launcher.mpi.row().needs_ucx_cure && !library.as_ref().is_ok_and(|library| library.is_file()) {
         let remedy = format!("put {UCX} beside causeway ('make build' makes it)");
         return amiss(name, format!("{detail}, which needs {UCX}"), remedy);
     }
@@ -82,6 +81,7 @@ fn judge(launcher: &Launcher, without: Option<String>) -> Step {
 mod tests {
     use super::super::steps::Verdict;
     use super::*;
+    use causeway_mpis::Mpi;
 
     fn launcher(mpi: Mpi, version: &str) -> Launcher {
         Launcher {

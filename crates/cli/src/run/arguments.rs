@@ -6,7 +6,7 @@ use super::distribution::Wish;
 use super::launcher::Launcher;
 use crate::preload::{ASAN_OPTIONS, asan_options};
 use causeway_control::JobReply;
-use causeway_mpis::Mpi;
+use causeway_mpis::OwnHost;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
@@ -23,22 +23,20 @@ pub(super) fn extra_arguments(
     if line.starts_nothing {
         return extra;
     }
+    let row = launcher.mpi.row();
     // hydra's proxies call mpiexec back under its host name unless told otherwise, and names need not be
-    // known at other sites. Intel's takes an address from an interface alone; its proxies do without one of
-    // that name.
+    // known at other sites.
     if !line.names_own_host
         && let Some((interface, address)) = own_address
     {
-        match launcher.mpi {
-            Mpi::Mpich => extra.extend(["-localhost".into(), address.to_string().into()]),
-            Mpi::Intel => extra.extend(["-iface".into(), interface.into()]),
-            Mpi::OpenMpi4 | Mpi::OpenMpi5 => {}
+        match row.own_host {
+            OwnHost::Address(option) => extra.extend([option.into(), address.to_string().into()]),
+            OwnHost::Interface(option) => extra.extend([option.into(), interface.into()]),
+            OwnHost::Untold => {}
         }
     }
-    // Intel's variable for a host file takes names alone and fills each host with as many ranks as it has
-    // cores.
-    if let (Mpi::Intel, Some(hosts)) = (launcher.mpi, host_file) {
-        extra.extend(["-machinefile".into(), hosts.into()]);
+    if let (Some(option), Some(hosts)) = (row.host_list_option, host_file) {
+        extra.extend([option.into(), hosts.into()]);
     }
     if let (Wish::PerSite(sites), [None]) = (wish, &line.ranks[..]) {
         let total: u32 = sites.iter().map(|(_, ranks)| ranks).sum();

@@ -1,7 +1,6 @@
 //! Collectives that cross between sites once: the libraries that are preloaded for them (mpi/), and what they
 //! are told.
 
-use crate::preload::{MPICH, OPEN_MPI, OPEN_MPI_5};
 use crate::say;
 use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
 use causeway_mpis::Mpi;
@@ -27,15 +26,7 @@ pub const SAME_BITS: &str = "CAUSEWAY_COLLECTIVES_SAME_BITS";
 
 /// The first that an MPI would have, for those who must say that none was built.
 pub fn wanted(own: &Path, mpi: Mpi) -> PathBuf {
-    own.with_file_name(names_for(mpi)[0])
-}
-
-fn names_for(mpi: Mpi) -> &'static [&'static str] {
-    match mpi {
-        Mpi::OpenMpi4 => OPEN_MPI,
-        Mpi::OpenMpi5 => OPEN_MPI_5,
-        Mpi::Mpich | Mpi::Intel => MPICH,
-    }
+    own.with_file_name(mpi.row().collectives[0])
 }
 
 /// The libraries for an MPI that were built. Each needs the headers of its interface to be built. Without any
@@ -50,7 +41,7 @@ pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
 
 /// The same, in silence.
 pub fn built(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
-    let paths = names_for(mpi).iter().map(|name| own.with_file_name(name));
+    let paths = mpi.row().collectives.iter().map(|name| own.with_file_name(name));
     paths.filter(|path| path.is_file()).collect()
 }
 
@@ -183,7 +174,6 @@ mod tests {
 
     #[test]
     fn of_the_libraries_that_are_there_the_one_with_the_wider_handles_comes_first() {
-        assert_eq!(MPICH[0], "libcauseway_mpi_abi.so");
         let directory = tempfile::tempdir().unwrap();
         let own = directory.path().join("causeway");
         let found = |mpi| {

@@ -114,10 +114,7 @@ fn host_list(mpi: Mpi, shares: &[Share]) -> String {
             false => share.node.address.to_string(),
             true => share.node.name.clone(),
         };
-        match mpi.is_open_mpi() {
-            true => format!("{host} slots={}\n", share.ranks),
-            false => format!("{host}:{}\n", share.ranks),
-        }
+        format!("{host}{}{}\n", mpi.row().before_slots, share.ranks)
     };
     shares.iter().map(line).collect()
 }

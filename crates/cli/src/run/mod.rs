@@ -328,7 +328,7 @@ fn groups_of(args: &Args, known: &Sites, sites: &[String], wish: &Wish) -> Resul
 /// Lists Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with
 /// `--direct`, too, where it hangs and errs as often.
 fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
-    let wanted = [(SHIM, redirects), (UCX, mpi == Mpi::Mpich)];
+    let wanted = [(SHIM, redirects), (UCX, mpi.row().needs_ucx_cure)];
     let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);
     wanted
         .map(|(name, _)| {

@@ -37,7 +37,7 @@ impl Patience {
             Duration::from_secs(u64::from(u32::min(seconds, LONGEST))).saturating_sub(RANKS)
         });
         Patience {
-            first: mpi.is_open_mpi().then_some(FIRST + more),
+            first: mpi.row().ends_at_first_request.then_some(FIRST + more),
         }
     }
 

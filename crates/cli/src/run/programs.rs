@@ -90,7 +90,7 @@ impl Programs {
 
 /// Where a command line names the file.
 fn named(mpi: Mpi, words: &[OsString]) -> Option<Value> {
-    let option = if mpi.is_open_mpi() { "app" } else { "configfile" };
+    let option = mpi.row().programs_option;
     let (given, _) = options::read(mpi, words, 0);
     let named = given.iter().find(|given| given.name == option)?;
     named.values.first().copied()

@@ -34,7 +34,7 @@ pub struct Typed<'a> {
 /// Refuses a program of another MPI than the launcher's: each rank would be a job of its own, and end well.
 fn refuse_others(mpi: Mpi, programs: &[OsString]) -> Result<(), RunError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let started = Family::started_by(mpi);
+    let started = mpi.row().family;
     for program in programs {
         let family = in_path(&path, program).and_then(|file| Family::of(&file));
         if let Some(family) = family.filter(|family| *family != started) {

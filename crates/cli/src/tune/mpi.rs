@@ -77,7 +77,7 @@ fn limits_of(mpi: Mpi, carrier: Carrier, limits: &[Variable], set: &McaFile) -> 
         .filter_map(|(name, _)| Some(format!("{name}={}", in_force(name)?)))
         .collect();
     let current = match now.as_slice() {
-        [] => usual_limit(mpi).to_owned(),
+        [] => mpi.row().usual_limit.to_owned(),
         now => now.join(" "),
     };
     let suffices = |(name, wanted): &&Variable| in_force(name).is_some_and(|value| is_enough(&value, wanted));
@@ -112,13 +112,13 @@ type Variable = (&'static str, String);
 
 fn change(mpi: Mpi, variables: &[Variable]) -> Change {
     let all = variables.iter();
-    match mpi {
-        Mpi::OpenMpi4 | Mpi::OpenMpi5 => Change::OpenMpi {
+    match mpi.row().has_parameter_file {
+        true => Change::OpenMpi {
             parameters: all
                 .map(|(name, value)| (parameter(name).to_owned(), value.clone()))
                 .collect(),
         },
-        Mpi::Mpich | Mpi::Intel => Change::Environment {
+        false => Change::Environment {
             variables: all
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
                 .collect(),
@@ -148,14 +148,6 @@ fn is_enough(value: &str, wanted: &str) -> bool {
 fn is_buffer(name: &str) -> bool {
     let name = name.to_lowercase();
     name.contains("sndbuf") || name.contains("rcvbuf")
-}
-
-fn usual_limit(mpi: Mpi) -> &'static str {
-    match mpi {
-        Mpi::OpenMpi4 | Mpi::OpenMpi5 => "64 kB, the MPI's own",
-        Mpi::Mpich => "what UCX or libfabric choose for a cluster",
-        Mpi::Intel => "16 kB, libfabric's own",
-    }
 }
 
 /// What a message takes with the round trip more, and without.

@@ -2,10 +2,11 @@
 
 use crate::bench::options::Counting;
 use crate::failure::Failure;
-use crate::preload::{MESSAGES_MPICH, MESSAGES_OPEN_MPI, SHIM};
+use crate::preload::SHIM;
 use crate::run::launcher::{Launcher, LauncherError};
 use crate::run::rewrite::{Libraries, with_libraries};
 use causeway_mpis::Mpi;
+use causeway_mpis::family::Family;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};
@@ -43,10 +44,6 @@ impl Starter {
         Ok(Starter { program, mpi })
     }
 
-    fn is_open_mpi(&self) -> bool {
-        self.mpi.is_some_and(Mpi::is_open_mpi)
-    }
-
     /// The launcher with the user's words and the libraries. A tool of the user's that looks at MPI calls
     /// comes first, and hands them on. The shim, which has no job here, keeps them in what wrappers execute.
     fn command(&self, words: &[OsString]) -> Result<Command, Failure> {
@@ -58,8 +55,8 @@ impl Starter {
         };
         let with_libraries = self.mpi.map(|mpi| with_libraries(mpi, words, &libraries));
         let mut command = Command::new(&self.program);
-        // hydra and Slurm hand their environment on to all hosts, Open MPI what it is told to.
-        if self.is_open_mpi() {
+        // hydra and Slurm hand their environment on to all hosts.
+        if self.mpi.is_some_and(|mpi| mpi.row().hands_on_named_variables) {
             command.args(["-x", DIRECTORY]);
             let is_set = with_libraries.as_deref().is_some_and(|with| with != words);
             command.args(["-x", PRELOAD].iter().filter(|_| !is_set));
@@ -72,17 +69,13 @@ impl Starter {
     /// The libraries that were built; each needs the headers of its interface. One hands on the calls of
     /// programs with another interface, and the one with the widest handles comes first.
     fn libraries(&self) -> Result<Vec<PathBuf>, Failure> {
-        let names: &[&[&str]] = match self.mpi {
-            Some(mpi) if mpi.is_open_mpi() => &[MESSAGES_OPEN_MPI],
-            Some(_) => &[MESSAGES_MPICH],
-            None => &[MESSAGES_OPEN_MPI, MESSAGES_MPICH],
+        let families = match self.mpi {
+            Some(mpi) => vec![mpi.row().family],
+            None => Family::ALL.to_vec(),
         };
         let own = std::env::current_exe().map_err(Failure::new)?;
-        let all: Vec<PathBuf> = names
-            .concat()
-            .iter()
-            .map(|name| own.with_file_name(name))
-            .collect();
+        let names = families.into_iter().flat_map(Family::messages);
+        let all: Vec<PathBuf> = names.map(|name| own.with_file_name(name)).collect();
         let found: Vec<PathBuf> = all.iter().filter(|path| path.is_file()).cloned().collect();
         match (found.is_empty(), all.last()) {
             (true, Some(path)) => Err(Failure::new(format_args!(

@@ -4,6 +4,7 @@
 
 use crate::say;
 use causeway_mpis::family::{Family, in_path};
+use causeway_mpis::launchers;
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -103,9 +104,6 @@ struct Here {
     names_type: bool,
 }
 
-/// All that are looked for.
-const LAUNCHERS: [&str; 5] = ["srun", "mpirun.openmpi", "mpiexec.hydra", "mpirun", "mpiexec"];
-
 impl Here {
     fn look(program: &OsStr) -> Here {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -116,7 +114,7 @@ impl Here {
         Here {
             mpi: program.as_deref().and_then(Family::of),
             lacks_program: program.is_none(),
-            launchers: LAUNCHERS.into_iter().filter(exists).collect(),
+            launchers: launchers::STARTERS.into_iter().filter(exists).collect(),
             is_allocated: is_set("SLURM_JOB_ID"),
             has_slurm: configured || SLURM.iter().any(|file| Path::new(file).exists()),
             names_type: is_set("SLURM_MPI_TYPE"),
@@ -129,11 +127,10 @@ fn choose(here: &Here) -> Result<(String, String), String> {
     let has = |name: &&&str| here.launchers.contains(*name);
     if here.launchers.contains(&"srun") && (here.is_allocated || here.has_slurm) {
         // Without it srun takes the site's default, which is often none.
-        let kind = match here.mpi.filter(|_| !here.names_type) {
-            Some(Family::OpenMpi) => " --mpi=pmix",
-            Some(Family::Mpich) => " --mpi=pmi2",
-            None => "",
-        };
+        let kind = here
+            .mpi
+            .filter(|_| !here.names_type)
+            .map_or("", Family::srun_option);
         let place = if here.is_allocated {
             "this is an allocation of Slurm"
         } else {
@@ -142,15 +139,11 @@ fn choose(here: &Here) -> Result<(String, String), String> {
         return Ok((format!("srun -n {{ranks}}{kind}"), place.to_owned()));
     }
     let (fit, of) = match here.mpi {
-        Some(Family::OpenMpi) => (
-            &["mpirun.openmpi", "mpirun", "mpiexec"],
-            "the program is Open MPI's",
+        Some(family) => (
+            family.launchers(),
+            format!("the program is {}'s", family.short_name()),
         ),
-        Some(Family::Mpich) => (&["mpiexec.hydra", "mpirun", "mpiexec"], "the program is MPICH's"),
-        None => (
-            &["mpirun", "mpiexec", "mpiexec.hydra"],
-            "the program's MPI is not known",
-        ),
+        None => (launchers::OF_ANY, "the program's MPI is not known".to_owned()),
     };
     match fit.iter().find(has) {
         Some(launcher) => Ok((

@@ -178,9 +178,7 @@ pub fn common_ip(known: &Sites, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, RunE
     let lacking = |v6: bool| all.iter().find(|site| !has(site, v6));
     match (lacking(false), lacking(true)) {
         (None, _) => Ok(Ip::V4),
-        // hydra takes `fd00:1::fd:4000` for a host fd00 (MPICH 4.0.2, 5.0.2), Intel's names its own host
-        // alone.
-        (Some(site), None) if !mpi.is_open_mpi() => {
+        (Some(site), None) if !mpi.row().speaks_ipv6 => {
             Err(RunError::Ipv4Launcher(mpi.name(), site.name.clone()))
         }
         (Some(_), None) => Ok(Ip::V6),
