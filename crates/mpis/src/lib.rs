@@ -4,6 +4,7 @@
 //! - [`Mpi`]: the families of launchers, a [`Row`] for each. `launchers`: their names, and what they say of
 //!   themselves.
 //! - `by_hand`: what a careful user sets where there is no Causeway.
+//! - `command_line`: what a launcher's command line says: ranks, hosts, programs.
 //! - `options`: what of a launcher's command line is an option, and what its value.
 //! - `environment`: the variables that a launcher gets. `eager`: the limits among them that depend on the
 //!   link.
@@ -13,6 +14,7 @@
 //! Depends on nothing of the project.
 
 pub mod by_hand;
+pub mod command_line;
 pub mod eager;
 pub mod elf;
 pub mod environment;

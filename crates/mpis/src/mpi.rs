@@ -55,6 +55,8 @@ pub struct Row {
     /// Whether it makes its ranks end at the first request. hydra hands the first one on to them, and goes on
     /// if they do.
     pub ends_at_first_request: bool,
+    /// Whether it goes on where a node's part has ended before its time.
+    pub leaves_ends_of_nodes: bool,
     /// Whether a file of the user's has its parameters.
     pub has_parameter_file: bool,
     /// Up to which size it sends without asking first, where nothing else is said, for people.
@@ -74,6 +76,7 @@ const OPEN_MPI_4: Row = Row {
     needs_ucx_cure: false,
     hands_on_named_variables: true,
     ends_at_first_request: true,
+    leaves_ends_of_nodes: false,
     has_parameter_file: true,
     usual_limit: "64 kB, the MPI's own",
 };
@@ -97,6 +100,7 @@ const MPICH: Row = Row {
     needs_ucx_cure: true,
     hands_on_named_variables: false,
     ends_at_first_request: false,
+    leaves_ends_of_nodes: true,
     has_parameter_file: false,
     usual_limit: "what UCX or libfabric choose for a cluster",
 };
@@ -132,7 +136,7 @@ impl Mpi {
     }
 
     /// Whether it is told by MCA parameters.
-    pub fn is_open_mpi(self) -> bool {
+    pub(crate) fn is_open_mpi(self) -> bool {
         self.row().family == Family::OpenMpi
     }
 }

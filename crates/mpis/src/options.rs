@@ -96,6 +96,62 @@ impl Given {
     }
 }
 
+/// Whether an option says what starts processes on nodes.
+pub fn is_starter(mpi: Mpi, words: &[OsString], option: &Given) -> bool {
+    let name = option.name.as_str();
+    if mpi.is_open_mpi() {
+        let parameter = option.text(words).filter(|_| name.ends_with("mca"));
+        return parameter.is_some_and(|parameter| STARTER_PARAMETERS.contains(&parameter.as_str()));
+    }
+    STARTER_OPTIONS.contains(&name)
+}
+
+/// The value of an option that is a list of variables for the ranks, as Open MPI's `--mca mca_base_env_list`.
+pub fn list_of_variables(mpi: Mpi, words: &[OsString], option: &Given) -> Option<Value> {
+    let is_parameter = mpi.is_open_mpi() && option.name.ends_with("mca");
+    let is_list = option
+        .values
+        .first()
+        .is_some_and(|value| value.of(words) == VARIABLES_PARAMETER);
+    (is_parameter && is_list)
+        .then(|| option.values.get(1).copied())
+        .flatten()
+}
+
+/// Whether an option sets one variable of the ranks, by `NAME=VALUE` or by two values.
+pub fn sets_a_variable(mpi: Mpi, option: &Given) -> bool {
+    let names: &[&str] = if mpi.is_open_mpi() {
+        &["x"]
+    } else {
+        &["env", "genv"]
+    };
+    names.contains(&option.name.as_str())
+}
+
+/// The parameter by which Open MPI takes a list of variables for the ranks.
+const VARIABLES_PARAMETER: &str = "mca_base_env_list";
+
+/// Parameters of Open MPI and PRRTE that say what starts processes on nodes, and the older names of these.
+const STARTER_PARAMETERS: &[&str] = &[
+    "plm",
+    "plm_rsh_agent",
+    "orte_rsh_agent",
+    "pls_rsh_agent",
+    "plm_ssh_agent",
+    "plm_rsh_args",
+    "plm_ssh_args",
+];
+
+/// hydra's options of the same meaning.
+const STARTER_OPTIONS: &[&str] = &[
+    "launcher",
+    "launcher-exec",
+    "bootstrap",
+    "bootstrap-exec",
+    "bootstrap-exec-args",
+    "rmk",
+];
+
 /// The name of an option, and where a value in the same word begins; `None` for another word.
 fn split(mpi: Mpi, word: &OsStr) -> Option<(String, Option<usize>)> {
     let bytes = word.as_bytes();

@@ -1,12 +1,12 @@
 //! What a launcher gets beside its tables: options that only a command line can give, and the variables that
 //! differ from job to job.
 
-use super::command_line::CommandLine;
 use super::distribution::Wish;
 use super::launcher::Launcher;
 use crate::preload::{ASAN_OPTIONS, asan_options};
 use causeway_control::JobReply;
 use causeway_mpis::OwnHost;
+use causeway_mpis::command_line::CommandLine;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;

@@ -32,36 +32,12 @@ pub struct Rewritten {
 /// The name of the loader's list.
 const PRELOAD: &[u8] = b"LD_PRELOAD";
 
-/// Parameters of Open MPI and PRRTE that say what starts processes on nodes, and the older names of these.
-pub const STARTER_PARAMETERS: &[&str] = &[
-    "plm",
-    "plm_rsh_agent",
-    "orte_rsh_agent",
-    "pls_rsh_agent",
-    "plm_ssh_agent",
-    "plm_rsh_args",
-    "plm_ssh_args",
-];
-
-/// hydra's options of the same meaning.
-const STARTER_OPTIONS: &[&str] = &[
-    "launcher",
-    "launcher-exec",
-    "bootstrap",
-    "bootstrap-exec",
-    "bootstrap-exec-args",
-    "rmk",
-];
-
-/// The parameter by which Open MPI takes a list of variables for the ranks.
-const VARIABLES_PARAMETER: &str = "mca_base_env_list";
-
 /// The words behind the launcher's name, of one program or of several, as they are for a job over sites.
 pub fn rewrite(mpi: Mpi, words: &[OsString], libraries: &Libraries) -> Rewritten {
     let mut left_out = Vec::new();
     let kept = each_option(mpi, words, |option| {
         let own = &words[option.at..option.end()];
-        if is_starter(mpi, words, option) {
+        if options::is_starter(mpi, words, option) {
             let own: Vec<_> = own.iter().map(|word| word.to_string_lossy()).collect();
             left_out.push(own.join(" "));
             return Vec::new();
@@ -106,16 +82,6 @@ fn each_option(
     all
 }
 
-/// Whether an option says what starts processes on nodes.
-fn is_starter(mpi: Mpi, words: &[OsString], option: &Given) -> bool {
-    let name = option.name.as_str();
-    if mpi.is_open_mpi() {
-        let parameter = option.text(words).filter(|_| name.ends_with("mca"));
-        return parameter.is_some_and(|parameter| STARTER_PARAMETERS.contains(&parameter.as_str()));
-    }
-    STARTER_OPTIONS.contains(&name)
-}
-
 /// The value of an option that sets LD_PRELOAD for ranks, and what it is to be.
 fn preload_of(
     mpi: Mpi,
@@ -123,19 +89,11 @@ fn preload_of(
     option: &Given,
     libraries: &Libraries,
 ) -> Option<(Value, OsString)> {
-    let value = |number: usize| option.values.get(number).copied();
-    let is_list = |value: Value| value.of(words) == VARIABLES_PARAMETER;
-    let name = option.name.as_str();
-    if mpi.is_open_mpi() && name.ends_with("mca") && value(0).is_some_and(is_list) {
-        let list = value(1)?;
+    if let Some(list) = options::list_of_variables(mpi, words, option) {
         return Some((list, in_list(list.of(words), libraries)?));
     }
-    let sets = if mpi.is_open_mpi() {
-        name == "x"
-    } else {
-        name == "env" || name == "genv"
-    };
-    let first = value(0).filter(|_| sets)?;
+    let value = |number: usize| option.values.get(number).copied();
+    let first = value(0).filter(|_| options::sets_a_variable(mpi, option))?;
     // `-x LD_PRELOAD` alone passes on what Causeway has set.
     if first.of(words).as_bytes() == PRELOAD {
         let value = value(1)?;

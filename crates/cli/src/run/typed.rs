@@ -1,7 +1,6 @@
 //! What the user has typed: a launcher, its options, and programs. Where hosts are named by a variable or
 //! programs stand in a file, these count as typed.
 
-use super::command_line::CommandLine;
 use super::directory::RunDirectory;
 use super::distribution::Share;
 use super::error::RunError;
@@ -11,6 +10,7 @@ use super::programs::Programs;
 use super::rewrite::{Libraries, Rewritten, rewrite};
 use super::sites::Chosen;
 use crate::remote::parts::Expected;
+use causeway_mpis::command_line::CommandLine;
 use causeway_mpis::family::{Family, in_path};
 use causeway_mpis::{Mpi, environment};
 use std::ffi::OsString;
@@ -152,7 +152,7 @@ impl<'a> Typed<'a> {
             sites: others
                 .map(|site| (site.name.clone(), nodes(&site.name)))
                 .collect(),
-            leaves_ends: !self.mpi().is_open_mpi(),
+            leaves_ends: self.mpi().row().leaves_ends_of_nodes,
         }
     }
 }

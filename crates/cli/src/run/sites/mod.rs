@@ -3,13 +3,13 @@
 
 mod hosts;
 
-use super::command_line::CommandLine;
 use super::directory::stands_by_name;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
 use causeway_control::name::means;
 use causeway_control::{Plan, SiteInfo, SiteStatus, Sites};
 use causeway_mpis::Mpi;
+use causeway_mpis::command_line::CommandLine;
 use causeway_mpis::environment::Ip;
 use causeway_wire::{Cidr, Site};
 use std::collections::{HashMap, HashSet};

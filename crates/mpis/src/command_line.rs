@@ -1,7 +1,7 @@
 //! Reads what mpirun's command line already says: how many ranks, which hosts. Pure.
 
-use causeway_mpis::Mpi;
-use causeway_mpis::options::{self, Given};
+use crate::Mpi;
+use crate::options::{self, Given};
 use std::ffi::OsString;
 
 /// What was found.
