@@ -2,6 +2,7 @@
 //! names, and the loader's list of them and of the user's own.
 
 use causeway_mpis::Mpi;
+use causeway_mpis::names::WORLD;
 use causeway_wire::env::SANITIZERS;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -14,17 +15,6 @@ pub const SHIM: &str = "libcauseway_shim.so";
 /// File name of the cure for MPICH over UCX, which without it neither ends nor receives every datatype
 /// rightly; see mpich-ucx/.
 pub const UCX: &str = "libcauseway_ucx.so";
-
-/// What processes get of which each may have another MPI, since each site runs its own: for each
-/// interface the library of collectives, and the world library (mpi/src/world) below it. A program
-/// finds a call that its MPI lacks in the first library that has one, so those of its own interface
-/// come first: with wider handles, Open MPI's are first for all. Its library of collectives is that
-/// for version 5, which has the names of both.
-pub const WORLD: &[(&str, &str)] = &[
-    ("libcauseway_mpi_openmpi5.so", "libcauseway_world_openmpi.so"),
-    ("libcauseway_mpi_abi.so", "libcauseway_world_abi.so"),
-    ("libcauseway_mpi_mpich.so", "libcauseway_world_mpich.so"),
-];
 
 /// Names all of them.
 pub fn names() -> impl Iterator<Item = &'static str> {

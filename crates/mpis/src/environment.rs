@@ -72,7 +72,7 @@ pub struct Facts<'a> {
     pub ip: Ip,
     /// MPICH can use ofi and ucx.
     pub two_netmods: bool,
-    /// See [`super::tuning`]; `None` leaves the MPI's own limit.
+    /// See [`crate::eager`]; `None` leaves the MPI's own limit.
     pub eager: Option<Eager>,
 }
 

@@ -17,12 +17,21 @@ pub const USUAL: [&str; 6] = [
     "prterun",
 ];
 
-/// What starts a site's own part of a job, where its gateway does not say: a batch system's command, and
-/// launchers.
-pub const STARTERS: [&str; 5] = ["srun", "mpirun.openmpi", "mpiexec.hydra", "mpirun", "mpiexec"];
-
-/// Launchers for a program whose MPI is not known, the likeliest first.
-pub const OF_ANY: &[&str] = &["mpirun", "mpiexec", "mpiexec.hydra"];
+/// What starts MPI programs and is none.
+pub const STARTING: [&str; 12] = [
+    "mpirun",
+    "mpiexec",
+    "srun",
+    "orterun",
+    "prterun",
+    "mpirun.openmpi",
+    "mpiexec.openmpi",
+    "mpirun.mpich",
+    "mpiexec.mpich",
+    "mpiexec.hydra",
+    "aprun",
+    "jsrun",
+];
 
 /// Whether a word names a launcher.
 pub fn is_one(word: &OsStr) -> bool {

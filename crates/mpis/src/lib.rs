@@ -8,6 +8,8 @@
 //! - `options`: what of a launcher's command line is an option, and what its value.
 //! - `environment`: the variables that a launcher gets. `eager`: the limits among them that depend on the
 //!   link.
+//! - `names`: what processes, daemons and the loader call things.
+//! - `starting`: what starts a site's own part of a job, a batch system's command or a launcher.
 //! - `versions`: which versions were seen to compute the same with all that.
 //! - `family`: which MPI a program was built for, by the libraries that it asks for (`elf`).
 //!
@@ -21,7 +23,9 @@ pub mod environment;
 pub mod family;
 pub mod launchers;
 mod mpi;
+pub mod names;
 pub mod options;
+pub mod starting;
 pub mod versions;
 
 pub use mpi::{Mpi, OwnHost, Row};

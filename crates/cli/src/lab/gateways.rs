@@ -4,6 +4,7 @@ use super::Failure;
 use crate::say;
 use causeway_control::{self as control, Reply, Request};
 use causeway_lab::{Firewall, Lab, LabError, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio};
+use causeway_mpis::names;
 use causeway_wire::Cidr;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -171,22 +172,13 @@ pub fn environment() -> Vec<(OsString, OsString)> {
     }
     if nix::unistd::geteuid().is_root() {
         // Root inside the lab is no risk beyond root outside it.
-        for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
+        for name in names::AS_ROOT {
             env.push((name.into(), "1".into()));
             env.push((format!("{name}_CONFIRM").into(), "1".into()));
         }
     }
-    // The nodes share this machine's few cores: a rank that waits must let the others run, and an MPI that
-    // keeps the ranks of each node to its first cores would keep those of all nodes to the same ones. Open
-    // MPI does so with two ranks.
-    for (name, value) in [
-        ("OMPI_MCA_mpi_yield_when_idle", "1"),
-        ("OMPI_MCA_hwloc_base_binding_policy", "none"),
-        ("PRTE_MCA_hwloc_default_binding_policy", "none"),
-        ("I_MPI_PIN", "0"),
-    ] {
-        env.push((name.into(), value.into()));
-    }
+    // The nodes share this machine's few cores.
+    env.extend(names::SHARED_CORES.map(|(name, value)| (name.into(), value.into())));
     env
 }
 

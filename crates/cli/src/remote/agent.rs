@@ -8,6 +8,7 @@ use super::stdin::{self, Window};
 use super::{AGENT_NAME, ending, parts};
 use crate::say;
 use causeway_control::{self as control, ControlError};
+use causeway_mpis::names::DAEMON_FAMILIES;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -33,24 +34,8 @@ const SENT: &[&str] = &[
     "ASAN_OPTIONS",
 ];
 
-/// Beginnings of names of variables that reach the daemons. They are for the library of collectives, and for
-/// an MPI's daemon as it starts: permission to run as root, the MPI's place, and settings that the launcher
-/// does not put on the daemon's command line.
-const SENT_FAMILIES: &[&str] = &[
-    "CAUSEWAY_COLLECTIVES_",
-    "OMPI_ALLOW_RUN_AS_ROOT",
-    "PRTE_ALLOW_RUN_AS_ROOT",
-    "OMPI_MCA_",
-    "PRTE_MCA_",
-    "PMIX_MCA_",
-    "OPAL_PREFIX",
-    "PRTE_PREFIX",
-    "PMIX_PREFIX",
-    "I_MPI_",
-    "FI_",
-    "UCX_",
-    "MPIR_CVAR_",
-];
+/// How the names of what is for the library of collectives begin.
+const COLLECTIVES: &str = "CAUSEWAY_COLLECTIVES_";
 
 /// Arguments as ssh takes them.
 #[derive(Debug, clap::Args)]
@@ -221,7 +206,8 @@ fn request(command: &[OsString]) -> Request {
 }
 
 fn is_sent(name: &str) -> bool {
-    SENT.contains(&name) || SENT_FAMILIES.iter().any(|family| name.starts_with(family))
+    let mut families = DAEMON_FAMILIES.iter().chain([&COLLECTIVES]);
+    SENT.contains(&name) || families.any(|family| name.starts_with(family))
 }
 
 fn text(word: &OsStr) -> Result<String, AgentError> {

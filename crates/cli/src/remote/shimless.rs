@@ -10,6 +10,7 @@
 use super::tree::descendants;
 use crate::preload::SHIM;
 use causeway_mpis::elf::Elf;
+use causeway_mpis::names::{CONNECTING, LIBRARIES, RANKS};
 use nix::unistd::{Pid, gethostname};
 use std::fs;
 use std::io::Write;
@@ -25,17 +26,8 @@ const FIRST: Duration = Duration::from_millis(250);
 /// Between two looks, from a while after the job's begin on.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// How the names of MPI libraries begin.
-const LIBRARIES: [&str; 3] = ["libmpi.so", "libmpich.so", "libmpi_abi.so"];
-
-/// Those whose connect() leads to other ranks, with the libraries that they connect with.
-const CONNECTING: [&str; 5] = ["mca_btl_tcp", "libfabric", "libtcp-fi", "libopen-pal", "libucs"];
-
 /// Where connect() is in the C library; before glibc 2.34 also in that of threads.
 const C_LIBRARIES: [&str; 3] = ["libc.so", "libc-2", "libpthread"];
-
-/// Variables by which launchers tell a process its rank.
-const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
 
 /// See the module.
 pub struct Watch {

@@ -3,40 +3,16 @@
 use crate::preload::{ASAN_OPTIONS, asan_options, preload};
 use crate::run::MAX_NAME;
 use crate::run::error::RunError;
+use causeway_mpis::launchers;
+use causeway_mpis::names::{FORWARDED, FORWARDS_ALL, SRUN_ENDS_ALL};
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Open MPI 4's daemons forward to ranks on other nodes what this names, and OMPI_* besides. It is the form
-/// for parameter files of mpirun's -x: with that of its environment, mca_base_env_list, mpirun refuses -x.
-const FORWARDED: &str = "OMPI_MCA_mca_base_env_list_internal";
-
-/// Open MPI 5's daemons forward all variables then. They have no list that the user's could stand beside.
-const FORWARDS_ALL: &str = "PRTE_MCA_prte_fwd_environment";
-
-/// Without it, srun leaves the other ranks of a program alone when one has died.
-const SRUN_ENDS_ALL: &str = "SLURM_KILL_BAD_EXIT";
-
 /// Inside double quotes of a shell. Without a setup it does nothing.
 const SETUP: &str = "eval \\\"\\$CAUSEWAY_MPI_SETUP\\\" || \
      { echo \\\"causeway: site \\$CAUSEWAY_SITE: setup of its gateway's [mpi] failed: \\$CAUSEWAY_MPI_SETUP\\\" >&2; exit 1; }; ";
-
-/// What starts MPI programs and is none.
-const LAUNCHERS: [&str; 12] = [
-    "mpirun",
-    "mpiexec",
-    "srun",
-    "orterun",
-    "prterun",
-    "mpirun.openmpi",
-    "mpiexec.openmpi",
-    "mpirun.mpich",
-    "mpiexec.mpich",
-    "mpiexec.hydra",
-    "aprun",
-    "jsrun",
-];
 
 /// One site's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +74,7 @@ pub fn of_program(
     let ranks: Option<Vec<u32>> = shares.iter().map(|(_, ranks)| *ranks).collect();
     let ranks = ranks.filter(|_| !program.is_empty()).ok_or(RunError::NoShares)?;
     let name = Path::new(&program[0]).file_name().unwrap_or_default();
-    if LAUNCHERS.iter().any(|launcher| name == *launcher) {
+    if launchers::STARTING.iter().any(|launcher| name == *launcher) {
         return Err(RunError::OwnLauncher(name.to_string_lossy().into_owned()));
     }
     let words: Vec<String> = program

@@ -1,0 +1,61 @@
+//! Names that processes, daemons and the loader know.
+
+/// Variables by which launchers tell a process its rank.
+pub const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
+
+/// How the names of MPI libraries begin.
+pub const LIBRARIES: [&str; 3] = ["libmpi.so", "libmpich.so", "libmpi_abi.so"];
+
+/// How those begin whose connect() leads to other ranks, with the libraries that they connect with.
+pub const CONNECTING: [&str; 5] = ["mca_btl_tcp", "libfabric", "libtcp-fi", "libopen-pal", "libucs"];
+
+/// Beginnings of names of variables that are for an MPI's daemon as it starts: permission to run as root, the
+/// MPI's place, and settings that the launcher does not put on the daemon's command line.
+pub const DAEMON_FAMILIES: &[&str] = &[
+    "OMPI_ALLOW_RUN_AS_ROOT",
+    "PRTE_ALLOW_RUN_AS_ROOT",
+    "OMPI_MCA_",
+    "PRTE_MCA_",
+    "PMIX_MCA_",
+    "OPAL_PREFIX",
+    "PRTE_PREFIX",
+    "PMIX_PREFIX",
+    "I_MPI_",
+    "FI_",
+    "UCX_",
+    "MPIR_CVAR_",
+];
+
+/// Variables by which root lets launchers run as root; each has a second one whose name ends with
+/// `_CONFIRM`.
+pub const AS_ROOT: [&str; 2] = ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"];
+
+/// Settings for nodes that share few cores: a rank that waits lets the others run, and no launcher keeps the
+/// ranks of each node to its first cores, which would be the same ones. Open MPI does so with two ranks.
+pub const SHARED_CORES: [(&str, &str); 4] = [
+    ("OMPI_MCA_mpi_yield_when_idle", "1"),
+    ("OMPI_MCA_hwloc_base_binding_policy", "none"),
+    ("PRTE_MCA_hwloc_default_binding_policy", "none"),
+    ("I_MPI_PIN", "0"),
+];
+
+/// Open MPI 4's daemons forward to ranks on other nodes what this names, and OMPI_* besides. It is the form
+/// for parameter files of mpirun's -x: with that of its environment, mca_base_env_list, mpirun refuses -x.
+pub const FORWARDED: &str = "OMPI_MCA_mca_base_env_list_internal";
+
+/// Open MPI 5's daemons forward all variables then. They have no list that the user's could stand beside.
+pub const FORWARDS_ALL: &str = "PRTE_MCA_prte_fwd_environment";
+
+/// Without it, srun leaves the other ranks of a program alone when one has died.
+pub const SRUN_ENDS_ALL: &str = "SLURM_KILL_BAD_EXIT";
+
+/// What processes get of which each may have another MPI, since each site runs its own: for each
+/// interface the library of collectives, and the world library (mpi/src/world) below it. A program
+/// finds a call that its MPI lacks in the first library that has one, so those of its own interface
+/// come first: with wider handles, Open MPI's are first for all. Its library of collectives is that
+/// for version 5, which has the names of both.
+pub const WORLD: &[(&str, &str)] = &[
+    ("libcauseway_mpi_openmpi5.so", "libcauseway_world_openmpi.so"),
+    ("libcauseway_mpi_abi.so", "libcauseway_world_abi.so"),
+    ("libcauseway_mpi_mpich.so", "libcauseway_world_mpich.so"),
+];

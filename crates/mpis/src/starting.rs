@@ -1,0 +1,120 @@
+//! What starts a site's own part of a job, where its gateway does not say: srun where there is Slurm, or a
+//! launcher of the program's MPI.
+
+use crate::family::Family;
+
+/// Where Slurm's commands look for their configuration, beside SLURM_CONF: Debian's, the usual one, and the
+/// one that a node gets from slurmctld.
+pub const SLURM: [&str; 3] = [
+    "/etc/slurm/slurm.conf",
+    "/usr/local/etc/slurm.conf",
+    "/run/slurm/conf/slurm.conf",
+];
+
+/// What starts a site's own part of a job, where its gateway does not say: a batch system's command, and
+/// launchers.
+pub const STARTERS: [&str; 5] = ["srun", "mpirun.openmpi", "mpiexec.hydra", "mpirun", "mpiexec"];
+
+/// Launchers for a program whose MPI is not known, the likeliest first.
+const OF_ANY: &[&str] = &["mpirun", "mpiexec", "mpiexec.hydra"];
+
+/// What decides.
+#[derive(Debug, Default)]
+pub struct Here {
+    /// The program's MPI, where it is known.
+    pub mpi: Option<Family>,
+    /// No such program is on this host.
+    pub lacks_program: bool,
+    /// Launchers in PATH.
+    pub launchers: Vec<&'static str>,
+    /// Within an allocation.
+    pub is_allocated: bool,
+    /// Slurm is set up here.
+    pub has_slurm: bool,
+    /// The user has chosen how srun meets MPIs.
+    pub names_type: bool,
+}
+
+/// The start, with {ranks}, and why.
+///
+/// # Errors
+/// Nothing here starts it, in words.
+pub fn choose(here: &Here) -> Result<(String, String), String> {
+    let has = |name: &&&str| here.launchers.contains(*name);
+    if here.launchers.contains(&"srun") && (here.is_allocated || here.has_slurm) {
+        // Without it srun takes the site's default, which is often none.
+        let kind = here
+            .mpi
+            .filter(|_| !here.names_type)
+            .map_or("", Family::srun_option);
+        let place = if here.is_allocated {
+            "this is an allocation of Slurm"
+        } else {
+            "there is Slurm"
+        };
+        return Ok((format!("srun -n {{ranks}}{kind}"), place.to_owned()));
+    }
+    let (fit, of) = match here.mpi {
+        Some(family) => (
+            family.launchers(),
+            format!("the program is {}'s", family.short_name()),
+        ),
+        None => (OF_ANY, "the program's MPI is not known".to_owned()),
+    };
+    match fit.iter().find(has) {
+        Some(launcher) => Ok((
+            format!("{launcher} -n {{ranks}}"),
+            format!("{of}, and this launcher is in PATH"),
+        )),
+        None => Err(format!(
+            "{of}, and none of srun, {} is in PATH there; say in [mpi] of its gateway's configuration how programs start \
+             (start = \"mpirun -n {{ranks}}\", setup = \"module load openmpi\")",
+            fit.join(", ")
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(here: &Here) -> String {
+        choose(here).unwrap().0
+    }
+
+    #[test]
+    fn srun_starts_where_slurm_is_and_meets_the_programs_mpi() {
+        let mut here = Here {
+            mpi: Some(Family::Mpich),
+            launchers: vec!["srun", "mpirun.openmpi", "mpirun"],
+            ..Here::default()
+        };
+        // Its commands alone are no Slurm.
+        assert_eq!(start(&here), "mpirun -n {ranks}");
+        here.has_slurm = true;
+        assert_eq!(start(&here), "srun -n {ranks} --mpi=pmi2");
+        here.mpi = Some(Family::OpenMpi);
+        assert_eq!(start(&here), "srun -n {ranks} --mpi=pmix");
+        here.names_type = true;
+        assert_eq!(start(&here), "srun -n {ranks}");
+    }
+
+    #[test]
+    fn else_a_launcher_of_the_programs_own_mpi_does() {
+        let mut here = Here {
+            launchers: vec!["mpirun.openmpi", "mpiexec.hydra", "mpirun"],
+            ..Here::default()
+        };
+        assert_eq!(start(&here), "mpirun -n {ranks}");
+        here.mpi = Some(Family::OpenMpi);
+        assert_eq!(start(&here), "mpirun.openmpi -n {ranks}");
+        here.mpi = Some(Family::Mpich);
+        assert_eq!(start(&here), "mpiexec.hydra -n {ranks}");
+        here.launchers.clear();
+        let reason = choose(&here).unwrap_err();
+        assert!(
+            reason.contains("[mpi]") && reason.contains("mpiexec.hydra"),
+            "{reason}"
+        );
+    }
+}
