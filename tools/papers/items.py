@@ -435,11 +435,11 @@ ITEMS = [
     Item(Q, "Figs. 6, 8: how Ray2mesh and TSQR go about it", "drawings", elsewhere("examples/ray2mesh, examples/tsqr"), "reproduced", ""),
     Item(Q, "Fig. 7: Ray2mesh over three clusters", "9.5 % less time with grid collectives, 35 % less with bosses, too, at 180 processes",
          rays, "scaled: 2 ranks a site, which share two cores",
-         "What can be seen are messages; results/ray2mesh has a model of 180 ranks. In these rows two ranks had one core."),
+         "What can be seen are messages; results/ray2mesh has a model of 180 ranks."),
     Item(Q, "Fig. 9: QR of 64 columns", "four sites: speed-up of ScaLAPACK hardly 2, of TSQR almost 4", factorisations,
          "scaled: up to a million rows; all sites share two cores",
-         "In these rows one and two ranks had one core, four had two. More sites give no more cores here: what is left is what each "
-         "waits for. results/tsqr has a model of sites with cores of their own."),
+         "Two cores compute, however many ranks there are, so four sites gain no more than two do. results/tsqr has a model of sites "
+         "with cores of their own."),
 ]
 
 HEAD = """\
