@@ -290,7 +290,7 @@ fn range(figure: Figure, unit: f64, digits: usize, what: &str) -> String {
     match (figure.is_told(), figure.has_interval()) {
         (true, true) => format!("{median:.digits$} {what} ({least:.digits$} to {most:.digits$})"),
         (true, false) => format!("{median:.digits$} {what} (by one round)"),
-        (false, true) => format!("no {what} that its rounds tell from 0 ({most:.digits$} at most)"),
+        (false, true) => format!("no {what} above the noise ({most:.digits$} at most)"),
         (false, false) => format!("no {what} (by one round)"),
     }
 }
