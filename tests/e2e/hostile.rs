@@ -28,7 +28,7 @@ const SITES: [(&str, &str, &str, &[&str]); 2] = [
     ("rennes", "10.2.0", "198.51.100.5:7001", &["orsay"]),
 ];
 
-/// A grid in clear text, whose third member is none of ours.
+/// A grid in clear text, whose third member is hostile.
 fn write_configuration(fresh: &Fresh) {
     let key = fresh.directory.join("grid.key");
     let made = fs::File::options()

@@ -2,9 +2,9 @@
 """Holds what the pages of results/ say to the rows beside them.
 
 `says.py` in a directory of results/ computes texts from its rows: lines of tables, sentences, parts
-of them. `figures.py` has status 1 where the page beside it has not each of them, and where a line
-of a table there has figures and is none of them. Not held are sections that say "rows were not
-kept" or "there are no rows", and pages in tools/results/unheld.txt, which says of each why.
+of them. `figures.py` ends with status 1 if the page beside it lacks one of them, or has a line with
+figures in a table that is not among them. It skips sections that say "rows were not kept" or "there
+are no rows", and the pages in tools/results/unheld.txt, which gives the reason for each.
 `figures.py --print DIRECTORY` prints the texts, to be put into the page.
 """
 

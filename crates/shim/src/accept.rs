@@ -237,7 +237,7 @@ impl fmt::Display for Refusal {
             Refusal::OtherJob => f.write_str("its token is that of another job"),
             Refusal::OtherFamily => f.write_str("its source is IPv6, the listening socket IPv4"),
             Refusal::NoRank => f.write_str(
-                "it comes from another site, and only ranks take such ones where each site has an MPI of its own",
+                "it comes from another site; where each site runs its own MPI, only ranks accept those",
             ),
             Refusal::Unreadable(errno) => write!(f, "reading the preface: {}", errno.text()),
         }

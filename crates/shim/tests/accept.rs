@@ -172,7 +172,7 @@ assert peer == ("10.2.0.9", 12345) and s.recv(5) == b"HELLO"
 "#,
         );
         assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
-        assert!(stderr.contains("only ranks take such ones"), "{stderr}");
+        assert!(stderr.contains("only ranks accept those"), "{stderr}");
     });
 }
 
