@@ -1,27 +1,20 @@
 """What README.md says, computed from latency, pingpong, start and loopback.csv."""
 
-from figures import line, median, read, where
+from figures import BUILDS, before_and_after, line, read, where
 
-BUILDS, MPIS = ("before", "after"), ("MPICH 5.0.2", "Open MPI 4.1.4")
-
-
-def shown(own, value, unit, label, mpi, size):
-    """A line: medians over all rounds of both builds, direct and through Causeway."""
-    ways = [[median(where(own, way=way, build=build), value) for build in BUILDS] for way in ("direct", "causeway")]
-    times = [", ".join(f"{time / unit:.3f}" for time in way) for way in ways]
-    return line(label, mpi, size, *times, *(f"{after / before:.4f}" for before, after in ways))
+MPIS = ("MPICH 5.0.2", "Open MPI 4.1.4")
 
 
 def texts():
     latency, start, hot = read("latency.csv"), read("start.csv"), where(read("pingpong.csv"), condition="hot")
     for kind in ("full", "quick"):
         for mpi in MPIS:
-            yield shown(where(latency, kind=kind, mpi=mpi), "one_way_us", 1000, f"latency ({kind})", mpi, 1)
-            yield shown(where(start, kind=kind, mpi=mpi), "seconds", 1, f"start ({kind}), s", mpi, "")
+            yield before_and_after(where(latency, kind=kind, mpi=mpi), "one_way_us", 1000, f"latency ({kind})", mpi, 1)
+            yield before_and_after(where(start, kind=kind, mpi=mpi), "seconds", 1, f"start ({kind}), s", mpi, "")
     for mpi in MPIS:
         own = where(hot, mpi=mpi)
         for size in dict.fromkeys(row["size_bytes"] for row in own):
-            yield shown(where(own, size_bytes=size), "one_way_us", 1000, "pingpong (quick)", mpi, size)
+            yield before_and_after(where(own, size_bytes=size), "one_way_us", 1000, "pingpong (quick)", mpi, size)
     rows = read("loopback.csv")
     for what in dict.fromkeys(row["what"] for row in rows):
         cells = [what]

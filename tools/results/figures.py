@@ -20,6 +20,7 @@ from typing import Callable, Iterable
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results"
 UNHELD = pathlib.Path(__file__).with_name("unheld.txt")
+BUILDS = ("before", "after")
 # The directory whose says.py runs.
 place = RESULTS
 
@@ -64,6 +65,13 @@ def of_runs(rows: Iterable[dict], of: str, run: str = "run") -> float:
 def line(*cells: object) -> str:
     """A line of a table."""
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def before_and_after(own: list[dict], value: str, unit: float, label: str, mpi: str, size: object) -> str:
+    """A line: medians over all rounds of both builds, direct and through Causeway."""
+    ways = [[median(where(own, way=way, build=build), value) for build in BUILDS] for way in ("direct", "causeway")]
+    times = [", ".join(f"{time / unit:.3f}" for time in way) for way in ways]
+    return line(label, mpi, size, *times, *(f"{after / before:.4f}" for before, after in ways))
 
 
 def plain(text: str) -> str:
