@@ -29,6 +29,8 @@ RESULTS = ROOT / "results/papers"
 MPIS = ["--mpi", "mpirun.openmpi", "--mpi", "mpirun.mpich"]
 ALL_WAYS = ["--ways", "site,direct,causeway", "--settings", "default,tuned"]
 BETWEEN = ["--ways", "direct,causeway"]
+# The papers' MPIs are as they come.
+AS_IT_COMES = ["--ways", "direct", "--settings", "default"]
 TWO = ["--lab", "rennes-nancy"]
 THREE = ["--lab", "orsay-rennes-bordeaux", "--sizes", "1,4M", "--seconds", "1"]
 # Short ones differ little from run to run, and stop once their interval is narrow.
@@ -40,6 +42,7 @@ LARGE = ["--benchmarks", "is,cg,mg,ft", "--class", "A"]
 
 # Those of vinter-2004.
 PALLAS = "pingpong,pingping,sendrecv,exchange,allreduce,reduce,reduce_scatter,allgather,allgatherv,alltoall,bcast,barrier"
+ALL_OPERATIONS = ["--operations", PALLAS, "--sizes", "0,8,64k,4M", "--seconds", "0.3", *RUNS]
 # A gather of 4 MB a rank, which MPICH is given in so many pieces, of 256 kB at most.
 GATHER = ["operations", *TWO, "--mpi", "mpirun.mpich", "--ways", "causeway", "--operations", "gather", "--sizes", "4M",
           "--count", "10", *RUNS]
@@ -59,12 +62,14 @@ EXPERIMENTS = {
     **{name: GATHER for name in PIECES},
     "npb-large": ["npb", *TWO, *MPIS, *LARGE, "--ways", "site,direct,causeway", *RUNS],
     "npb-small": ["npb", *TWO, *MPIS, *SMALL, "--ways", "site,direct,causeway", *RUNS],
+    "npb-large-default": ["npb", *TWO, *MPIS, *LARGE, *AS_IT_COMES, *RUNS],
+    "npb-small-default": ["npb", *TWO, *MPIS, *SMALL, *AS_IT_COMES, *RUNS],
     "npb-slow-start": ["npb", *TWO, *PAUSES, *BETWEEN],
     "npb-no-slow-start": ["npb", "--lab", "{without_slow_start}", *PAUSES, "--ways", "direct"],
     "pingpong": ["pingpong", *TWO, *SHORT, *MPIS, *ALL_WAYS, "--seconds", "1",
                  "--sizes", "1,1k,64k,256k,1M,4M,32M"],
-    "operations": ["operations", *TWO, *MPIS, *BETWEEN, *SHORT, "--operations", PALLAS,
-                   "--sizes", "0,8,64k,4M", "--seconds", "0.3"],
+    "operations": ["operations", *TWO, *MPIS, *BETWEEN, *ALL_OPERATIONS],
+    "operations-default": ["operations", *TWO, *MPIS, *AS_IT_COMES, *ALL_OPERATIONS],
     "npb-busy": ["npb", *TWO, "--mpi", "mpirun.openmpi", "--benchmarks", "lu,mg,bt,sp",
                  "--class", "W", *BETWEEN, "--traffic", "busy", *RUNS, "--time-limit", "300"],
 }
@@ -74,6 +79,8 @@ QUICK = {
     "pingpong": ["pingpong", *TWO, *ONCE, *MPIS, *ALL_WAYS, "--count", "5", "--sizes", "1,64k,1M"],
     "operations": ["operations", *TWO, *ONCE, *MPIS, *BETWEEN, "--count", "5", "--sizes", "0,8,64k",
                    "--operations", "pingpong,sendrecv,bcast,reduce,allreduce"],
+    "operations-default": ["operations", *TWO, *ONCE, *MPIS, *AS_IT_COMES, "--count", "5", "--sizes", "0,8,64k",
+                           "--operations", "pingpong,sendrecv,bcast,reduce,allreduce"],
     "npb-large": ["npb", *TWO, *ONCE, *MPIS, "--benchmarks", "is,cg", "--class", "S",
                   "--ways", "site,direct,causeway"],
 }
