@@ -8,6 +8,7 @@ from typing import Callable, Iterable, NamedTuple
 
 import counts
 import rows
+import second
 
 OPEN, MPICH = "Open MPI", "MPICH"
 POINTS = ("pingpong", "pingping", "sendrecv", "exchange")
@@ -127,7 +128,7 @@ OPERATIONS = (("operations-default", "direct"), ("operations", "direct"), ("oper
 
 
 def operations(names: Iterable[str], size: int) -> Callable[[dict], str | None]:
-    """Times of operations of one size: direct with the MPI as it comes and tuned, and through Causeway."""
+    """Times of operations of one size: direct, as the MPI comes and tuned, and through Causeway."""
     def read(found: dict) -> str | None:
         parts = []
         for mpi in (OPEN, MPICH):
@@ -457,7 +458,8 @@ HEAD = """\
 from the rows, and `report.html`. The cells of one experiment ran in turn (A B A B); a row says
 where it joins two. A time is the median of the runs' medians unless a row says something else; in
 brackets are the least and the largest run, of a ratio those of two runs of one turn. `runs` says
-how many. `reproduced` means: at the paper's scale. `scaled` says what is smaller.
+how many. `reproduced` means: at the paper's scale. `scaled` says what is smaller. What a second
+measurement of everything found stands below the table.
 
 Host: {host}.
 
@@ -466,15 +468,15 @@ Host: {host}.
 """
 
 
-def index(found: dict, host: str, quick: bool) -> str:
-    """The page."""
+def index(found: dict, repeated: dict, host: str, quick: bool) -> str:
+    """The page; `repeated` is what a second measurement found."""
     text = HEAD.format(host=host, how="in a hurry" if quick else "again")
     for item in ITEMS:
         used.clear()
         here = item.here(found) or "not measured in this run"
         row = [item.paper, item.what, item.published, here, used.text(), item.state, item.differs]
         text += "| " + " | ".join(cell.replace("|", "/") for cell in row) + " |\n"
-    return text + "\n" + textwrap.dedent("""\
+    return text + "\n" + second.text(found, repeated) + textwrap.dedent("""\
         The rows are in the .csv files: a line for each value of each run, with what TCP did in it.
         messages.json has what each benchmark sends.
         """)

@@ -2,10 +2,12 @@
 """Measures what the tables and figures of the four papers show, on an emulated grid, and sets it
 beside what they published.
 
-`papers.py [--quick] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers, and
+`papers.py [--quick|--second] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers, and
 the applications of one paper by scripts of their own. It goes on where an earlier run stopped. It
 writes the rows, the index, which it computes from them, and the report to results/papers. With
---quick it measures one run of little, and writes all beside what it measured. items.py says what
+--quick it measures one run of little, and writes all beside what it measured. With --second it
+measures two runs of everything but counts in target/papers-second, and writes their rows to
+results/papers/second: the page says how these agree with the first ones. items.py says what
 each paper shows and where its figure comes from. `--index` measures nothing, and writes the index
 of the rows that are there; `--check` has status 1 where it is another one."""
 
@@ -24,6 +26,7 @@ import rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results/papers"
+SECOND = RESULTS / "second"
 
 # Both of Debian's MPIs: those that `make setup` installs.
 MPIS = ["--mpi", "mpirun.openmpi", "--mpi", "mpirun.mpich"]
@@ -91,20 +94,21 @@ RAYS = ["lab", "run", "orsay-rennes-bordeaux", "--", ROOT / "results/ray2mesh/cu
         "{programs}/ray2mesh/ray2mesh", "{rows}"]
 TSQR = [ROOT / "results/tsqr/measure.sh", "{programs}/tsqr", "{rows}"]
 APPLICATIONS = {
-    "ray2mesh": [[*RAYS, sites, "2", "5"] for sites in "123"],
-    "tsqr": [[*TSQR, "5", "100000 1000000"]],
+    "ray2mesh": [[*RAYS, sites, "2", "{runs}"] for sites in "123"],
+    "tsqr": [[*TSQR, "{runs}", "100000 1000000"]],
 }
 # What `make` builds of each.
 TARGETS = {"ray2mesh": ["all"], "tsqr": ["all", "scalapack"]}
 QUICK_APPLICATIONS = {
-    "ray2mesh": [[*RAYS, "2", "1", "1"]],
-    "tsqr": [[*TSQR, "1", "100000"]],
+    "ray2mesh": [[*RAYS, "2", "1", "{runs}"]],
+    "tsqr": [[*TSQR, "{runs}", "100000"]],
 }
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--second", action="store_true")
     parser.add_argument("--index", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--npb", type=pathlib.Path)
@@ -150,10 +154,25 @@ def applications(out: pathlib.Path, options: argparse.Namespace) -> None:
             build = ["make", "-s", "-C", ROOT / "examples" / name, "MPICC=mpicc.openmpi"]
             subprocess.run([*build, f"OUT={programs / name}", *TARGETS[name]], check=True)
             for words in commands:
-                words = [str(word).format(programs=programs, rows=part) for word in words]
+                runs = 1 if options.quick else 2 if options.second else 5
+                words = [str(word).format(programs=programs, rows=part, runs=runs) for word in words]
                 first = [options.causeway] if words[0] == "lab" else []
                 subprocess.run([*first, *words], check=True, env=environment, stdout=subprocess.DEVNULL)
             part.rename(whole)
+
+
+def in_two_runs() -> dict[str, list[str]]:
+    """All experiments with two runs of each cell."""
+    def shorter(words: list[str]) -> list[str]:
+        return ["2" if before in ("--least", "--most") else word for before, word in zip(["", *words], words)]
+    return {name: shorter(words) for name, words in EXPERIMENTS.items()}
+
+
+def keep(names: list[str], out: pathlib.Path, where: pathlib.Path) -> None:
+    """Copies the rows of these experiments."""
+    where.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        shutil.copy(out / f"{name}.csv" if name in APPLICATIONS else out / name / "rows.csv", where / f"{name}.csv")
 
 
 def found_in(where: pathlib.Path) -> dict:
@@ -181,7 +200,7 @@ def again(is_check: bool) -> int:
     page = RESULTS / "README.md"
     text = page.read_text(encoding="utf-8")
     host = re.search(r"^Host: (.*)\.$", text, re.MULTILINE)
-    computed = items.index(found_in(RESULTS), host[1] if host else "", False)
+    computed = items.index(found_in(RESULTS), found_in(SECOND), host[1] if host else "", False)
     if not is_check:
         page.write_text(computed, encoding="utf-8")
     elif computed != text:
@@ -198,12 +217,15 @@ def main() -> int:
     options = arguments()
     if options.index or options.check:
         return again(options.check)
-    out = ROOT / "target" / ("papers-quick" if options.quick else "papers")
+    out = ROOT / "target" / ("papers-quick" if options.quick else "papers-second" if options.second else "papers")
     out.mkdir(parents=True, exist_ok=True)
     without_slow_start(out)
-    experiments = (QUICK if options.quick else EXPERIMENTS).items()
+    experiments = (QUICK if options.quick else in_two_runs() if options.second else EXPERIMENTS).items()
     applications(out, options)
     benches = [name for name, words in experiments if measure(name, words, out, options)]
+    if options.second:
+        keep([*benches, *APPLICATIONS], out, SECOND)
+        return again(False)
     messages = counts.count(benches, out, options)
     where = out if options.quick else RESULTS
     where.mkdir(parents=True, exist_ok=True)
@@ -212,9 +234,9 @@ def main() -> int:
     subprocess.run(report, stdout=subprocess.DEVNULL, check=True)
     if messages:
         (where / "messages.json").write_text(json.dumps(messages, indent=1) + "\n", encoding="utf-8")
-    for name in (*benches, *(name for name in APPLICATIONS if where != out)):
-        shutil.copy(out / f"{name}.csv" if name in APPLICATIONS else out / name / "rows.csv", where / f"{name}.csv")
-    page = items.index(found_in(where), host_of(out, benches[0]), options.quick)
+    keep([*benches, *(name for name in APPLICATIONS if where != out)], out, where)
+    repeated = {} if options.quick else found_in(SECOND)
+    page = items.index(found_in(where), repeated, host_of(out, benches[0]), options.quick)
     (where / "README.md").write_text(page, encoding="utf-8")
     print(f"papers: {where / 'README.md'}, {where / 'report.html'}")
     return 0
