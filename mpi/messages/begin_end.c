@@ -1,6 +1,6 @@
 /* Where counting begins and ends. */
 #define _GNU_SOURCE
-#include "counting.h"
+#include "messages/counting.h"
 
 #include <errno.h>
 #include <stdatomic.h>

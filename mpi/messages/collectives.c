@@ -1,7 +1,7 @@
 /* Operations of all ranks of a communicator. Bytes are those that this rank gives: of a broadcast and a
  * scatter, those that it gets. */
 #define _GNU_SOURCE
-#include "counting.h"
+#include "messages/counting.h"
 
 #define P_Barrier MPI_Comm comm
 #define A_Barrier comm

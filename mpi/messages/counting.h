@@ -2,8 +2,8 @@
 #ifndef CAUSEWAY_COUNTING_H
 #define CAUSEWAY_COUNTING_H
 
-#include "counts.h"
-#include "peers.h"
+#include "messages/counts.h"
+#include "messages/peers.h"
 
 /* Whether calls are counted now: between MPI_Init and MPI_Finalize, in a process that is told where to write
  * and whose MPI has this library's binary interface. */

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "counts.h"
+#include "messages/counts.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
-#include "peers.h"
+#include "messages/peers.h"
 
-#include "counts.h"
+#include "messages/counts.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef CAUSEWAY_PEERS_H
 #define CAUSEWAY_PEERS_H
 
-#include "binding/export.h"
+#include "common/binding/export.h"
 
 #include <stdint.h>
 

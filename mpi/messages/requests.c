@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
-#include "requests.h"
+#include "messages/requests.h"
 
-#include "counts.h"
+#include "messages/counts.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef CAUSEWAY_REQUESTS_H
 #define CAUSEWAY_REQUESTS_H
 
-#include "binding/export.h"
+#include "common/binding/export.h"
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* Messages from one rank to one other. */
 #define _GNU_SOURCE
-#include "counting.h"
+#include "messages/counting.h"
 
-#include "requests.h"
+#include "messages/requests.h"
 
 #define P_Send const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm
 #define L_Send const void *buffer, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm

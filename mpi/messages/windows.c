@@ -1,6 +1,6 @@
 /* One-sided operations. What is fetched comes from the rank that is named. */
 #define _GNU_SOURCE
-#include "counting.h"
+#include "messages/counting.h"
 
 #define P_Put                                                                                                \
     const void *buffer, int count, MPI_Datatype type, int to, MPI_Aint at, int room, MPI_Datatype into_type, \

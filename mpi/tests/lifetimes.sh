@@ -9,7 +9,7 @@ built=$root/target/sanitized
 reports=$built/reports
 mkdir -p "$built"
 libraries=$built
-CFLAGS='-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined' "$root/mpi/build.sh" "$built"
+CFLAGS='-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined' "$root/mpi/build.sh" "$built" collectives
 
 build() { # MPI, its compiler, its library, flags...
     # The library is linked: what is preloaded would come before the sanitizers.
@@ -20,7 +20,7 @@ build() { # MPI, its compiler, its library, flags...
 # Stacks of leaks that hold a function of the library, but not of what an MPI allocates for itself as it
 # begins, and keeps of attributes for communicators that the program left.
 ours() {
-    awk -v RS= '/(Direct|Indirect) leak/ && /mpi\/src\// && !/ in P?MPI_(Init|Comm_set_attr|Comm_create_keyval)/' "$@"
+    awk -v RS= '/(Direct|Indirect) leak/ && /mpi\/(common|collectives)\// && !/ in P?MPI_(Init|Comm_set_attr|Comm_create_keyval)/' "$@"
 }
 
 for mpi in "${mpis[@]}"; do

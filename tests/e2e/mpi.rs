@@ -38,7 +38,7 @@ pub struct Mpi {
     /// cores take a time slice of the scheduler for every message, on one host as well (703 tests: 9 s in
     /// Open MPI 4.1.4, above 200 s in MPICH 4.0.2 and Intel MPI).
     pub suite_ranks: u32,
-    /// How tests/programs/data is called, which leaves out defects that this MPI has by itself.
+    /// How mpi/programs/data is called, which leaves out defects that this MPI has by itself.
     pub data: String,
 }
 

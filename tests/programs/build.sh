@@ -21,13 +21,14 @@ compile() { # compiler flags... source: builds target/mpi/$name/<source without 
     mv "$program.part" "$program"
 }
 
-compile_all() { # directory of sources, compiler flags...: builds target/mpi/$name/<directory> of all of them
-    local program=$root/target/mpi/$name/$1
-    if [ -e "$program" ] && [ -z "$(find "$here/$1" -type f -newer "$program" | head -n 1)" ]; then
+compile_all() { # directory of sources, compiler flags...: builds target/mpi/$name/<name of the directory> of all of them
+    local program
+    program=$root/target/mpi/$name/$(basename "$1")
+    if [ -e "$program" ] && [ -z "$(find "$1" -type f -newer "$program" | head -n 1)" ]; then
         return
     fi
-    echo "$name: $1"
-    "${@:2}" "$here/$1"/*.c -o "$program.part" "${libraries[@]}"
+    echo "$name: $(basename "$1")"
+    "${@:2}" "$1"/*.c -o "$program.part" "${libraries[@]}"
     mv "$program.part" "$program"
 }
 
@@ -56,7 +57,7 @@ for name in "$@"; do
     *) echo "build.sh: no such MPI: $name" >&2 && exit 2 ;;
     esac
     for source in ring alltoall spawn own_world own_imports own_fabric pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
-    compile_all data "${c[@]}"
+    compile_all "$root/mpi/programs/data" "${c[@]}"
     for source in compare counted crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done
     for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts bottom creations many mistakes; do
         compile "${c[@]}" "$root/mpi/tests/world/$source.c"

@@ -1,37 +1,59 @@
 #!/usr/bin/env python3
-"""Whether the C files of mpi/src include each other without circles.
+"""Whether the C files of mpi/ include each other in the order of their folders, and without circles.
 
-A file x.c and its header x.h are one. Neither folders nor files may make a circle; there are no
-exceptions. Prints who is in one, and the shortest as FILE:LINE: TARGET; the status is 1 then."""
+Each library is one folder over mpi/common, with folders of its own in which each knows only those before it
+in LIBRARIES. A file x.c and its header x.h are one, and files make no circle. There are no exceptions. Prints
+FILE:LINE: what is wrong; the status is 1 then."""
 
 import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2] / "mpi/src"
+ROOT = pathlib.Path(__file__).resolve().parents[2] / "mpi"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+# The folders of each library, in order; "" is the library's own. ARCHITECTURE.md says what is in each.
+LIBRARIES = {
+    "common": ("binding", "coroutine"),
+    "collectives": ("select", "binding", "topology", "transfer", "intra_site", "algorithms", "async", "calls"),
+    "world": ("", "frames", "engine", "streams", "join", "handles", "native", "plain", "calls"),
+    "messages": ("",),
+    "ucx": ("",),
+    "programs": ("bench", "data", "explain", "loader"),
+}
+# What is no library's own: names that programs ask for, and the choice that explain shows.
+SHARED = {"include": LIBRARIES, "collectives/select": ("programs",)}
 
-# What includes what, without suffixes, and where.
-Includes = list[tuple[str, str, str]]
+# What includes what, and where.
+Includes = list[tuple[pathlib.PurePath, pathlib.PurePath, str]]
 
 
 def includes() -> Includes:
-    """Of all files; what is not of mpi/src is passed over."""
+    """Of all files, by their paths in mpi/; what is not there is passed over."""
     found = []
-    for source in sorted(path for path in ROOT.rglob("*") if path.suffix in (".c", ".h")):
-        text = source.read_text(encoding="utf-8")
-        for match in INCLUDE.finditer(text):
-            near, far = source.parent / match[1], ROOT / match[1]
-            target = (near if near.exists() else far).resolve()
-            if target.exists() and ROOT in target.parents:
-                line = text.count("\n", 0, match.start(1)) + 1
-                ends = (str(path.relative_to(ROOT).with_suffix("")) for path in (source, target))
-                found.append((*ends, f"mpi/src/{source.relative_to(ROOT)}:{line}: {match[1]}"))
+    for library in LIBRARIES:
+        for source in sorted(path for path in (ROOT / library).rglob("*") if path.suffix in (".c", ".h")):
+            text = source.read_text(encoding="utf-8")
+            for match in INCLUDE.finditer(text):
+                near, far = source.parent / match[1], ROOT / match[1]
+                target = (near if near.exists() else far).resolve()
+                if target.exists():
+                    line = text.count("\n", 0, match.start(1)) + 1
+                    ends = (path.relative_to(ROOT) for path in (source, target))
+                    found.append((*ends, f"mpi/{source.relative_to(ROOT)}:{line}"))
     return found
 
 
-def folder(file: str) -> str:
-    return file.split("/")[0]
+def is_in_order(source: pathlib.PurePath, target: pathlib.PurePath) -> bool:
+    """Whether the one's folder may know the other's."""
+    library, own = source.parts[0], source.parent.as_posix()
+    other, far = target.parts[0], target.parent.as_posix()
+    if library in SHARED.get(far, ()):
+        return True
+    if other != library:
+        return other == "common" and library in ("collectives", "world", "messages")
+    order = [f"{library}/{folder}".rstrip("/") for folder in LIBRARIES[library]]
+    # Programs know nothing of each other.
+    return own == far or (library != "programs" and far in order and own in order and order.index(far) < order.index(own))
 
 
 def way(start: str, end: str, targets: dict[str, set[str]]) -> list[str]:
@@ -46,31 +68,32 @@ def way(start: str, end: str, targets: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def circles(edges: Includes) -> list[tuple[set[str], list[str]]]:
-    """Nodes that lead to each other, all of them, and the shortest circle of their first."""
+def circles(edges: list[tuple[str, str]]) -> list[list[str]]:
+    """The shortest circle of each group of nodes that lead to each other."""
     targets: dict[str, set[str]] = {}
-    for source, target, _ in edges:
+    for source, target in edges:
         targets.setdefault(source, set()).add(target)
     found, done = [], set()
     for node in sorted(targets):
         if node not in done and (circle := way(node, node, targets)):
-            members = {other for other in targets if way(node, other, targets) and way(other, node, targets)}
-            found.append((members, circle))
-            done |= members
+            found.append(circle)
+            done |= {other for other in targets if way(node, other, targets) and way(other, node, targets)}
     return found
 
 
 def main() -> int:
-    files = includes()
-    folders = [(folder(a), folder(b), where) for a, b, where in files if folder(a) != folder(b)]
-    files = [edge for edge in files if edge[0] != edge[1]]
+    all_ = includes()
     broken = 0
-    for what, edges in (("folders", folders), ("files", files)):
-        for members, circle in circles(edges):
+    for source, target, where in all_:
+        if not is_in_order(source, target):
             broken += 1
-            print(f"{what} of mpi/src in a circle: {', '.join(sorted(members))}")
-            for step in zip(circle, circle[1:]):
-                print("    " + next(where for *ends, where in edges if tuple(ends) == step))
+            print(f"{where}: {target} does not come before it in the order of folders")
+    files = [(source.with_suffix("").as_posix(), target.with_suffix("").as_posix(), where) for source, target, where in all_]
+    for circle in circles([(a, b) for a, b, _ in files if a != b]):
+        broken += 1
+        print("files of mpi/ in a circle:")
+        for step in zip(circle, circle[1:]):
+            print("    " + next(f"{where}: {b}" for a, b, where in files if (a, b) == step))
     return broken > 0
 
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub const SHIM: &str = "libcauseway_shim.so";
 
 /// File name of the cure for MPICH over UCX, which without it neither ends nor receives every datatype
-/// rightly; see mpich-ucx/.
+/// rightly; see mpi/ucx/.
 pub const UCX: &str = "libcauseway_ucx.so";
 
 /// Names all of them.

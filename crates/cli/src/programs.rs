@@ -1,4 +1,4 @@
-//! The MPI programs that come with Causeway, and how a user's launcher starts them: see programs/loader.
+//! The MPI programs that come with Causeway, and how a user's launcher starts them: see mpi/programs/loader.
 
 use crate::run::launcher::Launcher;
 use std::ffi::OsString;

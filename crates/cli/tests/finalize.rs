@@ -1,4 +1,4 @@
-//! Runs the library of mpich-ucx/ against an MPI of a few lines (mpich-ucx/tests). Skips, with the reason,
+//! Runs the library of mpi/ucx/ against an MPI of a few lines (mpi/ucx/tests). Skips, with the reason,
 //! where there is no C compiler.
 #![allow(
     clippy::unwrap_used,
@@ -57,7 +57,7 @@ impl Built {
 }
 
 fn compile(mut arguments: Vec<PathBuf>, sources: &[&str]) {
-    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mpich-ucx");
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mpi/ucx");
     // Sources first: libraries are searched for what stands before them.
     arguments.splice(0..0, sources.iter().map(|source| library.join(source)));
     let status = Command::new("cc").args(&arguments).status().unwrap();

@@ -48,7 +48,7 @@ pub struct Row {
     pub own_host: OwnHost,
     /// Whether it takes hosts by addresses of IPv6, or names that stand for them.
     pub speaks_ipv6: bool,
-    /// Whether its programs need the cure for UCX (mpich-ucx/).
+    /// Whether its programs need the cure for UCX (mpi/ucx/).
     pub needs_ucx_cure: bool,
     /// Whether the ranks get of its environment only what it is told to hand on.
     pub hands_on_named_variables: bool,

@@ -50,7 +50,7 @@ pub const FORWARDS_ALL: &str = "PRTE_MCA_prte_fwd_environment";
 pub const SRUN_ENDS_ALL: &str = "SLURM_KILL_BAD_EXIT";
 
 /// The libraries to preload where each site runs its own MPI: for each
-/// interface the library of collectives, and the world library (mpi/src/world) below it. A program
+/// interface the library of collectives, and the world library (mpi/world) below it. A program
 /// finds a call that its MPI lacks in the first library that has one, so those of its own interface
 /// come first: with wider handles, Open MPI's are first for all. Its library of collectives is that
 /// for version 5, which has the names of both.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# data.sh [SECONDS [PAIRING]]: the test of data (tests/programs/data) over sites of this host that each run
+# data.sh [SECONDS [PAIRING]]: the test of data (mpi/programs/data) over sites of this host that each run
 # their own MPI. Left out is what an MPI does wrong by itself (crates/mpis/src/versions.toml).
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"

@@ -7,8 +7,8 @@ out=${CARGO_TARGET_DIR:-$root/target}/world-tests
 mkdir -p "$out"
 
 compile() { # program, flags...
-    "${CC:-cc}" -std=gnu11 -g -Wall -Wextra -Werror -DCAUSEWAY_SMALL_SIZES "${@:2}" -I "$root/mpi/src" \
-        "$root/mpi/tests/world/${1%-*}.c" "$root"/mpi/src/world/{engine,frames}/*.c -o "$out/$1"
+    "${CC:-cc}" -std=gnu11 -g -Wall -Wextra -Werror -DCAUSEWAY_SMALL_SIZES "${@:2}" -I "$root/mpi" \
+        "$root/mpi/tests/world/${1%-*}.c" "$root"/mpi/world/{engine,frames}/*.c -o "$out/$1"
 }
 
 compile engine_model-checked -O1 -fsanitize=address,undefined -fno-sanitize-recover=all

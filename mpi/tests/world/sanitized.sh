@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(dirname "$0")
 root=$(cd "$here/../../.." && pwd)
 out=$root/target/world-sanitized
-CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" "$root/mpi/build.sh" "$out"
+CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" "$root/mpi/build.sh" "$out" collectives world
 # They must be the first libraries of a process, and let its MPI replace what it allocates with.
 CURE=$(cc -print-file-name=libasan.so):$(cc -print-file-name=libubsan.so):${CARGO_TARGET_DIR:-$root/target}/release/libcauseway_ucx.so
 # The MPIs keep memory until the process ends; lifetimes.sh looks for leaks of ours.

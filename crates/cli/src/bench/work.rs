@@ -23,7 +23,7 @@ const PORTS: std::ops::Range<u64> = 61_000..65_000;
 pub enum Work {
     /// Messages without an MPI.
     Tcp(Vec<String>),
-    /// Programs of `programs/bench`: `pingpong` or `operations`, and their arguments.
+    /// Programs of `mpi/programs/bench`: `pingpong` or `operations`, and their arguments.
     Ours(&'static str, Vec<String>),
     /// IMB, OSU or NetPIPE programs, and the arguments of IMB.
     Others(Vec<PathBuf>, Vec<String>),
@@ -37,7 +37,7 @@ pub enum Work {
 /// another site.
 const NETPIPE: [&str; 6] = ["-p", "0", "-u", "4194304", "-o", "/dev/null"];
 
-/// Names of the operations, as `programs/bench/operations.c` and IMB spell them; cases are not told apart.
+/// Names of the operations, as `mpi/programs/bench/operations.c` and IMB spell them; cases are not told apart.
 pub const OPERATIONS: [&str; 14] = [
     "PingPong",
     "PingPing",

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// How the names of its variables begin.
 pub const FAMILY: &str = "CAUSEWAY_COLLECTIVES_";
 
-/// Variables of mpi/src/select/settings.c.
+/// Variables of mpi/collectives/select/settings.c.
 pub const RTT_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_RTT_MICROSECONDS";
 /// Its name until 0.1.0, which the library takes for one release.
 const FORMER_RTT: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
@@ -108,7 +108,7 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
     both
 }
 
-/// Writes the links as mpi/src/select/links.c reads them.
+/// Writes the links as mpi/collectives/select/links.c reads them.
 fn each(both: &Between) -> String {
     let each = both
         .iter()

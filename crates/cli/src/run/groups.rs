@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// Variable of mpi/src/topology/groups.c: `0=master,4-7=solvers,@nancy=store`; the first entry that fits a
+/// Variable of mpi/collectives/topology/groups.c: `0=master,4-7=solvers,@nancy=store`; the first entry that fits a
 /// rank counts.
 pub const VARIABLE: &str = "CAUSEWAY_COLLECTIVES_GROUPS";
 

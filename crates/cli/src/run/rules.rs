@@ -8,7 +8,7 @@ use std::process::Command;
 /// Built by mpi/build.sh beside the libraries.
 pub const PROGRAM: &str = "causeway-collectives";
 
-/// Rules of mpi/src/select/rules.h, between commas.
+/// Rules of mpi/collectives/select/rules.h, between commas.
 pub const RULES: &str = "CAUSEWAY_COLLECTIVES_RULES";
 
 /// Why there are no rules.

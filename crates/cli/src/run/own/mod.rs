@@ -1,7 +1,7 @@
 //! `causeway run --at SITE COMMAND ...`: one program over sites that each run their own MPI.
 //!
 //! ```text
-//!   run -- rendezvous <----------------- native rank 0 of each site (mpi/src/world/join)
+//!   run -- rendezvous <----------------- native rank 0 of each site (mpi/world/join)
 //!    |--- node-exec -- sh -c COMMAND     at the own site
 //!    `=== gateways === start-node -- node-exec -- sh -c COMMAND     at each other one
 //! ```

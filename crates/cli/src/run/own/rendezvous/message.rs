@@ -1,5 +1,5 @@
 //! Frames between the rendezvous and the processes of sites that each run their own MPI
-//! (mpi/src/world/join). Pure; everything is little-endian.
+//! (mpi/world/join). Pure; everything is little-endian.
 //!
 //! ```text
 //!   u32 length (of what follows), u8 type, body
@@ -24,7 +24,7 @@ pub const VERSION: u8 = 1;
 /// Longest frame: a world of [`MOST_PROCESSES`] fits.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// Most processes of a world; WORLD_MOST_PROCESSES of mpi/src/world/world.h.
+/// Most processes of a world; WORLD_MOST_PROCESSES of mpi/world/world.h.
 pub const MOST_PROCESSES: usize = 1 << 17;
 
 /// Most sites of a world; WORLD_MOST_SITES there.

@@ -1,0 +1,23 @@
+/* R/2 + n s/B: everybody gets everything, and adds up what lies before itself, in the order of ranks. For
+ * small messages and ranks in any order. */
+#include "collectives/algorithms/algorithms.h"
+#include "collectives/intra_site/combine.h"
+
+#include <stdlib.h>
+
+int scan_gathered(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                  MPI_Op op, int inclusive)
+{
+    struct bytes own = {0};
+    char *room = malloc((int64_t)on->size * count * shape->size + 1);
+    int status = room ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    TRY(status, bytes_pack(from == MPI_IN_PLACE ? into : from, count, shape, on->across, &own));
+    TRY(status, allgather_leaders(on, own.at, own.length, room));
+    /* The first of all has nothing before it, and its buffer stays as it is. */
+    int ranks = inclusive ? on->rank + 1 : on->rank;
+    if (ranks > 0)
+        TRY(status, combine_ranks(on, room, ranks, into, count, shape, op));
+    bytes_free(&own);
+    free(room);
+    return status;
+}

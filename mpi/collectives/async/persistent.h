@@ -1,0 +1,20 @@
+/* Persistent requests of collective operations. */
+#ifndef CAUSEWAY_PERSISTENT_H
+#define CAUSEWAY_PERSISTENT_H
+
+#include "collectives/async/plan.h"
+
+/* Makes a request that does what was planned each time it is started. */
+int persistent_make(const struct plan *plan, MPI_Request *request);
+
+/* True while such requests exist. */
+int persistent_any(void);
+
+/* Called before the program starts, or frees, a request. They do nothing where it is another's. */
+int persistent_start(MPI_Request request);
+void persistent_free(MPI_Request request);
+
+/* Frees all, in MPI_Finalize. */
+void persistent_end(void);
+
+#endif

@@ -1,0 +1,114 @@
+/* The calls that begin and end the MPI: there this library learns what it must know, and frees what it
+ * has. */
+#define _GNU_SOURCE
+#include "collectives/async/completion.h"
+#include "collectives/async/persistent.h"
+#include "collectives/async/plan_lifetime.h"
+#include "collectives/async/task.h"
+#include "collectives/binding/delivery.h"
+#include "common/binding/export.h"
+#include "collectives/select/choice.h"
+#include "collectives/topology/agreement.h"
+#include "collectives/topology/attributes.h"
+#include "collectives/topology/hierarchy_cache.h"
+#include "collectives/topology/sites.h"
+#include "collectives/transfer/copies.h"
+
+/* A communicator gets its hierarchy while it is made, where one tells us: its first collective may be one
+ * that does not wait, and then there is no time for that. */
+static void prepare(MPI_Comm comm)
+{
+    struct hierarchy *on = hierarchy_enter(comm);
+    if (on)
+        hierarchy_leave(on, MPI_SUCCESS);
+}
+
+/* Where there are many, MPI's bound on communicators is for the program's own: the rest are not improved. */
+static void prepare_new(MPI_Comm comm, int are_few)
+{
+    if (are_few)
+        prepare(comm);
+    else
+        hierarchy_refuse(comm);
+}
+
+static void begin(void)
+{
+    if (mpi_calls_fit())
+        sites_learn();
+    attributes_set();
+    if (!mpi_calls_fit() || (sites_count < 2 && !settings_by_rank()))
+        return;
+    agreement_reach();
+    tasks_agree();
+    prepare(handle.comm_world);
+    void (*on_new)(void (*)(MPI_Comm, int)) =
+        (void (*)(void (*)(MPI_Comm, int)))mpi_calls_of_world("causeway_world_on_new");
+    if (on_new)
+        on_new(prepare_new);
+}
+
+EXPORT int MPI_Init(int *argc, char ***argv)
+{
+    delivery_begin();
+    int status = PASS(Init, argc, argv);
+    delivery_end();
+    if (status == MPI_SUCCESS)
+        begin();
+    return status;
+}
+BOTH(Init);
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    delivery_begin();
+    int status = PASS(Init_thread, argc, argv, required, provided);
+    delivery_end();
+    if (status == MPI_SUCCESS)
+        begin();
+    return status;
+}
+BOTH(Init_thread);
+
+#if !defined(OPEN_MPI)
+/* These, too, have MPICH read its settings. */
+EXPORT int MPI_T_init_thread(int required, int *provided)
+{
+    delivery_settings_are_read();
+    OTHER("T_init_thread", (int, int *), required, provided);
+}
+BOTH(T_init_thread);
+
+#if MPI_VERSION >= 4
+EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errors, MPI_Session *session)
+{
+    delivery_settings_are_read();
+    OTHER("Session_init", (MPI_Info, MPI_Errhandler, MPI_Session *), info, errors, session);
+}
+BOTH(Session_init);
+#endif
+#endif
+
+static void end(void)
+{
+    if (!hierarchy_wanted())
+        return;
+    tasks_finish_all();
+    persistent_end();
+    plan_lifetime_free_unused();
+    hierarchies_forget();
+    copies_reap(1);
+    tasks_end();
+    completions_end();
+    hierarchies_end();
+    choice_forget();
+}
+
+EXPORT int MPI_Finalize(void)
+{
+    end();
+    attributes_forget();
+    sites_forget();
+    return PASS(Finalize);
+}
+BOTH(Finalize);

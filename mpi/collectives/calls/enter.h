@@ -1,0 +1,109 @@
+/* What the calls of collective operations share. Each has several forms, and each is improved where the
+ * communicator spans sites and the arguments allow it; else the call is the MPI's own. MPI_X and PMPI_X are
+ * one function: C calls the one, Fortran, by MPI and flavour, one or the other, and tools that are preloaded
+ * before this library call the second. */
+#ifndef CAUSEWAY_ENTER_H
+#define CAUSEWAY_ENTER_H
+
+#include "collectives/async/plan.h"
+#include "common/binding/export.h"
+
+/* Defines the blocking, non-blocking and persistent form of an operation. P_Name are its parameters and
+ * A_Name their names. plan_name decides whether the operation is improved, and how. */
+#define FORMS(Name, name)                                                                           \
+    EXPORT int MPI_##Name(P_##Name)                                                                 \
+    {                                                                                               \
+        struct plan plan = {.form = BLOCKING};                                                      \
+        return plan_##name(&plan, A_##Name) ? plan_do(&plan) : PASS(Name, A_##Name);                \
+    }                                                                                               \
+    BOTH(Name);                                                                                     \
+    EXPORT int MPI_I##name(P_##Name, MPI_Request *request)                                          \
+    {                                                                                               \
+        struct plan plan = {.form = NONBLOCKING};                                                   \
+        return plan_##name(&plan, A_##Name) && plan_tags(&plan) ? plan_begin(&plan, request)        \
+                                                                : PASS(I##name, A_##Name, request); \
+    }                                                                                               \
+    BOTH(I##name);                                                                                  \
+    PERSISTENT_FORM(Name, name)
+
+/* Open MPI 4 calls it by another name alone, by which a program finds out whether the MPI has it. The library
+ * for version 5 has both: it serves either version where each site runs its own MPI. */
+#if defined(OPEN_MPI) && !defined(CAUSEWAY_OPEN_MPI_5)
+#define PERSISTENT_FORM(Name, name) \
+    PERSISTENT_CALL(Name, name, MPIX_##Name##_init, PMPIX_##Name##_init, "MPIX_" #Name "_init")
+#elif defined(OPEN_MPI)
+#define PERSISTENT_FORM(Name, name)                                                                       \
+    PERSISTENT_CALL(Name, name, MPI_##Name##_init, PMPI_##Name##_init, "MPI_" #Name "_init");             \
+    EXPORT __typeof__(MPI_##Name##_init) MPIX_##Name##_init __attribute__((alias("MPI_" #Name "_init"))); \
+    EXPORT __typeof__(MPI_##Name##_init) PMPIX_##Name##_init __attribute__((alias("MPI_" #Name "_init")))
+#else
+#define PERSISTENT_FORM(Name, name) \
+    PERSISTENT_CALL(Name, name, MPI_##Name##_init, PMPI_##Name##_init, "MPI_" #Name "_init")
+#endif
+#define PERSISTENT_CALL(Name, name, CALLED, P_CALLED, text)                                 \
+    EXPORT int CALLED(P_##Name, MPI_Info info, MPI_Request *request)                        \
+    {                                                                                       \
+        struct plan plan = {.form = PERSISTENT};                                            \
+        if (plan_##name(&plan, A_##Name) && plan_tags(&plan))                               \
+            return plan_keep(&plan, request);                                               \
+        OTHER(#Name "_init", (P_##Name, MPI_Info, MPI_Request *), A_##Name, info, request); \
+    }                                                                                       \
+    EXPORT __typeof__(CALLED) P_CALLED __attribute__((alias(text)))
+
+/* Defines the forms with large counts, which MPI has since 4.0. L_Name are their parameters. */
+#if MPI_VERSION >= 4
+#define LARGE_FORMS(Name, name, plan_of)                                                      \
+    EXPORT int MPI_##Name##_c(L_##Name)                                                       \
+    {                                                                                         \
+        struct plan plan = {.form = BLOCKING};                                                \
+        if (plan_of(&plan, A_##Name))                                                         \
+            return plan_do(&plan);                                                            \
+        OTHER(#Name "_c", (L_##Name), A_##Name);                                              \
+    }                                                                                         \
+    BOTH(Name##_c);                                                                           \
+    EXPORT int MPI_I##name##_c(L_##Name, MPI_Request *request)                                \
+    {                                                                                         \
+        struct plan plan = {.form = NONBLOCKING};                                             \
+        if (plan_of(&plan, A_##Name) && plan_tags(&plan))                                     \
+            return plan_begin(&plan, request);                                                \
+        OTHER("I" #name "_c", (L_##Name, MPI_Request *), A_##Name, request);                  \
+    }                                                                                         \
+    BOTH(I##name##_c);                                                                        \
+    EXPORT int MPI_##Name##_init_c(L_##Name, MPI_Info info, MPI_Request *request)             \
+    {                                                                                         \
+        struct plan plan = {.form = PERSISTENT};                                              \
+        if (plan_of(&plan, A_##Name) && plan_tags(&plan))                                     \
+            return plan_keep(&plan, request);                                                 \
+        OTHER(#Name "_init_c", (L_##Name, MPI_Info, MPI_Request *), A_##Name, info, request); \
+    }                                                                                         \
+    BOTH(Name##_init_c)
+#else
+#define LARGE_FORMS(Name, name, plan_of) \
+    __attribute__((unused)) static int (*const unused_##name)(struct plan *, L_##Name) = plan_of
+#endif
+
+/* Decides on an operation with `count` elements of a type, and describes the type. False leaves it to the
+ * MPI. */
+int enter(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type);
+int enter_reduction(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count,
+                    MPI_Datatype type, MPI_Op op);
+/* Decides on an operation whose bytes not all ranks know, so that nobody can choose by them. */
+int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation);
+/* Decides again, on an operation whose bytes all ranks have found. */
+int enter_bytes(struct plan *plan, enum operation operation, int64_t bytes);
+
+/* Leaves an operation to the MPI after all. */
+int give_up(struct plan *plan);
+
+static inline int is_root(const struct hierarchy *on, int root) { return root >= 0 && root < on->size; }
+
+/* Takes tags for the operation's messages. False, at all ranks, leaves the call to the MPI. */
+int plan_tags(struct plan *plan);
+
+/* Do what was decided: plan_do now, plan_begin from now on beside the program, plan_keep each time the
+ * request is started. */
+int plan_do(struct plan *plan);
+int plan_begin(struct plan *plan, MPI_Request *request);
+int plan_keep(struct plan *plan, MPI_Request *request);
+
+#endif

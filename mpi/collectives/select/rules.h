@@ -1,0 +1,41 @@
+/* The user's own choices, which go before the model's. One rule a line, or between commas:
+ *
+ *     operation [low..high] algorithm     # comment
+ *
+ * for sizes of at least `low` and below `high` bytes (k and M: 1024 and 1024 * 1024 of them; without `high`
+ * all from `low` on; without both all). The first that fits decides. */
+#ifndef CAUSEWAY_RULES_H
+#define CAUSEWAY_RULES_H
+
+#include "collectives/select/model.h"
+
+#include <stddef.h>
+
+#define MAX_RULES 64
+
+struct rules {
+    struct rule {
+        enum operation operation;
+        enum algorithm algorithm;
+        int64_t low, high;
+    } all[MAX_RULES];
+    int count;
+};
+
+/* Adds the rules of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood;
+ * then none is added. Former names, which are taken for one release, are reported in `said` behind what was
+ * said before. */
+int rules_parse(struct rules *rules, const char *text, const char *name, char *said, size_t said_bytes);
+
+/* Adds the rules of a file. `said` is as above. */
+int rules_read(struct rules *rules, const char *path, char *said, size_t said_bytes);
+
+/* Writes a rule as it is read. */
+void rule_write(const struct rule *rule, char *text, size_t bytes);
+
+/* Returns what the first rule that fits says; `otherwise` where none does, or where its algorithm cannot be
+ * used here. */
+enum algorithm rules_find(const struct rules *rules, const struct layout *layout, enum operation operation,
+                          int64_t bytes, enum algorithm otherwise);
+
+#endif

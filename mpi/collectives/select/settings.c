@@ -1,0 +1,103 @@
+#include "collectives/select/settings.h"
+
+#include "collectives/select/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "CAUSEWAY_COLLECTIVES_"
+
+/* Reads a number from a variable. False where it is not set. */
+static int number(const char *name, int64_t *value)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text)
+        return 0;
+    long long read = strtoll(text, &end, 10);
+    if (!*end && read > 0)
+        *value = read;
+    return 1;
+}
+
+/* Reads a number by its name, or, where that is not set, by its former one, which is taken for one
+ * release. */
+static void renamed_number(const char *name, const char *former, int64_t *value, char *said,
+                           size_t said_bytes)
+{
+    if (!number(name, value) && number(former, value))
+        text_add(said, said_bytes, "%s is called %s now; the old name is taken for this release", former,
+                 name);
+}
+
+/* Reads a rate in Mbit/s, and keeps it in bytes per microsecond. */
+static void rate(const char *name, int64_t *value)
+{
+    int64_t megabits = *value * 8;
+    number(name, &megabits);
+    *value = megabits >= 8 ? megabits / 8 : 1;
+}
+
+/* Reads the older way to leave operations to the MPI: their names between commas. Other names there are
+ * ignored. */
+static void add_native(struct rules *rules)
+{
+    const char *list = getenv(PREFIX "NATIVE");
+    for (int i = 0; i < OPERATIONS; i++) {
+        size_t length = strlen(operation_names[i]);
+        for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) &&
+                rules->count < MAX_RULES)
+                rules->all[rules->count++] =
+                    (struct rule){.operation = (enum operation)i, .algorithm = NATIVE, .high = INT64_MAX};
+    }
+}
+
+static const char *text(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? text : "";
+}
+
+const char *settings_sites(void) { return text(PREFIX "SITES"); }
+
+const char *settings_grid_map(void) { return text("CAUSEWAY_GRID"); }
+
+const char *settings_world(void) { return text("CAUSEWAY_WORLD"); }
+
+int settings_may_have_sites(void) { return *settings_sites() || *settings_grid_map(); }
+
+const char *settings_groups(void) { return text(PREFIX "GROUPS"); }
+
+const char *settings_links(void) { return text(PREFIX "LINKS"); }
+
+int settings_by_rank(void) { return *text(PREFIX "SAME_BITS") && strcmp(text(PREFIX "SAME_BITS"), "0") != 0; }
+
+int settings_read(struct settings *settings, char *said, size_t said_bytes)
+{
+    const char *rules = getenv(PREFIX "RULES"), *file = getenv(PREFIX "FILE");
+    memset(settings, 0, sizeof *settings);
+    said[0] = 0;
+    struct costs *costs = &settings->costs;
+    *costs = costs_default;
+    renamed_number(PREFIX "RTT_MICROSECONDS", PREFIX "ROUND_MICROSECONDS", &costs->rtt, said, said_bytes);
+    rate(PREFIX "MEGABITS", &costs->rate);
+    renamed_number(PREFIX "LAN_RTT_MICROSECONDS", PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_rtt, said,
+                   said_bytes);
+    rate(PREFIX "LAN_MEGABITS", &costs->lan_rate);
+    number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
+    renamed_number(PREFIX "SEGMENT_BYTES", PREFIX "FLIT_BYTES", &costs->segment, said, said_bytes);
+    settings->by_rank = settings_by_rank();
+    add_native(&settings->rules);
+    int right = !rules || rules_parse(&settings->rules, rules, PREFIX "RULES", said, said_bytes);
+    right = right && (!file || !*file || rules_read(&settings->rules, file, said, said_bytes));
+    return right;
+}
+
+enum algorithm settings_choose(const struct settings *settings, const struct layout *layout,
+                               enum operation operation, int64_t bytes)
+{
+    enum algorithm model = model_cheapest(&settings->costs, layout, operation, bytes);
+    return rules_find(&settings->rules, layout, operation, bytes, model);
+}

@@ -1,0 +1,165 @@
+#define _GNU_SOURCE
+#include "collectives/topology/sites.h"
+
+#include "collectives/binding/fatal.h"
+#include "collectives/select/settings.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int sites_count = 1;
+
+static int learnt;
+
+struct place {
+    char site[SITE_NAME_BYTES];
+    /* The site is part of a place, because two sites may have hosts of one name. */
+    char host[SITE_NAME_BYTES];
+};
+
+/* The site and the host of each rank; NULL where sites are not known. */
+static int *site_of_rank, *host_of_rank;
+
+/* One place of each site, in the order of the sites' numbers. */
+static struct place *site_places;
+
+/* A function of the shim, which knows where its process is (crates/shim). It writes the site's name, or an
+ * empty one. */
+typedef void (*own_site_fn)(char *name, size_t bytes);
+
+static int from_list(const char *list, int rank, char *name)
+{
+    const char *at = list;
+    for (int i = 0; i < rank; i++) {
+        const char *comma = strchr(at, ',');
+        /* A list that is too short begins again: "a,b" places ranks in turn. */
+        at = comma ? comma + 1 : list;
+    }
+    size_t length = strcspn(at, ",");
+    if (length >= SITE_NAME_BYTES)
+        length = SITE_NAME_BYTES - 1;
+    memcpy(name, at, length);
+    return strchr(list, ',') != NULL;
+}
+
+/* Each process of a world of several MPIs is told its site: 1,SITE,IP:PORT. Not all of them have the map of
+ * the grid under its usual name. */
+static int from_world(const char *world, char *name)
+{
+    const char *comma = strchr(world, ',');
+    return comma && from_list(comma + 1, 0, name);
+}
+
+/* Whether the job may have several sites, which every rank answers alike. `name` gets the name of this
+ * process's site; it is empty where the process does not know it. */
+static int own_site(int rank, char *name)
+{
+    if (*settings_sites())
+        return from_list(settings_sites(), rank, name);
+    if (mpi_calls_are_worlds())
+        return from_world(settings_world(), name);
+    if (!*settings_grid_map())
+        return 0;
+    own_site_fn ask = (own_site_fn)dlsym(RTLD_DEFAULT, "causeway_own_site");
+    if (ask)
+        ask(name, SITE_NAME_BYTES);
+    return 1;
+}
+
+/* Gives equal places one number, in the order in which they come. Moves the first of each to the front, to
+ * where its number is. Returns how many numbers there are. */
+static int number_places(struct place *all, int size, int *number)
+{
+    int count = 0;
+    for (int i = 0; i < size; i++) {
+        /* The search goes backwards: most ranks are where the one before is. */
+        int n = count - 1;
+        while (n >= 0 && memcmp(&all[n], &all[i], sizeof *all) != 0)
+            n--;
+        number[i] = n < 0 ? count : n;
+        if (n < 0)
+            memmove(&all[count++], &all[i], sizeof *all);
+    }
+    return count;
+}
+
+/* Numbers the sites of all ranks by their places, which are overwritten. */
+static void number_all(struct place *all, int size)
+{
+    int *site_of_host = must_have(calloc(size, sizeof(int)));
+    host_of_rank = must_have(calloc(size, sizeof(int)));
+    site_of_rank = must_have(calloc(size, sizeof(int)));
+    int hosts = number_places(all, size, host_of_rank);
+    for (int i = 0; i < hosts; i++)
+        memset(all[i].host, 0, sizeof all[i].host);
+    sites_count = number_places(all, hosts, site_of_host);
+    for (int i = 0; i < size; i++)
+        site_of_rank[i] = site_of_host[host_of_rank[i]];
+    free(site_of_host);
+    site_places = all;
+}
+
+void sites_learn(void)
+{
+    struct place own = {"", ""};
+    int size, rank;
+    learnt = 1;
+    if (real.Comm_size(handle.comm_world, &size) || real.Comm_rank(handle.comm_world, &rank))
+        return;
+    if (size < 2 || !own_site(rank, own.site))
+        return;
+    gethostname(own.host, sizeof own.host - 1);
+    struct place *all = must_have(calloc(size, sizeof *all));
+    int known = real.Allgather(&own, sizeof own, handle.byte, all, sizeof own, handle.byte,
+                               handle.comm_world) == MPI_SUCCESS;
+    /* A rank that does not know its site could be anywhere. Then no site is known. */
+    for (int i = 0; known && i < size; i++)
+        known = all[i].site[0] != 0;
+    if (known)
+        number_all(all, size);
+    else
+        free(all);
+}
+
+int sites_learnt(void) { return learnt; }
+
+int sites_known(void) { return site_of_rank != NULL; }
+
+int sites_of(int world_rank) { return site_of_rank ? site_of_rank[world_rank] : 0; }
+
+int sites_host_of(int world_rank) { return host_of_rank[world_rank]; }
+
+const char *sites_name(int site) { return site_places[site].site; }
+
+int sites_of_group(MPI_Group group, int size, int *site)
+{
+    MPI_Group world;
+    if (real.Comm_group(handle.comm_world, &world))
+        return 0;
+    int *ranks = must_have(malloc(2 * size * sizeof *ranks));
+    int *world_ranks = ranks + size;
+    for (int i = 0; i < size; i++)
+        ranks[i] = i;
+    int known = real.Group_translate_ranks(group, size, ranks, world, world_ranks) == MPI_SUCCESS;
+    for (int i = 0; known && i < size; i++) {
+        known = world_ranks[i] != MPI_UNDEFINED;
+        if (known)
+            site[i] = sites_of(world_ranks[i]);
+    }
+    free(ranks);
+    real.Group_free(&world);
+    return known;
+}
+
+void sites_forget(void)
+{
+    free(site_of_rank);
+    free(host_of_rank);
+    free(site_places);
+    site_of_rank = host_of_rank = NULL;
+    site_places = NULL;
+    sites_count = 1;
+    learnt = 0;
+}

@@ -1,0 +1,119 @@
+#define _GNU_SOURCE
+#include "collectives/transfer/datatype.h"
+
+#include "common/binding/bottom.h"
+#include "common/binding/combiner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What cannot be told is as good as named: it is not taken apart. */
+int type_is_named(MPI_Datatype type)
+{
+    int combiner = combiner_of(type);
+    return combiner == MPI_COMBINER_NAMED || combiner < 0;
+}
+
+int shape_of(MPI_Datatype type, struct shape *shape)
+{
+    MPI_Aint lb;
+    shape->type = type;
+    if (type == handle.datatype_null || real.Type_size_x(type, &shape->size) ||
+        real.Type_get_extent(type, &lb, &shape->extent) ||
+        real.Type_get_true_extent(type, &shape->true_lb, &shape->true_extent))
+        return 0;
+    shape->is_contiguous =
+        shape->size == shape->extent && lb == 0 && shape->true_lb == 0 && type_is_named(type);
+    return 1;
+}
+
+int64_t shape_bytes(const struct shape *shape, int64_t count)
+{
+    return shape->size > 0 && count > INT64_MAX / shape->size ? INT64_MAX : count * shape->size;
+}
+
+int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length,
+         MPI_Comm comm)
+{
+    if (length == 0)
+        return MPI_SUCCESS;
+    if (shape->is_contiguous) {
+        memcpy(to, buffer, length);
+        return MPI_SUCCESS;
+    }
+    struct placed placed;
+    int position = 0, status = bottom_place(buffer, shape->type, &placed);
+    TRY(status, real.Pack(placed.buffer, (int)count, placed.type, to, (int)length, &position, comm));
+    bottom_end(&placed);
+    return status;
+}
+
+int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
+           MPI_Comm comm)
+{
+    if (length == 0)
+        return MPI_SUCCESS;
+    if (shape->is_contiguous) {
+        memcpy(buffer, from, length);
+        return MPI_SUCCESS;
+    }
+    struct placed placed;
+    int position = 0, status = bottom_place(buffer, shape->type, &placed);
+    TRY(status,
+        real.Unpack(from, (int)length, &position, (void *)placed.buffer, (int)count, placed.type, comm));
+    bottom_end(&placed);
+    return status;
+}
+
+int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes)
+{
+    bytes->length = count * shape->size;
+    bytes->owned = NULL;
+    bytes->at = buffer;
+    if (shape->is_contiguous || bytes->length == 0)
+        return MPI_SUCCESS;
+    bytes->at = bytes->owned = malloc(bytes->length);
+    return bytes->owned ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm,
+               struct bytes *bytes)
+{
+    int status = bytes_room((void *)buffer, count, shape, bytes);
+    if (status == MPI_SUCCESS && bytes->owned)
+        status = pack(buffer, count, shape, bytes->owned, bytes->length, comm);
+    return status;
+}
+
+int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape,
+                 MPI_Comm comm)
+{
+    return bytes->owned ? unpack(bytes->owned, bytes->length, buffer, count, shape, comm) : MPI_SUCCESS;
+}
+
+void bytes_free(struct bytes *bytes)
+{
+    free(bytes->owned);
+    bytes->owned = NULL;
+}
+
+void *elements(int64_t count, const struct shape *shape, void **origin)
+{
+    /* The extent may be negative. Then the last element lies lowest. */
+    int64_t span = count > 0 ? (count - 1) * (int64_t)llabs(shape->extent) : 0;
+    char *memory = malloc(shape->true_extent + span + 1);
+    if (memory)
+        *origin = memory - shape->true_lb + (shape->extent < 0 ? span : 0);
+    return memory;
+}
+
+int elements_copy(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape)
+{
+    struct bytes bytes;
+    if (from == into || count == 0)
+        return MPI_SUCCESS;
+    int status = bytes_pack(from, count, shape, on->across, &bytes);
+    TRY(status, unpack(bytes.at, bytes.length, into, count, shape, on->across));
+    bytes_free(&bytes);
+    return status;
+}

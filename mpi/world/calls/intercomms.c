@@ -1,0 +1,321 @@
+/* Intercommunicators: made of two communicators' processes, merged, and what is asked of them. */
+#define _GNU_SOURCE
+#include "world/native/local.h"
+#include "world/native/transfer.h"
+#include "world/calls/check.h"
+#include "world/calls/inter.h"
+#include "world/calls/making.h"
+#include "world/handles/groups.h"
+#include "world/handles/slots.h"
+#include "world/plain/plain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Leaders' messages over the peer communicator: apart from those of MPI_Comm_create_group and of tasks.
+     */
+    FIRST_TAG = 5120,
+    TAGS = 1024,
+};
+
+EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
+{
+    const struct comm *on = comm_find(comm);
+    if (!on)
+        return PASS(Comm_test_inter, comm, flag);
+    NEEDS(on, flag);
+    *flag = on->local != NULL;
+    return MPI_SUCCESS;
+}
+BOTH(Comm_test_inter);
+
+EXPORT int MPI_Comm_remote_size(MPI_Comm comm, int *size)
+{
+    const struct comm *on = comm_find(comm);
+    if (!on)
+        OTHER("Comm_remote_size", (MPI_Comm, int *), comm, size);
+    NEEDS(on, size);
+    if (!on->local)
+        return comm_error(on, MPI_ERR_COMM);
+    *size = on->peers;
+    return MPI_SUCCESS;
+}
+BOTH(Comm_remote_size);
+
+EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
+{
+    const struct comm *on = comm_find(comm);
+    if (!on)
+        OTHER("Comm_remote_group", (MPI_Comm, MPI_Group *), comm, group);
+    NEEDS(on, group);
+    return comm_error(on, on->local ? group_make(on->peers, on->peer_numbers, group) : MPI_ERR_COMM);
+}
+BOTH(Comm_remote_group);
+
+/* The arguments of MPI_Intercomm_create, and what the call finds out. Ranks of one communicator may be of
+ * several MPIs, so what they tell each other has no MPI's code in it. */
+struct creation {
+    MPI_Comm comm, peer;
+    struct comm *on, *over;
+    int leader, remote_leader, tag, rank;
+    /* Which this process has given to what is made. */
+    int32_t slot;
+    struct side local, remote;
+    /* What the leader knows, for all: whether anything has failed, or some process is of no site. */
+    struct verdict {
+        uint64_t number, remote_number;
+        int32_t namer, remote_namer, size, has_failed, is_native;
+    } verdict;
+};
+
+/* All of the own group learn each other's slots. The leader knows then that all are there. */
+static int gather_slots(struct creation *c)
+{
+    struct blocks blocks;
+    int each = (int)sizeof c->slot;
+    c->slot = slot_take();
+    c->local.slots = malloc((size_t)c->local.size * sizeof c->slot + 1);
+    if (!c->local.slots)
+        return MPI_ERR_NO_MEM;
+    if (!c->on)
+        return LOCAL(Allgather, Iallgather, &c->slot, each, handle.byte, c->local.slots, each, handle.byte,
+                     c->comm);
+    int status = blocks_even(&blocks, c->local.slots, each, handle.byte);
+    return TRY(status, plain_allgather(c->on->hidden, &c->slot, each, handle.byte, &blocks));
+}
+
+static int have_slots(const struct side *side)
+{
+    for (int i = 0; i < side->size; i++)
+        if (side->slots[i] == NO_SLOT)
+            return 0;
+    return 1;
+}
+
+static int tell_group(struct creation *c, void *buffer, int bytes)
+{
+    return c->on ? plain_bcast(c->on->hidden, buffer, bytes, handle.byte, c->leader)
+                 : LOCAL(Bcast, Ibcast, buffer, bytes, handle.byte, c->leader, c->comm);
+}
+
+/* Whether some process of a communicator of this site is none of the world's: a child, for example. */
+static int has_strangers(int size, const int32_t *numbers)
+{
+    for (int i = 0; i < size; i++)
+        if (numbers[i] < 0)
+            return 1;
+    return 0;
+}
+
+static int list_comm(MPI_Comm comm, struct side *side)
+{
+    MPI_Group group;
+    int status = MPI_Comm_group(comm, &group);
+    if (status != MPI_SUCCESS)
+        return status;
+    side->numbers = group_list(group, &side->size);
+    if (group != handle.group_empty)
+        MPI_Group_free(&group);
+    return side->numbers ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+/* Both leaders send before they wait. */
+static int trade(struct creation *c, const void *out, int out_bytes, void *in, int in_bytes)
+{
+    if (!c->over) {
+        MPI_Request sends, receives;
+        int status = real.Irecv(in, in_bytes, handle.byte, c->remote_leader, c->tag, c->peer, &receives);
+        TRY(status, real.Isend(out, out_bytes, handle.byte, c->remote_leader, c->tag, c->peer, &sends));
+        TRY(status, look_wait(&receives, MPI_STATUS_IGNORE));
+        return TRY(status, look_wait(&sends, MPI_STATUS_IGNORE));
+    }
+    struct transfer sending = {0};
+    int tag = FIRST_TAG + c->tag % TAGS;
+    int status = transfer_send(&sending, c->over->hidden, out, out_bytes, handle.byte, c->remote_leader, tag);
+    TRY(status, transfer_receive_now(c->over->hidden, in, in_bytes, handle.byte, c->remote_leader, tag,
+                                     MPI_STATUS_IGNORE));
+    int ended = transfer_wait(&sending, MPI_STATUS_IGNORE);
+    return TRY(status, ended);
+}
+
+static int peer_has_strangers(const struct creation *c)
+{
+    struct side peers = {0};
+    if (c->over || list_comm(c->peer, &peers) != MPI_SUCCESS)
+        return 0;
+    int has = has_strangers(peers.size, peers.numbers);
+    free(peers.numbers);
+    return has;
+}
+
+/* Far numbers come from another process. */
+static int are_right(const struct side *side)
+{
+    for (int i = 0; i < side->size; i++)
+        if (side->numbers[i] < 0 || (uint32_t)side->numbers[i] >= ours.world.size)
+            return 0;
+    return 1;
+}
+
+static int remote_new(struct side *remote)
+{
+    remote->numbers = malloc((size_t)remote->size * sizeof *remote->numbers);
+    remote->slots = malloc((size_t)remote->size * sizeof *remote->slots);
+    return remote->numbers && remote->slots ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+/* At the leader: learns who the others are. */
+static int learn(struct creation *c)
+{
+    struct {
+        uint64_t number;
+        int32_t size, namer;
+    } own = {c->verdict.number, c->local.size, (int32_t)ours.world.me}, their = {0, 0, 0};
+    int status = trade(c, &own, (int)sizeof own, &their, (int)sizeof their);
+    if (status == MPI_SUCCESS && (their.size <= 0 || (uint32_t)their.size > ours.world.size ||
+                                  their.namer < 0 || (uint32_t)their.namer >= ours.world.size))
+        status = MPI_ERR_OTHER;
+    if (status != MPI_SUCCESS)
+        return status;
+    c->verdict.remote_number = their.number;
+    c->verdict.namer = own.namer;
+    c->verdict.remote_namer = their.namer;
+    c->verdict.size = c->remote.size = their.size;
+    status = remote_new(&c->remote);
+    int each = (int)sizeof *c->remote.numbers;
+    TRY(status, trade(c, c->local.numbers, c->local.size * each, c->remote.numbers, c->remote.size * each));
+    TRY(status, trade(c, c->local.slots, c->local.size * each, c->remote.slots, c->remote.size * each));
+    int are_good =
+        status == MPI_SUCCESS && are_right(&c->remote) && have_slots(&c->local) && have_slots(&c->remote);
+    return status == MPI_SUCCESS && !are_good ? MPI_ERR_OTHER : status;
+}
+
+static int check_leader(const struct creation *c)
+{
+    int peers = 0;
+    if (c->over)
+        peers = c->over->peers;
+    else if (c->peer == handle.comm_null || real.Comm_size(c->peer, &peers) != MPI_SUCCESS)
+        return MPI_ERR_COMM;
+    return c->remote_leader >= 0 && c->remote_leader < peers ? MPI_SUCCESS : MPI_ERR_RANK;
+}
+
+/* All of the own group are here, and so are those of the other before its leader answers. */
+static int agree(struct creation *c)
+{
+    int status = gather_slots(c);
+    c->verdict.number = inter_take_numbers();
+    if (c->rank == c->leader) {
+        int found = status;
+        TRY(found, check_leader(c));
+        c->verdict.is_native = found == MPI_SUCCESS && peer_has_strangers(c);
+        if (!c->verdict.is_native)
+            TRY(found, learn(c));
+        c->verdict.has_failed = found != MPI_SUCCESS;
+    }
+    TRY(status, tell_group(c, &c->verdict, (int)sizeof c->verdict));
+    if (status != MPI_SUCCESS || c->verdict.has_failed || c->verdict.is_native)
+        return c->verdict.has_failed && status == MPI_SUCCESS ? MPI_ERR_OTHER : status;
+    if (c->rank != c->leader) {
+        c->remote.size = c->verdict.size;
+        status = remote_new(&c->remote);
+    }
+    int bytes = c->remote.size * (int)sizeof *c->remote.numbers;
+    TRY(status, tell_group(c, c->remote.numbers, bytes));
+    TRY(status, tell_group(c, c->remote.slots, bytes));
+    c->local.namer = c->verdict.namer;
+    c->local.number = c->verdict.number;
+    c->remote.namer = c->verdict.remote_namer;
+    c->remote.number = c->verdict.remote_number;
+    return status;
+}
+
+/* Wholly within the site. The peer communicator may span sites. */
+static int create_within(const struct creation *c, MPI_Comm *made)
+{
+    static int (*own)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);
+    int remote_leader = c->remote_leader;
+    if (!own)
+        own = (int (*)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *))mpi_calls_find("Intercomm_create");
+    if (c->over && c->rank == c->leader)
+        remote_leader = c->over->native[remote_leader];
+    return own ? own(c->comm, c->leader, c->peer, remote_leader, c->tag, made) : NO_MPI;
+}
+
+static int create_over(const struct creation *c, MPI_Comm *made)
+{
+    MPI_Comm inside;
+    MPI_Errhandler errors;
+    int status = c->on ? making_meet(c->on) : MPI_SUCCESS;
+    TRY(status, inter_make_native(c->comm, &c->remote, made));
+    TRY(status, inter_copy_native(c->comm, &inside));
+    TRY(status, real.Comm_get_errhandler(c->comm, &errors));
+    TRY(status, real.Comm_set_errhandler(*made, errors));
+    TRY(status, real.Errhandler_free(&errors));
+    return TRY(status, inter_record(*made, inside, NULL, &c->local, &c->remote));
+}
+
+static int create(struct creation *c, MPI_Comm *made)
+{
+    int status = agree(c);
+    if (status != MPI_SUCCESS)
+        return status;
+    if (c->verdict.is_native)
+        return create_within(c, made);
+    int are_here = 1;
+    for (int i = 0; i < c->local.size; i++)
+        are_here = are_here && world_is_here(&ours.world, (uint32_t)c->local.numbers[i]);
+    for (int i = 0; i < c->remote.size; i++)
+        are_here = are_here && world_is_here(&ours.world, (uint32_t)c->remote.numbers[i]);
+    return are_here ? create_within(c, made) : create_over(c, made);
+}
+
+EXPORT int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int remote_leader, int tag,
+                                MPI_Comm *made)
+{
+    struct creation c = {.comm = comm, .peer = peer, .leader = leader, .remote_leader = remote_leader};
+    int size = 0;
+    c.slot = NO_SLOT;
+    c.tag = tag;
+    if (!ours.is_on || comm == handle.comm_null)
+        OTHER("Intercomm_create", (MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *), comm, leader, peer,
+              remote_leader, tag, made);
+    c.on = comm_find(comm);
+    if (!made) {
+        real.Comm_call_errhandler(comm, MPI_ERR_ARG);
+        return MPI_ERR_ARG;
+    }
+    *made = handle.comm_null;
+    int status = MPI_Comm_size(comm, &size);
+    TRY(status, MPI_Comm_rank(comm, &c.rank));
+    if (status == MPI_SUCCESS && (leader < 0 || leader >= size || (c.on && c.on->local)))
+        status = c.on && c.on->local ? MPI_ERR_COMM : MPI_ERR_RANK;
+    if (status == MPI_SUCCESS && (tag < 0 || (uint32_t)tag > ours.world.tag_ub))
+        status = MPI_ERR_TAG;
+    if (c.rank == leader && peer != handle.comm_null)
+        c.over = comm_find(peer);
+    TRY(status, list_comm(comm, &c.local));
+    if (status == MPI_SUCCESS)
+        status = has_strangers(c.local.size, c.local.numbers) ? create_within(&c, made) : create(&c, made);
+    making_end(status, c.slot, made);
+    free(c.local.numbers), free(c.local.slots);
+    free(c.remote.numbers), free(c.remote.slots);
+    if (status != MPI_SUCCESS)
+        real.Comm_call_errhandler(comm, status);
+    return status;
+}
+BOTH(Intercomm_create);
+
+EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
+{
+    struct comm *on = comm_find(comm);
+    if (!on) {
+        if (ours.is_on && comm != handle.comm_null)
+            local_meet(comm);
+        OTHER("Intercomm_merge", (MPI_Comm, int, MPI_Comm *), comm, high, made);
+    }
+    NEEDS(on, made);
+    return comm_error(on, on->local ? inter_merge(on, high, made) : MPI_ERR_COMM);
+}
+BOTH(Intercomm_merge);

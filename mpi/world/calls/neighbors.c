@@ -1,0 +1,216 @@
+/* Collective operations among neighbours of a topology over sites: a message for each edge. */
+#define _GNU_SOURCE
+#include "world/native/transfer.h"
+#include "world/calls/collective.h"
+
+#include <stdlib.h>
+
+/* Above those of other collective operations, which may still be under way on a faster rank. */
+enum { FIRST_TAG = 16 };
+
+/* A block of memory. */
+struct slot {
+    void *at;
+    int count;
+    MPI_Datatype type;
+};
+
+/* The neighbours of this rank, as the operations number them. */
+struct neighbors {
+    int in, out;
+    int *ranks; /* in, then out */
+    /* Where two edges may join the same two ranks in a grid, the direction tells them apart. */
+    int has_directions;
+};
+
+static int neighbors_of(const struct comm *on, struct neighbors *all)
+{
+    const struct topology *topology = on->topology;
+    const int *edges = NULL;
+    *all = (struct neighbors){0};
+    if (!topology)
+        return MPI_ERR_TOPOLOGY;
+    if (topology->kind == MPI_DIST_GRAPH) {
+        all->in = topology->in;
+        all->out = topology->out;
+    } else if (topology->kind == MPI_GRAPH) {
+        edges = topology_neighbors(topology, on->rank, &all->in);
+        all->out = all->in;
+    } else {
+        all->has_directions = 1;
+        all->in = all->out = 2 * topology->dimensions;
+    }
+    all->ranks = malloc(((size_t)all->in + (size_t)all->out) * sizeof *all->ranks + 1);
+    if (!all->ranks)
+        return MPI_ERR_NO_MEM;
+    for (int i = 0; i < all->in + all->out; i++) {
+        int k = i < all->in ? i : i - all->in;
+        if (all->has_directions)
+            all->ranks[i] = topology_shifted(topology, on->rank, k / 2, k % 2 ? 1 : -1);
+        else if (edges)
+            all->ranks[i] = edges[k];
+        else
+            all->ranks[i] = i < all->in ? topology->sources[k] : topology->targets[k];
+    }
+    return MPI_SUCCESS;
+}
+
+/* What a neighbour below sends goes up: it arrives where what comes from below is expected. */
+static int tag_in(const struct neighbors *all, int i)
+{
+    return FIRST_TAG + (all->has_directions ? i ^ 1 : 0);
+}
+static int tag_out(const struct neighbors *all, int i) { return FIRST_TAG + (all->has_directions ? i : 0); }
+
+static int exchange(struct comm *on, const struct neighbors *all, const struct slot *out,
+                    const struct slot *in)
+{
+    int count = all->in + all->out, status = MPI_SUCCESS, begun = 0;
+    struct transfer *transfers = calloc((size_t)count + 1, sizeof *transfers);
+    if (!transfers)
+        return MPI_ERR_NO_MEM;
+    for (int i = 0; i < all->in && status == MPI_SUCCESS; i++)
+        status = transfer_receive(&transfers[begun++], on->hidden, in[i].at, in[i].count, in[i].type,
+                                  all->ranks[i], tag_in(all, i));
+    for (int i = 0; i < all->out && status == MPI_SUCCESS; i++)
+        status = transfer_send(&transfers[begun++], on->hidden, out[i].at, out[i].count, out[i].type,
+                               all->ranks[all->in + i], tag_out(all, i));
+    int ended = transfer_wait_all(transfers, begun);
+    free(transfers);
+    return status != MPI_SUCCESS ? status : ended;
+}
+
+/* Where the blocks of a part are. One that goes to all neighbours is the same for each. */
+static int lay_out(const struct part *part, int is_one, int count, struct slot *slots)
+{
+    MPI_Aint low, extent = 0;
+    int status = part->types ? MPI_SUCCESS : real.Type_get_extent(part->type, &low, &extent);
+    for (int i = 0; i < count; i++) {
+        MPI_Aint place = is_one ? 0 : (MPI_Aint)i * part->count * extent;
+        if (part->places)
+            place = part->places[i];
+        else if (part->starts)
+            place = part->starts[i] * extent;
+        slots[i] = (struct slot){(char *)part->buffer + place, part->counts ? part->counts[i] : part->count,
+                                 part->types ? part->types[i] : part->type};
+    }
+    return status;
+}
+
+static int operate(const struct collective *all, int is_one)
+{
+    struct neighbors neighbors;
+    int status = neighbors_of(all->on, &neighbors);
+    struct slot *slots = calloc((size_t)neighbors.in + (size_t)neighbors.out + 1, sizeof *slots);
+    if (status == MPI_SUCCESS && !slots)
+        status = MPI_ERR_NO_MEM;
+    TRY(status, lay_out(&all->in, 0, neighbors.in, slots));
+    TRY(status, lay_out(&all->out, is_one, neighbors.out, slots + neighbors.in));
+    TRY(status, exchange(all->on, &neighbors, slots + neighbors.in, slots));
+    free(slots);
+    free(neighbors.ranks);
+    return status;
+}
+
+static int run_same(const struct collective *all) { return operate(all, 1); }
+static int run_each(const struct collective *all) { return operate(all, 0); }
+
+/* Fills in a call; without lists there are no entries. */
+static int prepare(struct collective *all, int (*run)(const struct collective *), struct part out,
+                   struct part in)
+{
+    struct neighbors neighbors;
+    int status = neighbors_of(all->on, &neighbors);
+    free(neighbors.ranks);
+    all->run = run;
+    all->out = out;
+    all->in = in;
+    if (out.counts)
+        all->out.entries = neighbors.out;
+    if (in.counts)
+        all->in.entries = neighbors.in;
+    return comm_error(all->on, status);
+}
+
+/* Natively, within a site: all meet first, so that nobody waits who could move others along. */
+#define NEIGHBORS(name, iname, PARAMETERS, ARGUMENTS)                                                 \
+    COLLECTIVE_FORMS(                                                                                 \
+        name, iname, PARAMETERS, ARGUMENTS,                                                           \
+        do {                                                                                          \
+            if (ours.is_on)                                                                           \
+                local_meet(comm);                                                                     \
+            OTHER(#name, PARAMETERS, COLLECTIVE_ONLY ARGUMENTS);                                      \
+        } while (0),                                                                                  \
+        OTHER(#iname, (COLLECTIVE_ONLY PARAMETERS, MPI_Request * request), COLLECTIVE_ONLY ARGUMENTS, \
+              request))
+
+static int prepare_Neighbor_allgather(struct collective *all, const void *out, int out_count,
+                                      MPI_Datatype out_type, void *in, int in_count, MPI_Datatype in_type,
+                                      MPI_Comm comm)
+{
+    (void)comm;
+    return prepare(all, run_same, (struct part){.buffer = out, .count = out_count, .type = out_type},
+                   (struct part){.buffer = in, .count = in_count, .type = in_type});
+}
+NEIGHBORS(Neighbor_allgather, Ineighbor_allgather,
+          (const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
+           MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_count, out_type, in, in_count, in_type, comm));
+
+static int prepare_Neighbor_allgatherv(struct collective *all, const void *out, int out_count,
+                                       MPI_Datatype out_type, void *in, const int in_counts[],
+                                       const int in_starts[], MPI_Datatype in_type, MPI_Comm comm)
+{
+    (void)comm;
+    return prepare(all, run_same, (struct part){.buffer = out, .count = out_count, .type = out_type},
+                   (struct part){.buffer = in, .counts = in_counts, .starts = in_starts, .type = in_type});
+}
+NEIGHBORS(Neighbor_allgatherv, Ineighbor_allgatherv,
+          (const void *out, int out_count, MPI_Datatype out_type, void *in, const int in_counts[],
+           const int in_starts[], MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_count, out_type, in, in_counts, in_starts, in_type, comm));
+
+static int prepare_Neighbor_alltoall(struct collective *all, const void *out, int out_count,
+                                     MPI_Datatype out_type, void *in, int in_count, MPI_Datatype in_type,
+                                     MPI_Comm comm)
+{
+    (void)comm;
+    return prepare(all, run_each, (struct part){.buffer = out, .count = out_count, .type = out_type},
+                   (struct part){.buffer = in, .count = in_count, .type = in_type});
+}
+NEIGHBORS(Neighbor_alltoall, Ineighbor_alltoall,
+          (const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
+           MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_count, out_type, in, in_count, in_type, comm));
+
+static int prepare_Neighbor_alltoallv(struct collective *all, const void *out, const int out_counts[],
+                                      const int out_starts[], MPI_Datatype out_type, void *in,
+                                      const int in_counts[], const int in_starts[], MPI_Datatype in_type,
+                                      MPI_Comm comm)
+{
+    (void)comm;
+    return prepare(all, run_each,
+                   (struct part){.buffer = out, .counts = out_counts, .starts = out_starts, .type = out_type},
+                   (struct part){.buffer = in, .counts = in_counts, .starts = in_starts, .type = in_type});
+}
+NEIGHBORS(Neighbor_alltoallv, Ineighbor_alltoallv,
+          (const void *out, const int out_counts[], const int out_starts[], MPI_Datatype out_type, void *in,
+           const int in_counts[], const int in_starts[], MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_counts, out_starts, out_type, in, in_counts, in_starts, in_type, comm));
+
+static int prepare_Neighbor_alltoallw(struct collective *all, const void *out, const int out_counts[],
+                                      const MPI_Aint out_places[], const MPI_Datatype out_types[], void *in,
+                                      const int in_counts[], const MPI_Aint in_places[],
+                                      const MPI_Datatype in_types[], MPI_Comm comm)
+{
+    (void)comm;
+    return prepare(
+        all, run_each,
+        (struct part){.buffer = out, .counts = out_counts, .places = out_places, .types = out_types},
+        (struct part){.buffer = in, .counts = in_counts, .places = in_places, .types = in_types});
+}
+NEIGHBORS(Neighbor_alltoallw, Ineighbor_alltoallw,
+          (const void *out, const int out_counts[], const MPI_Aint out_places[],
+           const MPI_Datatype out_types[], void *in, const int in_counts[], const MPI_Aint in_places[],
+           const MPI_Datatype in_types[], MPI_Comm comm),
+          (out, out_counts, out_places, out_types, in, in_counts, in_places, in_types, comm));

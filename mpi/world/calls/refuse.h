@@ -1,0 +1,36 @@
+/* What the world library does not do over sites: it says so once for each function, and calls the error
+ * handler of the object. */
+#ifndef CAUSEWAY_WORLD_REFUSE_H
+#define CAUSEWAY_WORLD_REFUSE_H
+
+#include "common/binding/export.h"
+#include "world/native/local.h"
+#include "world/handles/comms.h"
+
+/* Returns the error. */
+int refuse(MPI_Comm comm, const char *function, int *is_told);
+
+#define refuse_is_over_sites(comm) (ours.is_on && comm_find(comm) != NULL)
+
+/* Defines a call that is native within a site, and refused where `comm` spans sites. Not every MPI has each.
+ */
+#define REFUSE(name, comm, PARAMETERS, ARGUMENTS) REFUSE_AFTER((void)0, name, comm, PARAMETERS, ARGUMENTS)
+/* The same of one that waits for others of its site, and has no form that does not. */
+#define REFUSE_MEETING(name, comm, PARAMETERS, ARGUMENTS) \
+    REFUSE_AFTER(ours.is_on ? local_meet(comm) : MPI_SUCCESS, name, comm, PARAMETERS, ARGUMENTS)
+
+#define REFUSE_AFTER(first, name, comm, PARAMETERS, ARGUMENTS) \
+    EXPORT int MPI_##name PARAMETERS                           \
+    {                                                          \
+        static int is_told;                                    \
+        static int(*own) PARAMETERS;                           \
+        if (refuse_is_over_sites(comm))                        \
+            return refuse(comm, "MPI_" #name, &is_told);       \
+        first;                                                 \
+        if (!own)                                              \
+            own = (int(*) PARAMETERS)mpi_calls_find(#name);    \
+        return own ? own ARGUMENTS : NO_MPI;                   \
+    }                                                          \
+    BOTH(name);
+
+#endif

@@ -1,0 +1,135 @@
+/* Sends, blocking and not. */
+#define _GNU_SOURCE
+#include "world/native/far_wait.h"
+#include "world/native/look.h"
+#include "world/native/transfer.h"
+#include "world/calls/check.h"
+
+/* Does by the non-blocking form what would wait while others must go on. */
+#define WAITING(iname, ...)                                                           \
+    do {                                                                              \
+        MPI_Request request;                                                          \
+        int begun = real.iname(__VA_ARGS__, &request);                                \
+        return begun == MPI_SUCCESS ? look_wait(&request, MPI_STATUS_IGNORE) : begun; \
+    } while (0)
+
+EXPORT int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    struct comm *on = comm_find(comm);
+    if (on) {
+        int status = check_send(on, count, type, to, tag);
+        return status == MPI_SUCCESS ? transfer_send_now(on, buffer, count, type, to, tag) : status;
+    }
+    if (look_may_block())
+        return PASS(Send, buffer, count, type, to, tag, comm);
+    WAITING(Isend, buffer, count, type, to, tag, comm);
+}
+BOTH(Send);
+
+/* A rank of a communicator that spans sites, for the MPI below. */
+static int native(const struct comm *on, int rank)
+{
+    return rank == MPI_PROC_NULL ? MPI_PROC_NULL : on->native[rank];
+}
+
+static int goes_far(const struct comm *on, int to) { return to != MPI_PROC_NULL && on->native[to] == FAR; }
+
+EXPORT int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                     MPI_Request *request)
+{
+    struct comm *on = comm_find(comm);
+    if (!on)
+        return PASS(Isend, buffer, count, type, to, tag, comm, request);
+    NEEDS(on, request);
+    int status = check_send(on, count, type, to, tag);
+    if (status != MPI_SUCCESS)
+        return status;
+    if (!goes_far(on, to))
+        return real.Isend(buffer, count, type, native(on, to), tag, comm, request);
+    return comm_error(on, far_isend(on, buffer, count, type, to, tag, STANDARD, request));
+}
+BOTH(Isend);
+
+EXPORT int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                      MPI_Request *request)
+{
+    struct comm *on = comm_find(comm);
+    if (!on)
+        return PASS(Issend, buffer, count, type, to, tag, comm, request);
+    NEEDS(on, request);
+    int status = check_send(on, count, type, to, tag);
+    if (status != MPI_SUCCESS)
+        return status;
+    if (!goes_far(on, to))
+        return real.Issend(buffer, count, type, native(on, to), tag, comm, request);
+    return comm_error(on, far_isend(on, buffer, count, type, to, tag, SYNCHRONOUS, request));
+}
+BOTH(Issend);
+
+EXPORT int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    struct comm *on = comm_find(comm);
+    if (!on && look_may_block())
+        return PASS(Ssend, buffer, count, type, to, tag, comm);
+    int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        return status;
+    if (!on || !goes_far(on, to))
+        WAITING(Issend, buffer, count, type, on ? native(on, to) : to, tag, comm);
+    struct far far;
+    status = comm_error(on, far_send(&far, on, buffer, count, type, to, tag, SYNCHRONOUS));
+    if (status != MPI_SUCCESS)
+        return status;
+    far_wait(&far);
+    return far_raise(&far);
+}
+BOTH(Ssend);
+
+/* Between sites a receive that is ready makes no difference. */
+EXPORT int MPI_Rsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    if (!comm_find(comm) && look_may_block())
+        return PASS(Rsend, buffer, count, type, to, tag, comm);
+    return MPI_Send(buffer, count, type, to, tag, comm);
+}
+BOTH(Rsend);
+
+EXPORT int MPI_Irsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                      MPI_Request *request)
+{
+    if (!comm_find(comm))
+        return PASS(Irsend, buffer, count, type, to, tag, comm, request);
+    return MPI_Isend(buffer, count, type, to, tag, comm, request);
+}
+BOTH(Irsend);
+
+EXPORT int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                      MPI_Request *request)
+{
+    struct comm *on = comm_find(comm);
+    int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        return status;
+    if (on)
+        NEEDS(on, request);
+    if (on && goes_far(on, to))
+        return comm_error(on, far_isend(on, buffer, count, type, to, tag, BUFFERED, request));
+    OTHER("Ibsend", (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *), buffer, count, type,
+          on ? native(on, to) : to, tag, comm, request);
+}
+BOTH(Ibsend);
+
+EXPORT int MPI_Bsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    struct comm *on = comm_find(comm);
+    int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        return status;
+    if (on && goes_far(on, to)) {
+        struct far far;
+        return comm_error(on, far_send(&far, on, buffer, count, type, to, tag, BUFFERED));
+    }
+    OTHER("Bsend", (const void *, int, MPI_Datatype, int, int, MPI_Comm), buffer, count, type,
+          on ? native(on, to) : to, tag, comm);
+}
+BOTH(Bsend);

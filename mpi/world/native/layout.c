@@ -1,0 +1,43 @@
+/* How this MPI lays out the named types: data goes between sites as it is packed, so they must agree. */
+#include "world/native/data.h"
+#include "world/handles/ours.h"
+
+#include <stdlib.h>
+
+/* FNV-1a, of 64 bits. */
+static uint64_t add(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* The bytes of an element in the order in which they are packed. */
+static uint64_t add_type(uint64_t hash, MPI_Datatype type)
+{
+    MPI_Count bytes = 0;
+    MPI_Aint low = 0, extent = 0;
+    unsigned char element[256], packed[256];
+    if (real.Type_size_x(type, &bytes) != MPI_SUCCESS)
+        return add(hash, "none", 4);
+    real.Type_get_extent(type, &low, &extent);
+    hash = add(hash, &bytes, sizeof bytes);
+    if (bytes > (MPI_Count)sizeof packed || extent > (MPI_Aint)sizeof element)
+        return hash;
+    for (size_t i = 0; i < sizeof element; i++)
+        element[i] = (unsigned char)i;
+    int position = 0;
+    real.Pack(element, 1, type, packed, (int)sizeof packed, &position, ours.self);
+    return add(hash, packed, (size_t)position);
+}
+
+uint64_t data_layout(void)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    const uint64_t order = 0x0102030405060708;
+    hash = add(hash, &order, sizeof order);
+    for (size_t i = 0; i < TYPE_COUNT; i++)
+        hash = add_type(hash, handle.types[i]);
+    return hash;
+}

@@ -1,0 +1,23 @@
+#include "world/native/local.h"
+
+int local_meet(MPI_Comm comm)
+{
+    if (!ours.is_on || look_has_hook)
+        return MPI_SUCCESS;
+    MPI_Request request;
+    int is_inter = 0, status = real.Comm_test_inter(comm, &is_inter);
+    /* Who leaves the first barrier of an intercommunicator knows that the other group has come; who leaves
+     * the second knows that its own has. */
+    for (int round = 0; round <= is_inter; round++) {
+        TRY(status, real.Ibarrier(comm, &request));
+        TRY(status, look_wait(&request, MPI_STATUS_IGNORE));
+    }
+    return status;
+}
+
+int local_is_inter(MPI_Comm comm)
+{
+    int is_inter = 0;
+    return ours.is_on && !look_has_hook && comm != handle.comm_null &&
+           real.Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter;
+}

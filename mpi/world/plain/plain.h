@@ -1,0 +1,53 @@
+/* Collective operations over messages: right for every argument, in as few lines as that takes. Faster ones
+ * are not here. All go over the hidden half of a communicator, `on`; arguments are the MPI's, ranks are of
+ * the communicator. On an intercommunicator blocks are by the remote group's ranks, and a root may be
+ * MPI_ROOT or MPI_PROC_NULL; there are no scans. They return an MPI's code and call no error handler. */
+#ifndef CAUSEWAY_WORLD_PLAIN_H
+#define CAUSEWAY_WORLD_PLAIN_H
+
+#include "world/native/transfer.h"
+
+int plain_barrier(struct comm *on);
+int plain_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int root);
+
+/* One block of a buffer of many. */
+struct blocks {
+    const void *buffer;
+    /* By rank: number of elements, and where they begin, in elements (or bytes, with `types`). NULL: as many
+     * each, one behind the other. */
+    const int *counts, *starts;
+    int count;
+    MPI_Datatype type;
+    const MPI_Datatype *types;
+    /* The extent of `type`; 1 with `types`. */
+    MPI_Aint extent;
+};
+/* Describe blocks; they return an MPI's code. */
+int blocks_even(struct blocks *blocks, const void *buffer, int count, MPI_Datatype type);
+int blocks_listed(struct blocks *blocks, const void *buffer, const int *counts, const int *starts,
+                  MPI_Datatype type);
+int blocks_typed(struct blocks *blocks, const void *buffer, const int *counts, const int *starts,
+                 const MPI_Datatype *types);
+void *block_at(const struct blocks *blocks, int rank);
+int block_count(const struct blocks *blocks, int rank);
+MPI_Datatype block_type(const struct blocks *blocks, int rank);
+
+/* MPI_IN_PLACE is in the buffer of the blocks that would be sent. */
+int plain_gather(struct comm *on, const void *send, int count, MPI_Datatype type, const struct blocks *into,
+                 int root);
+int plain_scatter(struct comm *on, const struct blocks *from, void *receive, int count, MPI_Datatype type,
+                  int root);
+int plain_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
+                    const struct blocks *into);
+int plain_alltoall(struct comm *on, const struct blocks *from, const struct blocks *into);
+
+int plain_reduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op,
+                 int root);
+int plain_allreduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
+/* `counts` may be NULL: `count` each. */
+int plain_reduce_scatter(struct comm *on, const void *send, void *into, const int *counts, int count,
+                         MPI_Datatype type, MPI_Op op);
+int plain_scan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
+int plain_exscan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
+
+#endif
