@@ -175,6 +175,7 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	tools/lint/mpis.py
 	tools/lint/sizes.py
 	tools/lint/includes.py
+	tools/lint/calls.py
 	tools/lint/sentences.py
 	tools/results/index.py --check
 	tools/papers/papers.py --check

@@ -2,9 +2,9 @@
 # build.sh DIRECTORY [PART...]: compiles what is written in C into it. Parts are collectives, world, messages,
 # ucx and programs; without one it builds all.
 #
-# collectives, world and messages are libraries over common/: one for each binary interface of MPI whose header
-# is found: openmpi and mpich of Debian's packages, abi (the standard one, MPI 5) of MPICH's package from PyPI.
-# Each program of MPI is a library, too, which causeway-loader starts.
+# collectives, world and messages are libraries over common/, one for each binary interface of MPI whose
+# header is found: openmpi and mpich of Debian's packages, abi (the standard one, MPI 5) of MPICH's package
+# from PyPI. Each MPI program is a library, too, which causeway-loader starts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1

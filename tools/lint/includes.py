@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Whether the C files of mpi/ include each other in the order of their folders, and without circles.
+"""Whether the C files of mpi/ include each other in the order of their folders, without circles.
 
-Each library is one folder over mpi/common, with folders of its own in which each knows only those before it
-in LIBRARIES. A file x.c and its header x.h are one, and files make no circle. There are no exceptions. Prints
-FILE:LINE: what is wrong; the status is 1 then."""
+Each library is one folder over mpi/common, with folders of its own. Each of these knows only those
+before it in LIBRARIES. A file x.c and its header x.h are one, and files make no circle. There are
+no exceptions. Prints FILE:LINE: what is wrong; the status is 1 then."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2] / "mpi"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-# The folders of each library, in order; "" is the library's own. ARCHITECTURE.md says what is in each.
+# The folders of each library, in order; "" is its own files. ARCHITECTURE.md says what is in each.
 LIBRARIES = {
     "common": ("binding", "coroutine"),
     "collectives": ("select", "binding", "topology", "transfer", "intra_site", "algorithms", "async", "calls"),

@@ -33,7 +33,8 @@ def figures(found: dict) -> Iterator[tuple[tuple, Figure]]:
                 yield (name, *key), Figure(statistics.median(sums), min(sums), max(sums))
         elif "entries" in own:
             for entry in own["entries"]:
-                key = (name, *(str(entry[column]) for column in rows.CELL + rows.VALUE if entry[column]))
+                columns = (entry[column] for column in rows.CELL + rows.VALUE)
+                key = (name, *(str(value) for value in columns if value))
                 yield key, Figure(entry["median"], entry["low"], entry["high"])
 
 

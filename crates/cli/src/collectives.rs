@@ -1,8 +1,8 @@
 //! `causeway collectives explain`: which algorithm each collective operation gets, and what it is estimated
 //! to cost.
 //!
-//! What decides is the preload library's code (mpi/collectives/select/model.c), which a small program beside this one
-//! shows: nothing of it is written twice. docs/collectives.md explains the table.
+//! The preload library's code decides (mpi/collectives/select/model.c), and a small program beside this one
+//! shows what it decides: nothing is written twice. docs/collectives.md explains the table.
 
 use crate::run::collectives::{MEGABITS, RTT_MICROSECONDS, is_set, links_of, settings};
 use crate::run::rules::{PROGRAM, RULES, RulesError, rules, tell, with_rules};

@@ -5,8 +5,8 @@ use causeway_wire::grid::{self, GridError, Span};
 use causeway_wire::{Cidr, Site};
 use serde::{Deserialize, Serialize};
 
-/// The number of sites up to which all links are told. Collectives weigh as many (mpi/collectives/select/links.c),
-/// and they fit in an answer's line and a process's environment.
+/// The number of sites up to which all links are told. Collectives weigh as many
+/// (mpi/collectives/select/links.c), and they fit in an answer's line and a process's environment.
 pub const LINKED_SITES: usize = 64;
 
 /// The most subnets that a site may announce, as the broker records them.

@@ -2,11 +2,11 @@
  * receives them there hands each on while the next is under way. Where sites are reached faster by way of
  * others, these pass the segments on to them. */
 #include "collectives/algorithms/algorithms.h"
-#include "common/binding/texts.h"
 #include "collectives/intra_site/intra_site.h"
 #include "collectives/topology/tags.h"
 #include "collectives/transfer/requests.h"
 #include "collectives/transfer/segments.h"
+#include "common/binding/texts.h"
 
 #include <stdlib.h>
 

@@ -5,9 +5,9 @@
 #include "collectives/async/plan_lifetime.h"
 #include "collectives/async/progress.h"
 #include "collectives/binding/fatal.h"
-#include "common/coroutine/coroutine.h"
 #include "collectives/topology/hierarchy_cache.h"
 #include "collectives/transfer/waiting.h"
+#include "common/coroutine/coroutine.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

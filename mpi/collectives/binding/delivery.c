@@ -3,9 +3,9 @@
 
 #include "collectives/binding/fatal.h"
 #include "collectives/binding/imports.h"
-#include "common/binding/mpi_calls.h"
 #include "collectives/select/mpich_settings.h"
 #include "collectives/select/settings.h"
+#include "common/binding/mpi_calls.h"
 
 #if defined(OPEN_MPI)
 

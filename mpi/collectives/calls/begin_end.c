@@ -6,13 +6,13 @@
 #include "collectives/async/plan_lifetime.h"
 #include "collectives/async/task.h"
 #include "collectives/binding/delivery.h"
-#include "common/binding/export.h"
 #include "collectives/select/choice.h"
 #include "collectives/topology/agreement.h"
 #include "collectives/topology/attributes.h"
 #include "collectives/topology/hierarchy_cache.h"
 #include "collectives/topology/sites.h"
 #include "collectives/transfer/copies.h"
+#include "common/binding/export.h"
 
 /* A communicator gets its hierarchy while it is made, where one tells us: its first collective may be one
  * that does not wait, and then there is no time for that. */

@@ -5,10 +5,10 @@
 #include "collectives/async/persistent.h"
 #include "collectives/async/plan_lifetime.h"
 #include "collectives/async/task.h"
-#include "common/binding/texts.h"
 #include "collectives/topology/hierarchy_cache.h"
 #include "collectives/topology/tags.h"
 #include "collectives/transfer/copies.h"
+#include "common/binding/texts.h"
 
 #include <limits.h>
 

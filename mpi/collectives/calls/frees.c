@@ -4,8 +4,8 @@
 #include "collectives/async/persistent.h"
 #include "collectives/async/plan_lifetime.h"
 #include "collectives/async/task.h"
-#include "common/binding/export.h"
 #include "collectives/topology/hierarchy_cache.h"
+#include "common/binding/export.h"
 
 EXPORT int MPI_Type_free(MPI_Datatype *type)
 {

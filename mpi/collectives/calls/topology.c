@@ -1,12 +1,12 @@
 /* The calls of the MPI's own by which a program asks for its site and group. MPI_Comm_split_type gives a
  * communicator of each, and the info object of MPI_COMM_WORLD their names. */
 #define _GNU_SOURCE
-#include "common/binding/export.h"
 #include "collectives/binding/fatal.h"
-#include "include/causeway_mpi.h"
 #include "collectives/topology/attributes.h"
 #include "collectives/topology/groups.h"
 #include "collectives/topology/sites.h"
+#include "common/binding/export.h"
+#include "include/causeway_mpi.h"
 
 #include <stdio.h>
 #include <stdlib.h>

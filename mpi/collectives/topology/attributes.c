@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "collectives/topology/attributes.h"
 
-#include "include/causeway_mpi.h"
 #include "collectives/topology/sites.h"
+#include "include/causeway_mpi.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 #ifndef CAUSEWAY_HIERARCHY_H
 #define CAUSEWAY_HIERARCHY_H
 
-#include "common/binding/mpi_calls.h"
 #include "collectives/select/links.h"
+#include "common/binding/mpi_calls.h"
 
 struct hierarchy {
     /* The program's communicator; the null one once the program has freed it. What is under way goes on

@@ -2,12 +2,12 @@
 #include "collectives/transfer/requests.h"
 
 #include "collectives/binding/delivery.h"
-#include "common/binding/texts.h"
 #include "collectives/select/choice.h"
 #include "collectives/transfer/copies.h"
 #include "collectives/transfer/counters.h"
 #include "collectives/transfer/segments.h"
 #include "collectives/transfer/waiting.h"
+#include "common/binding/texts.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -9,13 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static const long LOOK_EVERY_NS = 2000000;
-
-/* Rounds that a median needs, however long they take. */
-static const int LEAST_ROUNDS = 5;
 
 static const size_t MOST_BYTES = 1u << 30;
 
@@ -70,26 +64,6 @@ static void stay_on_own_core(int rank, int ranks)
     CPU_SET(rank == 0 || last < 1 ? 0 : (int)last, &core);
     if (sched_setaffinity(0, sizeof core, &core))
         perror("bench: keep to one core");
-}
-
-int bench_rounds(const struct bench_plan *plan, double round_seconds)
-{
-    double fitting = plan->seconds / (round_seconds > 1e-9 ? round_seconds : 1e-9);
-    int least = plan->count < LEAST_ROUNDS ? plan->count : LEAST_ROUNDS;
-    if (fitting >= plan->count)
-        return plan->count;
-    return fitting > least ? (int)fitting : least;
-}
-
-void bench_wait_asleep(MPI_Request *request)
-{
-    struct timespec pause = {.tv_nsec = LOOK_EVERY_NS};
-    for (int done = 0;;) {
-        MPI_Test(request, &done, MPI_STATUS_IGNORE);
-        if (done)
-            return;
-        nanosleep(&pause, NULL);
-    }
 }
 
 #ifdef CAUSEWAY_BENCH_LIBRARY

@@ -2,14 +2,14 @@
  *
  * A case is some processes at some sites. Each runs a random program: sends, synchronous ones among them,
  * receives with wildcards, cancels, probes. What happens next is drawn at random: a step of a program, a
- * write of some bytes, an arrival of some, a look. Between sites bytes go through the engine; within a site a
- * simple MPI of twenty lines has the messages. The judge knows neither: it sees which receive got which
- * message. order      of two messages of one sender that a receive matches, it gets the earlier, and of two
- * receives that match a message the one posted first gets it progress   when nothing can happen any more, no
- * message is left that a receive matches, and each receive that has a message has all of it sync       such a
- * send is done only once its message has a receive memory     what is held for a peer, unasked for, stays
- * within its window end        everybody's BYE comes, and nothing is left It is built with small sizes
- * (CAUSEWAY_SMALL_SIZES). */
+ * write of some bytes, an arrival of some, a question to the site's MPI. Between sites bytes go through the
+ * engine; within a site a simple MPI of twenty lines has the messages. The judge knows neither: it sees which
+ * receive got which message. order      of two messages of one sender that a receive matches, it gets the
+ * earlier, and of two receives that match a message the one posted first gets it progress   when nothing can
+ * happen any more, no message is left that a receive matches, and each receive that has a message has all of
+ * it sync       such a send is done only once its message has a receive memory     what is held for a peer,
+ * unasked for, stays within its window end        everybody's BYE comes, and nothing is left It is built with
+ * small sizes (CAUSEWAY_SMALL_SIZES). */
 #include "world/engine/matching.h"
 #include "world/engine/sending.h"
 #include "world/engine/state.h"
@@ -132,8 +132,8 @@ static void owner(const struct channel *channel, int *at, int *comm)
     *at = place / COMMS, *comm = place % COMMS;
 }
 
-static int here_probe(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,
-                      int32_t *found_tag)
+static int native_probe(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,
+                        int32_t *found_tag)
 {
     int at, comm;
     owner(channel, &at, &comm);
@@ -148,7 +148,7 @@ static int here_probe(struct channel *channel, int32_t source, int32_t tag, int3
     return 1;
 }
 
-static void here_take(struct channel *channel, int32_t source, int32_t tag, struct operation *receive)
+static void native_take(struct channel *channel, int32_t source, int32_t tag, struct operation *receive)
 {
     int at, comm;
     owner(channel, &at, &comm);
@@ -159,7 +159,7 @@ static void here_take(struct channel *channel, int32_t source, int32_t tag, stru
     inner[at][inner_count[at]++] = (int)(want - wants);
 }
 
-static const struct here here = {here_probe, here_take};
+static const struct native here = {native_probe, native_take};
 
 static void open_comm(int at, int comm)
 {
@@ -224,7 +224,7 @@ static struct want *do_receive(int at, int comm, int source, int tag)
                                        .tag = tag,
                                        .buffer = want->buffer,
                                        .room = 6000,
-                                       .may_be_here = source == ANY || from_here};
+                                       .may_be_native = source == ANY || from_here};
     engine_post(engines[at], &want->receive);
     return want;
 }
@@ -255,14 +255,14 @@ static void probe(int at)
     if (!is_open[at][comm] || want_count == MOST_RECEIVES || (source != ANY && numbers[comm][source] == at))
         return;
     struct channel *channel = &channels[at][comm];
-    engine_look_here(engines[at], &here);
+    engine_match_native(engines[at], &here);
     struct operation found;
     if (engine_probe(channel, source, tag, &found)) {
         struct want *want = do_receive(at, comm, found.source, found.tag);
         CHECK(want->receive.state != OPERATION_WAITS && want->receive.bytes == found.bytes,
               "a probe's message went");
         probes++;
-    } else if (here_probe(channel, source, tag, &found_source, &found_tag)) {
+    } else if (native_probe(channel, source, tag, &found_source, &found_tag)) {
         if (engine_is_owed(channel, found_source, found_tag))
             return;
         struct want *want = do_receive(at, comm, found_source, found_tag);
@@ -337,9 +337,9 @@ static int native_moves(int at)
     int did = coming_count[at] > 0;
     if (draw(laziness) == 0)
         native_comes(at);
-    did |= engine_look_here(engines[at], &here) > 0;
+    did |= engine_match_native(engines[at], &here) > 0;
     if (inner_count[at] && draw(2)) {
-        engine_here_done(engines[at], &wants[inner[at][--inner_count[at]]].receive);
+        engine_native_done(engines[at], &wants[inner[at][--inner_count[at]]].receive);
         did = 1;
     }
     return did || inner_count[at];

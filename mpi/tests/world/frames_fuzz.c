@@ -83,7 +83,7 @@ static void post(int is_reserved)
         return;
     receive->source = draw(2) ? ANY : 0;
     receive->tag = draw(2) ? ANY : (int32_t)draw(3);
-    receive->may_be_here = receive->source == ANY;
+    receive->may_be_native = receive->source == ANY;
     /* The engine then gets memory for it. */
     if (draw(4) == 0)
         receive->buffer = NULL;

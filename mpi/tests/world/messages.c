@@ -336,7 +336,7 @@ static void synchronous_sends(void)
 }
 
 /* A rank waits in a collective of its site while a far one sends to it, and its neighbour waits for what
- * comes after that: looks must go on in the collective. */
+ * comes after that: progress must go on in the collective. */
 static void far_receives_go_on_in_collectives_of_a_site(void)
 {
     MPI_Comm site;

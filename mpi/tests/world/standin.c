@@ -32,7 +32,7 @@ static void exchange(const struct world *world, struct engine *engine, uint64_t 
     }
     for (uint32_t peer = 0; peer < world->size; peer++)
         while (peer != world->me && engine->peers[peer].received < bytes)
-            if (streams_look(1000) < 0 || engine->peers[peer].lost)
+            if (streams_progress(1000) < 0 || engine->peers[peer].lost)
                 fail(engine->peers[peer].reason);
     if (engine->wrong)
         fail("bytes came otherwise than they were sent");

@@ -90,16 +90,16 @@ static pid_t split(void)
     return other;
 }
 
-static void look_until_received(uint32_t peer, uint64_t bytes)
+static void progress_until_received(uint32_t peer, uint64_t bytes)
 {
     while (engine.peers[peer].received < bytes)
-        CHECK(streams_look(LOOK_MS) >= 0 && !engine.peers[peer].lost);
+        CHECK(streams_progress(LOOK_MS) >= 0 && !engine.peers[peer].lost);
 }
 
-static void look_until_lost(uint32_t peer)
+static void progress_until_lost(uint32_t peer)
 {
     while (!engine.peers[peer].lost)
-        CHECK(streams_look(LOOK_MS) >= 0);
+        CHECK(streams_progress(LOOK_MS) >= 0);
 }
 
 /* Ends in order; the other process exits here. */
@@ -126,16 +126,16 @@ static void one_opens_and_both_send(void)
     if (other != 0) {
         plain_send(&engine, peer, SOME);
         streams_want(peer);
-        look_until_received(peer, MUCH);
+        progress_until_received(peer, MUCH);
     } else {
-        look_until_received(peer, SOME);
+        progress_until_received(peer, SOME);
         plain_send(&engine, peer, MUCH);
         streams_write(peer);
     }
     end(other);
 }
 
-/* Each has its connection under way before it looks, for the other one has a listener already. */
+/* Each has its connection under way before it makes progress, for the other one has a listener already. */
 static void both_open_at_the_same_time(void)
 {
     begin("both open");
@@ -144,9 +144,9 @@ static void both_open_at_the_same_time(void)
     plain_send(&engine, peer, MUCH);
     streams_want(peer);
     streams_want(peer);
-    look_until_received(peer, MUCH);
+    progress_until_received(peer, MUCH);
     plain_send(&engine, peer, SOME);
-    look_until_received(peer, MUCH + SOME);
+    progress_until_received(peer, MUCH + SOME);
     end(other);
 }
 
@@ -157,15 +157,15 @@ static void an_end_without_bye_is_a_loss(void)
     uint32_t peer = 1 - world.me;
     plain_send(&engine, peer, SOME);
     streams_want(peer);
-    look_until_received(peer, SOME);
+    progress_until_received(peer, SOME);
     if (other == 0)
         _exit(0);
-    look_until_lost(peer);
+    progress_until_lost(peer);
     CHECK(engine.peers[peer].reason[0]);
     /* Told once, and no more is made of it. */
     plain_send(&engine, peer, SOME);
     streams_write(peer);
-    CHECK(streams_look(0) >= 0 && engine.peers[peer].lost == 1);
+    CHECK(streams_progress(0) >= 0 && engine.peers[peer].lost == 1);
     streams_stop(0);
     CHECK(waitpid(other, NULL, 0) == other);
 }
@@ -177,11 +177,11 @@ static void a_peer_that_is_killed_is_a_loss(void)
     uint32_t peer = 1 - world.me;
     plain_send(&engine, peer, MUCH);
     if (other == 0) {
-        look_until_received(peer, SOME);
+        progress_until_received(peer, SOME);
         raise(SIGKILL);
     }
     streams_want(peer);
-    look_until_lost(peer);
+    progress_until_lost(peer);
     streams_stop(0);
     CHECK(waitpid(other, NULL, 0) == other);
 }
@@ -191,7 +191,7 @@ static void nobody_at_the_address_is_a_loss(void)
     begin("nobody there");
     be(0);
     streams_want(1);
-    look_until_lost(1);
+    progress_until_lost(1);
     CHECK(strstr(engine.peers[1].reason, strerror(ECONNREFUSED)));
     streams_stop(0);
 }
@@ -207,11 +207,11 @@ static int dial(const char *from)
 }
 
 /* Looks until the other end has closed. */
-static void look_until_closed(int fd)
+static void progress_until_closed(int fd)
 {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     while (poll(&wait, 1, 0) == 0)
-        CHECK(streams_look(LOOK_MS) >= 0);
+        CHECK(streams_progress(LOOK_MS) >= 0);
     char byte;
     CHECK(recv(fd, &byte, 1, 0) <= 0);
     close(fd);
@@ -231,13 +231,13 @@ static void a_wrong_hello_is_cut_off(void)
         int fd = dial("127.0.0.2");
         hello_encode(&wrong[i], bytes);
         CHECK(send(fd, bytes, sizeof bytes, 0) == sizeof bytes);
-        look_until_closed(fd);
+        progress_until_closed(fd);
     }
     /* The right one, from where this process is not. */
     int fd = dial("127.0.0.3");
     hello_encode(&(struct hello){HELLO_VERSION, NUMBER, 1, 0}, bytes);
     CHECK(send(fd, bytes, sizeof bytes, 0) == sizeof bytes);
-    look_until_closed(fd);
+    progress_until_closed(fd);
     CHECK(engine.peers[1].ups == 0 && !engine.peers[1].lost);
     streams_stop(0);
 }
@@ -253,15 +253,15 @@ static void a_hello_in_pieces_is_taken_and_broken_frames_end_the_stream(void)
     int fd = dial("127.0.0.2");
     for (size_t i = 0; i < sizeof bytes; i++) {
         CHECK(send(fd, bytes + i, 1, 0) == 1);
-        CHECK(streams_look(LOOK_MS) >= 0);
+        CHECK(streams_progress(LOOK_MS) >= 0);
     }
-    look_until_lost(1);
+    progress_until_lost(1);
     CHECK(engine.peers[1].ups == 1 && strcmp(engine.peers[1].reason, "broken") == 0);
     unsigned char answer[HELLO_BYTES];
     CHECK(recv(fd, answer, sizeof answer, MSG_WAITALL) == sizeof answer);
     struct hello hello = hello_decode(answer);
     CHECK(hello.world == NUMBER && hello.from == 0 && hello.to == 1);
-    look_until_closed(fd);
+    progress_until_closed(fd);
     streams_stop(0);
 }
 
@@ -280,7 +280,7 @@ static void whoever_answers_with_another_hello_is_no_peer(void)
     unsigned char bytes[HELLO_BYTES];
     hello_encode(&(struct hello){HELLO_VERSION, NUMBER + 1, 1, 0}, bytes);
     CHECK(accepted >= 0 && send(accepted, bytes, sizeof bytes, 0) == sizeof bytes);
-    look_until_lost(1);
+    progress_until_lost(1);
     CHECK(strstr(engine.peers[1].reason, "no process of this world"));
     streams_stop(0);
     close(accepted);
@@ -303,15 +303,15 @@ static void nothing_is_sent_to_who_has_not_said_hello(void)
     unsigned char bytes[HELLO_BYTES + 1];
     wait = (struct pollfd){.fd = accepted, .events = POLLIN};
     while (poll(&wait, 1, 0) == 0)
-        CHECK(streams_look(LOOK_MS) >= 0);
-    /* A look that could write more does not. */
-    CHECK(streams_look(0) >= 0 && streams_look(0) >= 0);
+        CHECK(streams_progress(LOOK_MS) >= 0);
+    /* Progress that could write more does not. */
+    CHECK(streams_progress(0) >= 0 && streams_progress(0) >= 0);
     CHECK(recv(accepted, bytes, sizeof bytes, MSG_DONTWAIT) == HELLO_BYTES);
     CHECK(recv(accepted, bytes, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
     hello_encode(&(struct hello){HELLO_VERSION, NUMBER, 1, 0}, bytes);
     CHECK(send(accepted, bytes, HELLO_BYTES, 0) == HELLO_BYTES);
     while (poll(&wait, 1, 0) == 0)
-        CHECK(streams_look(LOOK_MS) >= 0);
+        CHECK(streams_progress(LOOK_MS) >= 0);
     CHECK(recv(accepted, bytes, 1, 0) == 1 && !engine.peers[1].lost);
     streams_stop(0);
     close(accepted);
@@ -330,7 +330,7 @@ static void a_flood_ends_its_own_connections_and_no_peers(void)
     int silent[300];
     for (int i = 0; i < 300; i++) {
         silent[i] = dial("127.0.0.3");
-        CHECK(streams_look(0) >= 0);
+        CHECK(streams_progress(0) >= 0);
     }
     int closed = 0;
     for (int i = 0; i < 300; i++) {
@@ -340,12 +340,12 @@ static void a_flood_ends_its_own_connections_and_no_peers(void)
     CHECK(closed >= 300 - 128);
     CHECK(send(slow, bytes + HELLO_BYTES / 2, HELLO_BYTES - HELLO_BYTES / 2, 0) > 0);
     while (engine.peers[1].ups == 0)
-        CHECK(streams_look(LOOK_MS) >= 0);
+        CHECK(streams_progress(LOOK_MS) >= 0);
     CHECK(recv(slow, bytes, sizeof bytes, MSG_WAITALL) == HELLO_BYTES);
     for (int i = 0; i < 300; i++)
         close(silent[i]);
     close(slow);
-    look_until_lost(1);
+    progress_until_lost(1);
     streams_stop(0);
 }
 
@@ -360,11 +360,11 @@ static void silent_strangers_keep_nobody_out(void)
             silent[i] = dial("127.0.0.3");
         plain_send(&engine, peer, SOME);
         streams_want(peer);
-        look_until_received(peer, SOME);
+        progress_until_received(peer, SOME);
         for (int i = 0; i < 300; i++)
             close(silent[i]);
     } else {
-        look_until_received(peer, SOME);
+        progress_until_received(peer, SOME);
         plain_send(&engine, peer, SOME);
     }
     end(other);
@@ -380,8 +380,8 @@ static void another_descriptor_is_watched(void)
     be(0);
     int ends[2];
     CHECK(pipe2(ends, O_CLOEXEC) == 0 && streams_watch(ends[0], on_watched) == 0);
-    CHECK(streams_look(0) == 0 && !heard);
-    CHECK(write(ends[1], "x", 1) == 1 && streams_look(LOOK_MS) == 1 && heard);
+    CHECK(streams_progress(0) == 0 && !heard);
+    CHECK(write(ends[1], "x", 1) == 1 && streams_progress(LOOK_MS) == 1 && heard);
     streams_stop(0);
     close(ends[0]);
     close(ends[1]);

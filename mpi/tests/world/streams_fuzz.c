@@ -331,7 +331,7 @@ static void check_tables(void)
         const struct peer_streams *peer = &streams.peers[i];
         CHECK(!peer->sending || (peer->sending->peer == i && peer->sending->fd >= 0));
         CHECK(!peer->other || (peer->other->peer == i && peer->other->fd >= 0));
-        /* What can go has gone: nothing else would have the next look go on with it. */
+        /* What can go has gone: nothing else would have the next streams_progress go on with it. */
         CHECK(!peer->sending || peer->sending->full || peer->sending->hello_received < HELLO_BYTES ||
               !engine_has_to_send(run.engine, i));
     }
@@ -365,7 +365,7 @@ static void call(unsigned operation)
         run.now_ms += 100 * take();
         return;
     default:
-        CHECK(streams_look(0) >= 0);
+        CHECK(streams_progress(0) >= 0);
         return check_tables();
     }
 }
@@ -423,7 +423,7 @@ static void begin(const unsigned char *bytes, size_t n)
 
 static void end(void)
 {
-    CHECK(streams_look(0) >= 0);
+    CHECK(streams_progress(0) >= 0);
     check_tables();
     streams_said_bye();
     streams_stop(0);

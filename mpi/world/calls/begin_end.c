@@ -1,14 +1,14 @@
 /* The beginning and the end: MPI_Init makes the world, MPI_Finalize and MPI_Abort end it. */
 #define _GNU_SOURCE
 #include "common/binding/export.h"
-#include "world/native/data.h"
-#include "world/native/ending.h"
-#include "world/native/local.h"
 #include "world/calls/imports.h"
 #include "world/engine/sending.h"
 #include "world/handles/comms.h"
 #include "world/handles/slots.h"
 #include "world/join/join.h"
+#include "world/native/data.h"
+#include "world/native/ending.h"
+#include "world/native/native.h"
 #include "world/plain/plain.h"
 #include "world/streams/streams.h"
 
@@ -144,7 +144,7 @@ static void make_world(int rank)
     free(numbers);
     free(slots);
     ours.is_on = 1;
-    look_begin();
+    progress_begin();
 }
 
 static int is_spawned(void)
@@ -230,7 +230,7 @@ static void write_rest(void)
     struct pace pace = {0};
     double until = seconds() + REST_SECONDS;
     while (engine_sends_wait(ours.engine) && seconds() < until)
-        look_pause(&pace);
+        progress_pause(&pace);
 }
 
 /* All ranks of all sites meet; what is left is written; everybody says BYE, so that nobody takes the end of a
@@ -243,7 +243,7 @@ static void end_world(void)
     write_rest();
     engine_say_bye(ours.engine);
     streams_stop(BYE_MS);
-    look_end();
+    progress_end();
     tasks_end();
     ours.receives = 0;
 }

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "world/calls/collective.h"
 
+#include "world/calls/persistent.h"
 #include "world/native/data.h"
 #include "world/native/ops.h"
 #include "world/native/task.h"
-#include "world/calls/persistent.h"
 
 #include <stdlib.h>
 #include <string.h>

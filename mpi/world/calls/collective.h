@@ -5,8 +5,8 @@
 #define CAUSEWAY_WORLD_COLLECTIVE_H
 
 #include "common/binding/export.h"
-#include "world/native/local.h"
 #include "world/calls/check.h"
+#include "world/native/native.h"
 
 /* What goes out, or comes in. */
 struct part {
@@ -91,15 +91,15 @@ int collective_has_part(const struct comm *on, int root);
 
 /* The same of one that every MPI has in both forms. Within a site the blocking form is done by the other one
  * where the MPI has no hook, but not where `is_wrong` says that this is wrong with some version. */
-#define COLLECTIVE_BUT(name, iname, PARAMETERS, ARGUMENTS, is_wrong)                      \
-    COLLECTIVE_FORMS(name, iname, PARAMETERS, ARGUMENTS,                                  \
-                     return (is_wrong) ? LOCAL_MET(name, comm, COLLECTIVE_ONLY ARGUMENTS) \
-                                       : LOCAL(name, iname, COLLECTIVE_ONLY ARGUMENTS),   \
+#define COLLECTIVE_BUT(name, iname, PARAMETERS, ARGUMENTS, is_wrong)                       \
+    COLLECTIVE_FORMS(name, iname, PARAMETERS, ARGUMENTS,                                   \
+                     return (is_wrong) ? NATIVE_MET(name, comm, COLLECTIVE_ONLY ARGUMENTS) \
+                                       : NATIVE(name, iname, COLLECTIVE_ONLY ARGUMENTS),   \
                      return PASS(iname, COLLECTIVE_ONLY ARGUMENTS, request))
 
 /* MPICH's Ibcast of an intercommunicator hands out what the wrong rank has. No program is fast by these, so
  * that all operations of intercommunicators are left as they are. */
 #define COLLECTIVE(name, iname, PARAMETERS, ARGUMENTS) \
-    COLLECTIVE_BUT(name, iname, PARAMETERS, ARGUMENTS, local_is_inter(comm))
+    COLLECTIVE_BUT(name, iname, PARAMETERS, ARGUMENTS, native_is_inter(comm))
 
 #endif

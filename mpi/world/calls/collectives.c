@@ -75,7 +75,7 @@ static int prepare_Barrier(struct collective *all, MPI_Comm comm)
     all->run = run_barrier;
     return MPI_SUCCESS;
 }
-COLLECTIVE_FORMS(Barrier, Ibarrier, (MPI_Comm comm), (comm), return LOCAL(Barrier, Ibarrier, comm),
+COLLECTIVE_FORMS(Barrier, Ibarrier, (MPI_Comm comm), (comm), return NATIVE(Barrier, Ibarrier, comm),
                  return PASS(Ibarrier, comm, request));
 
 static int run_bcast(const struct collective *all)
@@ -297,4 +297,4 @@ COLLECTIVE_BUT(Alltoallw, Ialltoallw,
                 const int receive_starts[], const MPI_Datatype receive_types[], MPI_Comm comm),
                (send, send_counts, send_starts, send_types, receive, receive_counts, receive_starts,
                 receive_types, comm),
-               send == MPI_IN_PLACE || local_is_inter(comm));
+               send == MPI_IN_PLACE || native_is_inter(comm));

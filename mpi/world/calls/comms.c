@@ -1,10 +1,10 @@
 /* Communicators: what they are, and new ones. */
 #define _GNU_SOURCE
-#include "world/native/local.h"
 #include "world/calls/check.h"
 #include "world/calls/inter.h"
 #include "world/calls/making.h"
 #include "world/handles/groups.h"
+#include "world/native/native.h"
 #include "world/plain/plain.h"
 
 #include <stdlib.h>
@@ -82,7 +82,7 @@ EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
     struct comm *on = ours.is_on && comm ? comm_find(*comm) : NULL;
     if (!on) {
-        int status = ours.is_on && comm && *comm != handle.comm_null ? local_meet(*comm) : MPI_SUCCESS;
+        int status = ours.is_on && comm && *comm != handle.comm_null ? native_meet(*comm) : MPI_SUCCESS;
         return TRY(status, PASS(Comm_disconnect, comm));
     }
     int status = comm_error(on, plain_barrier(on->hidden));
@@ -120,7 +120,7 @@ static int meet(struct comm *on, MPI_Comm comm)
 {
     if (on)
         return making_meet(on);
-    return ours.is_on && comm != handle.comm_null ? local_meet(comm) : MPI_SUCCESS;
+    return ours.is_on && comm != handle.comm_null ? native_meet(comm) : MPI_SUCCESS;
 }
 
 EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
@@ -158,7 +158,8 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
     NEEDS(on, made);
     if (color < 0 && color != MPI_UNDEFINED)
         return comm_error(on, MPI_ERR_ARG);
-    return comm_error(on, making_split(on, color < 0 ? -1 : color, key, made));
+    int (*split)(struct comm *, int, int, MPI_Comm *) = on->local ? inter_split : making_split;
+    return comm_error(on, split(on, color < 0 ? -1 : color, key, made));
 }
 BOTH(Comm_split);
 

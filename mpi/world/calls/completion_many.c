@@ -1,8 +1,8 @@
 /* Completion of several requests. */
 #define _GNU_SOURCE
-#include "world/native/look.h"
 #include "world/calls/check.h"
 #include "world/calls/kept.h"
+#include "world/native/progress.h"
 
 static MPI_Status *status_at(MPI_Status statuses[], int i)
 {
@@ -14,7 +14,7 @@ static int wait_one(MPI_Request *request, MPI_Status *status)
     struct pace pace = {0};
     int flag = 0, error;
     while ((error = real.Test(request, &flag, status)) == MPI_SUCCESS && !flag)
-        look_pause(&pace);
+        progress_pause(&pace);
     return error;
 }
 
@@ -22,7 +22,7 @@ static int wait_one(MPI_Request *request, MPI_Status *status)
  * operations of its own are among them. */
 static int wait_all(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-    if (look_may_block())
+    if (progress_may_block())
         return PASS(Waitall, count, requests, statuses);
     int failed = 0;
     for (int i = 0; i < count; i++) {
@@ -107,7 +107,7 @@ EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status 
     struct keeping keeping;
     if (is_wrong(count, requests, flag))
         return PASS(Testall, count, requests, flag, statuses);
-    look_if_needed();
+    progress_if_needed();
     if (!keep(&keeping, count, requests))
         return PASS(Testall, count, requests, flag, statuses);
     int error = real.Testall(count, requests, flag, statuses);
@@ -133,12 +133,12 @@ static int one_completed(struct keeping *keeping, int index, MPI_Status *status,
 
 static int wait_any(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
-    if (look_may_block())
+    if (progress_may_block())
         return PASS(Waitany, count, requests, index, status);
     struct pace pace = {0};
     int flag = 0, error;
     while ((error = real.Testany(count, requests, index, &flag, status)) == MPI_SUCCESS && !flag)
-        look_pause(&pace);
+        progress_pause(&pace);
     return error;
 }
 
@@ -159,7 +159,7 @@ EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
     struct keeping keeping;
     if (is_wrong(count, requests, flag && index ? flag : NULL))
         return PASS(Testany, count, requests, index, flag, status);
-    look_if_needed();
+    progress_if_needed();
     if (!keep(&keeping, count, requests))
         return PASS(Testany, count, requests, index, flag, status);
     int error = real.Testany(count, requests, index, flag, status);
@@ -169,12 +169,12 @@ BOTH(Testany);
 
 static int wait_some(int count, MPI_Request requests[], int *out, int indices[], MPI_Status statuses[])
 {
-    if (look_may_block())
+    if (progress_may_block())
         return PASS(Waitsome, count, requests, out, indices, statuses);
     struct pace pace = {0};
     int error;
     while ((error = real.Testsome(count, requests, out, indices, statuses)) == MPI_SUCCESS && *out == 0)
-        look_pause(&pace);
+        progress_pause(&pace);
     return error;
 }
 
@@ -205,7 +205,7 @@ EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *out, int indices
     struct keeping keeping;
     if (is_wrong(count, requests, out))
         return PASS(Testsome, count, requests, out, indices, statuses);
-    look_if_needed();
+    progress_if_needed();
     if (!keep(&keeping, count, requests))
         return PASS(Testsome, count, requests, out, indices, statuses);
     int error = real.Testsome(count, requests, out, indices, statuses);

@@ -1,12 +1,12 @@
 /* Completion of one request, and what else is done to one. */
 #define _GNU_SOURCE
-#include "world/native/far.h"
-#include "world/native/look.h"
-#include "world/native/transfer.h"
 #include "world/calls/check.h"
 #include "world/calls/collective.h"
 #include "world/calls/kept.h"
 #include "world/handles/persistent.h"
+#include "world/native/far.h"
+#include "world/native/progress.h"
+#include "world/native/transfer.h"
 
 #include <stdlib.h>
 
@@ -29,19 +29,19 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
     if (!request)
         return PASS(Wait, request, status);
     if (!keep(&keeping, 1, request))
-        return look_may_block() ? PASS(Wait, request, status) : look_wait(request, status);
-    int error = look_may_block() ? real.Wait(request, status) : look_wait(request, status);
+        return progress_may_block() ? PASS(Wait, request, status) : progress_wait(request, status);
+    int error = progress_may_block() ? real.Wait(request, status) : progress_wait(request, status);
     return completed(&keeping, status, error);
 }
 BOTH(Wait);
 
-/* Looks before the MPI is asked, where it does not look itself. */
+/* Makes progress before the MPI is asked, where it has no hook for it. */
 EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct keeping keeping;
     if (!request || !flag)
         return PASS(Test, request, flag, status);
-    look_if_needed();
+    progress_if_needed();
     if (!keep(&keeping, 1, request))
         return PASS(Test, request, flag, status);
     int error = real.Test(request, flag, status);
@@ -91,7 +91,7 @@ EXPORT int MPI_Cancel(MPI_Request *request)
     if (!is.far)
         return PASS(Cancel, request);
     far_cancel(is.far);
-    look();
+    progress();
     return MPI_SUCCESS;
 }
 BOTH(Cancel);

@@ -1,18 +1,18 @@
 /* MPI_Comm_create_group, which only its group calls: what the others would say comes by messages within it.
  */
 #define _GNU_SOURCE
-#include "world/native/transfer.h"
 #include "world/calls/check.h"
 #include "world/calls/making.h"
 #include "world/handles/groups.h"
+#include "world/native/transfer.h"
 
 #include <stdlib.h>
 
 /* Tags of these messages: apart from those of collective operations, and within what any MPI takes. */
 enum { FIRST_TAG = 1 << 10, TAGS = 1 << 12 };
 
-/* The members here wait for each other, in looks, before a native call that waits: the first of them hears
- * the others, and tells them. */
+/* The members here wait for each other, and make progress, before a native call that waits: the first of them
+ * hears the others, and tells them. */
 static int meet_here(struct comm *on, int size, const int *ranks, int mine, int tag)
 {
     int status = MPI_SUCCESS, first = 0;

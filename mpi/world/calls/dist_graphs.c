@@ -1,9 +1,9 @@
 /* Graphs of which each rank names some edges, over sites. */
 #define _GNU_SOURCE
-#include "world/native/local.h"
 #include "world/calls/check.h"
 #include "world/calls/making.h"
 #include "world/calls/shaping.h"
+#include "world/native/native.h"
 #include "world/plain/plain.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int sourc
     struct comm *on = comm_find(comm);
     if (!on) {
         if (ours.is_on)
-            local_meet(comm);
+            native_meet(comm);
         OTHER("Dist_graph_create_adjacent",
               (MPI_Comm, int, const int *, const int *, int, const int *, const int *, MPI_Info, int,
                MPI_Comm *),
@@ -140,7 +140,7 @@ EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], cons
     struct comm *on = comm_find(comm);
     if (!on) {
         if (ours.is_on)
-            local_meet(comm);
+            native_meet(comm);
         OTHER("Dist_graph_create",
               (MPI_Comm, int, const int *, const int *, const int *, const int *, MPI_Info, int, MPI_Comm *),
               comm, n, sources, degrees, targets, weights, info, reorder, made);

@@ -1,9 +1,9 @@
 /* Whether requests are complete, which they stay. */
 #define _GNU_SOURCE
-#include "world/native/look.h"
-#include "world/native/transfer.h"
 #include "world/calls/check.h"
 #include "world/calls/kept.h"
+#include "world/native/progress.h"
+#include "world/native/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct asked {
 
 static void ask(struct asked *asked, int count, const MPI_Request requests[])
 {
-    look_if_needed();
+    progress_if_needed();
     asked->requests = (MPI_Request *)requests;
     asked->is_kept = 0;
     if (count <= 0 || !requests_any())

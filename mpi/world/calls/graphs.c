@@ -1,9 +1,9 @@
 /* Graphs over sites: kept in the record. A graph within a site is the MPI's own. */
 #define _GNU_SOURCE
-#include "world/native/local.h"
 #include "world/calls/check.h"
 #include "world/calls/making.h"
 #include "world/calls/shaping.h"
+#include "world/native/native.h"
 
 static const struct topology *graph_of(MPI_Comm comm)
 {
@@ -47,7 +47,7 @@ static int shape(MPI_Comm *made, int nodes, const int *index, const int *edges)
         own =
             (int (*)(MPI_Comm, int, const int *, const int *, int, MPI_Comm *))mpi_calls_find("Graph_create");
     MPI_Comm part = *made;
-    int status = local_meet(part);
+    int status = native_meet(part);
     TRY(status, own ? own(part, nodes, index, edges, 0, made) : NO_MPI);
     TRY(status, real.Comm_free(&part));
     return status;
@@ -59,7 +59,7 @@ EXPORT int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const i
     struct comm *on = comm_find(comm);
     if (!on) {
         if (ours.is_on)
-            local_meet(comm);
+            native_meet(comm);
         OTHER("Graph_create", (MPI_Comm, int, const int *, const int *, int, MPI_Comm *), comm, nodes, index,
               edges, reorder, made);
     }

@@ -2,10 +2,10 @@
  * sites, whatever `reorder` allows: neighbours in the last dimensions are most often of one site. A grid
  * within a site is the MPI's own. */
 #define _GNU_SOURCE
-#include "world/native/local.h"
 #include "world/calls/check.h"
 #include "world/calls/making.h"
 #include "world/calls/shaping.h"
+#include "world/native/native.h"
 
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ static int shape(MPI_Comm *made, int dimensions, const int *dims, const int *per
         own =
             (int (*)(MPI_Comm, int, const int *, const int *, int, MPI_Comm *))mpi_calls_find("Cart_create");
     MPI_Comm part = *made;
-    int status = local_meet(part);
+    int status = native_meet(part);
     TRY(status, own ? own(part, dimensions, dims, periods, 0, made) : NO_MPI);
     TRY(status, real.Comm_free(&part));
     return status;
@@ -51,7 +51,7 @@ EXPORT int MPI_Cart_create(MPI_Comm comm, int dimensions, const int dims[], cons
     struct comm *on = comm_find(comm);
     if (!on) {
         if (ours.is_on)
-            local_meet(comm);
+            native_meet(comm);
         OTHER("Cart_create", (MPI_Comm, int, const int *, const int *, int, MPI_Comm *), comm, dimensions,
               dims, periods, reorder, made);
     }
@@ -90,7 +90,7 @@ EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *made)
     const struct topology *grid = grid_of(comm);
     if (!on) {
         if (ours.is_on)
-            local_meet(comm);
+            native_meet(comm);
         OTHER("Cart_sub", (MPI_Comm, const int *, MPI_Comm *), comm, remain, made);
     }
     if (!grid)

@@ -1,11 +1,11 @@
 /* Duplicates that are made beside the program: the native part by the MPI, one after the other, the record by
  * a task. */
 #define _GNU_SOURCE
-#include "world/native/local.h"
-#include "world/native/task.h"
 #include "world/calls/check.h"
 #include "world/calls/inter.h"
 #include "world/calls/making.h"
+#include "world/native/native.h"
+#include "world/native/task.h"
 
 #include <stdlib.h>
 
@@ -92,10 +92,10 @@ static int run(void *of)
 {
     struct duplicate *duplicate = of;
     MPI_Request comes;
-    if (look_has_hook)
-        look_until(is_next, duplicate, 0);
+    if (progress_has_hook)
+        progress_until(is_next, duplicate, 0);
     int status = native_idup(duplicate->on->handle, duplicate->info, duplicate->made, &comes);
-    TRY(status, look_wait(&comes, MPI_STATUS_IGNORE));
+    TRY(status, progress_wait(&comes, MPI_STATUS_IGNORE));
     duplicate->on->duplicated++;
     if (status != MPI_SUCCESS)
         *duplicate->made = handle.comm_null;

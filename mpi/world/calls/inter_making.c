@@ -1,8 +1,8 @@
 #include "world/calls/inter.h"
 
 #include "common/binding/export.h"
-#include "world/native/local.h"
 #include "world/calls/making.h"
+#include "world/native/native.h"
 #include "world/plain/plain.h"
 
 #include <stdlib.h>
@@ -60,20 +60,21 @@ static int32_t first_here(const struct side *side)
     return -1;
 }
 
-/* Both groups' processes at this site wait for each other, in looks, before a native call that waits. */
+/* Both groups' processes at this site wait for each other, and make progress, before a native call that
+ * waits. */
 static int meet_other(MPI_Comm part, int other)
 {
     MPI_Request sends, comes;
     char out = 0, in;
-    int rank, status = local_meet(part);
+    int rank, status = native_meet(part);
     TRY(status, real.Comm_rank(part, &rank));
     if (status == MPI_SUCCESS && rank == 0) {
         status = real.Irecv(&in, 1, handle.byte, other, MEET_TAG, ours.site, &comes);
         TRY(status, real.Isend(&out, 1, handle.byte, other, MEET_TAG, ours.site, &sends));
-        TRY(status, look_wait(&comes, MPI_STATUS_IGNORE));
-        TRY(status, look_wait(&sends, MPI_STATUS_IGNORE));
+        TRY(status, progress_wait(&comes, MPI_STATUS_IGNORE));
+        TRY(status, progress_wait(&sends, MPI_STATUS_IGNORE));
     }
-    return TRY(status, local_meet(part));
+    return TRY(status, native_meet(part));
 }
 
 int inter_make_native(MPI_Comm part, const struct side *remote, MPI_Comm *made)
@@ -82,7 +83,7 @@ int inter_make_native(MPI_Comm part, const struct side *remote, MPI_Comm *made)
     int other = first_here(remote);
     if (!own)
         own = (int (*)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *))mpi_calls_find("Intercomm_create");
-    int status = other >= 0 ? meet_other(part, other) : local_meet(part);
+    int status = other >= 0 ? meet_other(part, other) : native_meet(part);
     if (other >= 0)
         return TRY(status, own ? own(part, 0, ours.site, other, MEET_TAG, made) : NO_MPI);
     return TRY(status, inter_copy_native(part, made));
@@ -185,7 +186,7 @@ static int make_split(struct comm *on, int color, const struct half *local, cons
     int order = 0;
     while (order < local->side.size && local->side.numbers[order] != (int32_t)ours.world.me)
         order++;
-    int is_one = remote->side.size > 0, status = local_meet(on->local->handle);
+    int is_one = remote->side.size > 0, status = native_meet(on->local->handle);
     *made = handle.comm_null;
     TRY(status, real.Comm_split(on->local->handle, is_one ? color : MPI_UNDEFINED, order, &inside));
     if (!is_one || status != MPI_SUCCESS)

@@ -1,12 +1,12 @@
 /* Intercommunicators: made of two communicators' processes, merged, and what is asked of them. */
 #define _GNU_SOURCE
-#include "world/native/local.h"
-#include "world/native/transfer.h"
 #include "world/calls/check.h"
 #include "world/calls/inter.h"
 #include "world/calls/making.h"
 #include "world/handles/groups.h"
 #include "world/handles/slots.h"
+#include "world/native/native.h"
+#include "world/native/transfer.h"
 #include "world/plain/plain.h"
 
 #include <stdlib.h>
@@ -79,8 +79,8 @@ static int gather_slots(struct creation *c)
     if (!c->local.slots)
         return MPI_ERR_NO_MEM;
     if (!c->on)
-        return LOCAL(Allgather, Iallgather, &c->slot, each, handle.byte, c->local.slots, each, handle.byte,
-                     c->comm);
+        return NATIVE(Allgather, Iallgather, &c->slot, each, handle.byte, c->local.slots, each, handle.byte,
+                      c->comm);
     int status = blocks_even(&blocks, c->local.slots, each, handle.byte);
     return TRY(status, plain_allgather(c->on->hidden, &c->slot, each, handle.byte, &blocks));
 }
@@ -96,7 +96,7 @@ static int have_slots(const struct side *side)
 static int tell_group(struct creation *c, void *buffer, int bytes)
 {
     return c->on ? plain_bcast(c->on->hidden, buffer, bytes, handle.byte, c->leader)
-                 : LOCAL(Bcast, Ibcast, buffer, bytes, handle.byte, c->leader, c->comm);
+                 : NATIVE(Bcast, Ibcast, buffer, bytes, handle.byte, c->leader, c->comm);
 }
 
 /* Whether some process of a communicator of this site is none of the world's: a child, for example. */
@@ -127,8 +127,8 @@ static int trade(struct creation *c, const void *out, int out_bytes, void *in, i
         MPI_Request sends, receives;
         int status = real.Irecv(in, in_bytes, handle.byte, c->remote_leader, c->tag, c->peer, &receives);
         TRY(status, real.Isend(out, out_bytes, handle.byte, c->remote_leader, c->tag, c->peer, &sends));
-        TRY(status, look_wait(&receives, MPI_STATUS_IGNORE));
-        return TRY(status, look_wait(&sends, MPI_STATUS_IGNORE));
+        TRY(status, progress_wait(&receives, MPI_STATUS_IGNORE));
+        return TRY(status, progress_wait(&sends, MPI_STATUS_IGNORE));
     }
     struct transfer sending = {0};
     int tag = FIRST_TAG + c->tag % TAGS;
@@ -312,7 +312,7 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
     struct comm *on = comm_find(comm);
     if (!on) {
         if (ours.is_on && comm != handle.comm_null)
-            local_meet(comm);
+            native_meet(comm);
         OTHER("Intercomm_merge", (MPI_Comm, int, MPI_Comm *), comm, high, made);
     }
     NEEDS(on, made);

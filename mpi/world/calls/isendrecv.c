@@ -1,8 +1,8 @@
 /* A send and a receive in one request, over sites: a task that waits for both. */
 #define _GNU_SOURCE
-#include "world/native/task.h"
 #include "world/calls/refuse.h"
 #include "world/calls/sendrecv.h"
+#include "world/native/task.h"
 
 #include <stdlib.h>
 

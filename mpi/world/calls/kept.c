@@ -1,8 +1,8 @@
 #include "world/calls/kept.h"
 
+#include "world/handles/persistent.h"
 #include "world/native/far.h"
 #include "world/native/transfer.h"
-#include "world/handles/persistent.h"
 
 #include <stdlib.h>
 

@@ -92,8 +92,8 @@ enum { PIECE = 1 << 30 };
 /* The same of one with lists: an MPI's own call keeps its lists itself. */
 #define LARGE_LISTS(name, iname, P, A, S, ...) \
     FORMS(1, name, iname, (UNPACK P), (UNPACK A), (UNPACK S), __VA_ARGS__)
-#define FORMS(prefers_own, name, iname, P, A, S, ...)                                            \
-    LARGE_CALL(name, comm, prefers_own, ours.is_on ? local_meet(comm) : 0, P, A, S, __VA_ARGS__) \
+#define FORMS(prefers_own, name, iname, P, A, S, ...)                                             \
+    LARGE_CALL(name, comm, prefers_own, ours.is_on ? native_meet(comm) : 0, P, A, S, __VA_ARGS__) \
     LATER_FORMS(prefers_own, name, iname, P, A, S, __VA_ARGS__)
 #define LATER_FORMS(prefers_own, name, iname, P, A, S, ...)                                               \
     LARGE_CALL(iname, comm, prefers_own, (void)0, (UNPACK P, MPI_Request * request), (UNPACK A, request), \

@@ -2,9 +2,8 @@
 
 #include "common/binding/export.h"
 
-#include "world/native/local.h"
-#include "world/calls/inter.h"
 #include "world/handles/slots.h"
+#include "world/native/native.h"
 #include "world/plain/plain.h"
 
 #include <stdio.h>
@@ -22,9 +21,9 @@ static int are_made(void *of)
 
 int making_meet(struct comm *on)
 {
-    if (look_has_hook)
-        look_until(are_made, on, 0);
-    return local_meet(on->handle);
+    if (progress_has_hook)
+        progress_until(are_made, on, 0);
+    return native_meet(on->handle);
 }
 
 int making_places(const struct comm *on, int size, const int32_t *numbers, int *ranks)
@@ -167,8 +166,6 @@ static int split(struct comm *on, struct says *all, int color, int key, int *ran
 
 int making_split(struct comm *on, int color, int key, MPI_Comm *made)
 {
-    if (on->local)
-        return inter_split(on, color, key, made);
     struct says *all = malloc((size_t)on->size * sizeof *all);
     int *ranks = malloc((size_t)on->size * sizeof *ranks);
     int32_t *numbers = malloc((size_t)on->size * sizeof *numbers);

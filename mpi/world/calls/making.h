@@ -54,7 +54,7 @@ int making_end(int status, int32_t slot, MPI_Comm *made);
  * communicators of its own for operations. All ranks are told the same. */
 void causeway_world_on_new(void (*made)(MPI_Comm, int are_few));
 
-/* Splits, with or without others: a negative color makes no communicator here. */
+/* Splits an intracommunicator, with or without others: a negative color makes no communicator here. */
 int making_split(struct comm *on, int color, int key, MPI_Comm *made);
 
 #endif

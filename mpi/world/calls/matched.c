@@ -1,12 +1,12 @@
 /* Matched probes, and the receives of what they have taken. */
 #define _GNU_SOURCE
-#include "world/native/far_wait.h"
-#include "world/native/look.h"
-#include "world/native/transfer.h"
 #include "world/calls/check.h"
 #include "world/engine/matching.h"
 #include "world/handles/messages.h"
 #include "world/handles/requests.h"
+#include "world/native/far_wait.h"
+#include "world/native/progress.h"
+#include "world/native/transfer.h"
 
 static int improbe_here(struct comm *on, int from, int tag, int *flag, MPI_Message *message,
                         MPI_Status *status)
@@ -35,7 +35,7 @@ static int improbe_here(struct comm *on, int from, int tag, int *flag, MPI_Messa
 static int improbe(struct comm *on, int from, int tag, int *flag, MPI_Message *message, MPI_Status *status)
 {
     struct far far = {0};
-    look();
+    progress();
     struct message *taken = engine_reserve(&on->channel, from == MPI_ANY_SOURCE ? ANY : from,
                                            tag == MPI_ANY_TAG ? ANY : tag, &far.operation);
     *flag = taken != NULL;
@@ -52,8 +52,8 @@ EXPORT int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message 
 {
     struct comm *on = comm_find(comm);
     if (!on || from == MPI_PROC_NULL) {
-        if (!look_may_block())
-            look();
+        if (!progress_may_block())
+            progress();
         return PASS(Improbe, from, tag, comm, flag, message, status);
     }
     int error = check_receive(on, 0, handle.byte, from, tag);
@@ -64,7 +64,7 @@ BOTH(Improbe);
 EXPORT int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
     struct comm *on = comm_find(comm);
-    if ((!on || from == MPI_PROC_NULL) && look_may_block())
+    if ((!on || from == MPI_PROC_NULL) && progress_may_block())
         OTHER("Mprobe", (int, int, MPI_Comm, MPI_Message *, MPI_Status *), from, tag, comm, message, status);
     struct pace pace = {0};
     int flag = 0, error = on ? check_receive(on, 0, handle.byte, from, tag) : MPI_SUCCESS;
@@ -73,7 +73,7 @@ EXPORT int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MP
                                             : real.Improbe(from, tag, comm, &flag, message, status);
         if (flag || error != MPI_SUCCESS)
             break;
-        look_pause(&pace);
+        progress_pause(&pace);
     }
     return error;
 }
@@ -104,7 +104,7 @@ static int receive_native(struct taken taken, void *buffer, int count, MPI_Datat
 {
     MPI_Request request;
     int error = real.Imrecv(buffer, count, type, message, &request);
-    TRY(error, look_may_block() ? real.Wait(&request, status) : look_wait(&request, status));
+    TRY(error, progress_may_block() ? real.Wait(&request, status) : progress_wait(&request, status));
     if (taken.comm && error == MPI_SUCCESS)
         transfer_name_source(taken.comm, status);
     return error;

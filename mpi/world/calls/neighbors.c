@@ -1,7 +1,7 @@
 /* Collective operations among neighbours of a topology over sites: a message for each edge. */
 #define _GNU_SOURCE
-#include "world/native/transfer.h"
 #include "world/calls/collective.h"
+#include "world/native/transfer.h"
 
 #include <stdlib.h>
 
@@ -138,7 +138,7 @@ static int prepare(struct collective *all, int (*run)(const struct collective *)
         name, iname, PARAMETERS, ARGUMENTS,                                                           \
         do {                                                                                          \
             if (ours.is_on)                                                                           \
-                local_meet(comm);                                                                     \
+                native_meet(comm);                                                                    \
             OTHER(#name, PARAMETERS, COLLECTIVE_ONLY ARGUMENTS);                                      \
         } while (0),                                                                                  \
         OTHER(#iname, (COLLECTIVE_ONLY PARAMETERS, MPI_Request * request), COLLECTIVE_ONLY ARGUMENTS, \

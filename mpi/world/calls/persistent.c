@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "world/calls/persistent.h"
 
-#include "world/native/data.h"
 #include "world/calls/check.h"
 #include "world/handles/requests.h"
+#include "world/native/data.h"
 
 #include <stdlib.h>
 

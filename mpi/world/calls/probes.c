@@ -1,10 +1,10 @@
 /* Probes: first among far messages, then natively. What a probe reports is still there for a receive of that
  * source and tag, so a message of this site that an earlier receive is owed is not reported. */
 #define _GNU_SOURCE
-#include "world/native/look.h"
-#include "world/native/transfer.h"
 #include "world/calls/check.h"
 #include "world/engine/matching.h"
+#include "world/native/progress.h"
+#include "world/native/transfer.h"
 
 static int probe_here(struct comm *on, int from, int tag, int *flag, MPI_Status *status)
 {
@@ -22,7 +22,7 @@ static int probe_here(struct comm *on, int from, int tag, int *flag, MPI_Status 
 
 static int probe(struct comm *on, int from, int tag, int *flag, MPI_Status *status)
 {
-    look();
+    progress();
     struct far far = {0};
     *flag = engine_probe(&on->channel, from == MPI_ANY_SOURCE ? ANY : from, tag == MPI_ANY_TAG ? ANY : tag,
                          &far.operation);
@@ -37,8 +37,8 @@ EXPORT int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *s
 {
     struct comm *on = comm_find(comm);
     if (!on || from == MPI_PROC_NULL) {
-        if (!look_may_block())
-            look();
+        if (!progress_may_block())
+            progress();
         return PASS(Iprobe, from, tag, comm, flag, status);
     }
     int error = check_receive(on, 0, handle.byte, from, tag);
@@ -49,7 +49,7 @@ BOTH(Iprobe);
 EXPORT int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     struct comm *on = comm_find(comm);
-    if ((!on || from == MPI_PROC_NULL) && look_may_block())
+    if ((!on || from == MPI_PROC_NULL) && progress_may_block())
         return PASS(Probe, from, tag, comm, status);
     struct pace pace = {0};
     int flag = 0, error = MPI_SUCCESS;
@@ -60,7 +60,7 @@ EXPORT int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
                                             : real.Iprobe(from, tag, comm, &flag, status);
         if (flag || error != MPI_SUCCESS)
             break;
-        look_pause(&pace);
+        progress_pause(&pace);
     }
     return error;
 }

@@ -1,9 +1,9 @@
 /* Receives, blocking and not. */
 #define _GNU_SOURCE
-#include "world/native/look.h"
-#include "world/native/transfer.h"
 #include "world/calls/check.h"
 #include "world/handles/requests.h"
+#include "world/native/progress.h"
+#include "world/native/transfer.h"
 
 EXPORT int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                     MPI_Status *status)
@@ -14,11 +14,11 @@ EXPORT int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int ta
         return error == MPI_SUCCESS ? transfer_receive_now(on, buffer, count, type, from, tag, status)
                                     : error;
     }
-    if (look_may_block())
+    if (progress_may_block())
         return PASS(Recv, buffer, count, type, from, tag, comm, status);
     MPI_Request request;
     int error = real.Irecv(buffer, count, type, from, tag, comm, &request);
-    return error == MPI_SUCCESS ? look_wait(&request, status) : error;
+    return error == MPI_SUCCESS ? progress_wait(&request, status) : error;
 }
 BOTH(Recv);
 

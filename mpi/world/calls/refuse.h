@@ -4,8 +4,8 @@
 #define CAUSEWAY_WORLD_REFUSE_H
 
 #include "common/binding/export.h"
-#include "world/native/local.h"
 #include "world/handles/comms.h"
+#include "world/native/native.h"
 
 /* Returns the error. */
 int refuse(MPI_Comm comm, const char *function, int *is_told);
@@ -17,7 +17,7 @@ int refuse(MPI_Comm comm, const char *function, int *is_told);
 #define REFUSE(name, comm, PARAMETERS, ARGUMENTS) REFUSE_AFTER((void)0, name, comm, PARAMETERS, ARGUMENTS)
 /* The same of one that waits for others of its site, and has no form that does not. */
 #define REFUSE_MEETING(name, comm, PARAMETERS, ARGUMENTS) \
-    REFUSE_AFTER(ours.is_on ? local_meet(comm) : MPI_SUCCESS, name, comm, PARAMETERS, ARGUMENTS)
+    REFUSE_AFTER(ours.is_on ? native_meet(comm) : MPI_SUCCESS, name, comm, PARAMETERS, ARGUMENTS)
 
 #define REFUSE_AFTER(first, name, comm, PARAMETERS, ARGUMENTS) \
     EXPORT int MPI_##name PARAMETERS                           \

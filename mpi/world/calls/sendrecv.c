@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "world/calls/sendrecv.h"
 
-#include "world/native/look.h"
-#include "world/native/rows.h"
 #include "world/calls/check.h"
+#include "world/native/progress.h"
+#include "world/native/rows.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -72,14 +72,14 @@ EXPORT int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, i
         int error = sendrecv_check(&both);
         return TRY(error, sendrecv_do(&both, status));
     }
-    if (look_may_block())
+    if (progress_may_block())
         return PASS(Sendrecv, out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag,
                     comm, status);
     MPI_Request sending = handle.request_null, receiving = handle.request_null;
     int error = real.Irecv(in, in_count, in_type, from, in_tag, comm, &receiving);
     TRY(error, real.Isend(out, out_count, out_type, to, out_tag, comm, &sending));
-    TRY(error, look_wait(&sending, MPI_STATUS_IGNORE));
-    TRY(error, look_wait(&receiving, status));
+    TRY(error, progress_wait(&sending, MPI_STATUS_IGNORE));
+    TRY(error, progress_wait(&receiving, status));
     return error;
 }
 BOTH(Sendrecv);

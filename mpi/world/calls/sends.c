@@ -1,16 +1,16 @@
 /* Sends, blocking and not. */
 #define _GNU_SOURCE
-#include "world/native/far_wait.h"
-#include "world/native/look.h"
-#include "world/native/transfer.h"
 #include "world/calls/check.h"
+#include "world/native/far_wait.h"
+#include "world/native/progress.h"
+#include "world/native/transfer.h"
 
 /* Does by the non-blocking form what would wait while others must go on. */
-#define WAITING(iname, ...)                                                           \
-    do {                                                                              \
-        MPI_Request request;                                                          \
-        int begun = real.iname(__VA_ARGS__, &request);                                \
-        return begun == MPI_SUCCESS ? look_wait(&request, MPI_STATUS_IGNORE) : begun; \
+#define WAITING(iname, ...)                                                               \
+    do {                                                                                  \
+        MPI_Request request;                                                              \
+        int begun = real.iname(__VA_ARGS__, &request);                                    \
+        return begun == MPI_SUCCESS ? progress_wait(&request, MPI_STATUS_IGNORE) : begun; \
     } while (0)
 
 EXPORT int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
@@ -20,7 +20,7 @@ EXPORT int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, in
         int status = check_send(on, count, type, to, tag);
         return status == MPI_SUCCESS ? transfer_send_now(on, buffer, count, type, to, tag) : status;
     }
-    if (look_may_block())
+    if (progress_may_block())
         return PASS(Send, buffer, count, type, to, tag, comm);
     WAITING(Isend, buffer, count, type, to, tag, comm);
 }
@@ -69,7 +69,7 @@ BOTH(Issend);
 EXPORT int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
     struct comm *on = comm_find(comm);
-    if (!on && look_may_block())
+    if (!on && progress_may_block())
         return PASS(Ssend, buffer, count, type, to, tag, comm);
     int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;
     if (status != MPI_SUCCESS)
@@ -88,7 +88,7 @@ BOTH(Ssend);
 /* Between sites a receive that is ready makes no difference. */
 EXPORT int MPI_Rsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
-    if (!comm_find(comm) && look_may_block())
+    if (!comm_find(comm) && progress_may_block())
         return PASS(Rsend, buffer, count, type, to, tag, comm);
     return MPI_Send(buffer, count, type, to, tag, comm);
 }

@@ -4,7 +4,7 @@
  *     calls:    engine_post, engine_send, engine_probe ...   what the program wants   (matching.h, sending.h)
  *     streams:  engine_received, engine_to_send ...          bytes                    (below)
  *
- * After each send, calls ask streams to write at once, without a look: streams_write(peer), which does
+ * After each send, calls ask streams to write at once, without progress(): streams_write(peer), which does
  * nothing where the stream is not open yet or its socket is full.
  *
  * A peer is named by its number in the world. Nothing here calls back: what is done is found by asking

@@ -1,8 +1,7 @@
-/* The beginning and the end of an engine and of its peers. */
+/* The beginning and the end of an engine. */
 #include "world/engine/state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct engine *engine_new(uint32_t peers)
 {
@@ -75,55 +74,4 @@ void engine_free(struct engine *engine)
     numbers_free(&engine->sends);
     free(engine->peers);
     free(engine);
-}
-
-void engine_peer_up(struct engine *engine, uint32_t peer)
-{
-    if (peer < engine->peer_count)
-        engine->peers[peer].is_up = 1;
-}
-
-void engine_peer_lost(struct engine *engine, uint32_t number, const char *reason)
-{
-    if (number >= engine->peer_count)
-        return;
-    struct peer *peer = &engine->peers[number];
-    if (peer->is_lost || peer->has_said_bye)
-        return;
-    peer->is_lost = 1;
-    peer->why_lost = strdup(reason);
-    if (!engine->has_lost)
-        engine->lost_peer = number;
-    engine->has_lost = 1;
-}
-
-const char *engine_lost(const struct engine *engine, uint32_t *peer)
-{
-    if (!engine->has_lost)
-        return NULL;
-    *peer = engine->lost_peer;
-    const char *why = engine->peers[engine->lost_peer].why_lost;
-    return why ? why : "out of memory";
-}
-
-void engine_say_bye(struct engine *engine) { engine->is_ending = 1; }
-
-int engine_bye_came(const struct engine *engine, uint32_t peer) { return engine->peers[peer].has_said_bye; }
-
-int engine_bye_sent(const struct engine *engine, uint32_t peer) { return engine->peers[peer].bye_is_written; }
-
-static void tell(struct engine *engine, struct operation *operation)
-{
-    operation->next = NULL;
-    *engine->done_end = operation;
-    engine->done_end = &operation->next;
-}
-
-void operation_finish(struct engine *engine, struct operation *operation)
-{
-    operation->state = OPERATION_DONE;
-    if (operation->is_nobodys)
-        free(operation);
-    else if (operation->is_told)
-        tell(engine, operation);
 }

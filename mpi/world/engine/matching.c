@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void message_free(struct message *message)
-{
-    free(message->held);
-    free(message);
-}
-
 static int matches(const struct operation *receive, const struct message *message)
 {
     return operation_matches(receive, (int32_t)message->source, message->tag);
@@ -66,7 +60,7 @@ static void unlist(struct channel *channel, struct operation **at)
     *at = receive->next;
     if (!*at)
         channel->posted_end = at;
-    channel->may_be_here -= receive->may_be_here;
+    channel->may_be_native -= receive->may_be_native;
 }
 
 static struct operation **first_posted(struct channel *channel, int32_t source, int32_t tag)
@@ -178,8 +172,8 @@ void engine_post(struct engine *engine, struct operation *receive)
     receive->next = NULL;
     *channel->posted_end = receive;
     channel->posted_end = &receive->next;
-    channel->may_be_here += receive->may_be_here;
-    if (receive->may_be_here && !channel->is_listed) {
+    channel->may_be_native += receive->may_be_native;
+    if (receive->may_be_native && !channel->is_listed) {
         channel->is_listed = 1;
         channel->next_listed = engine->listed;
         engine->listed = channel;
@@ -201,10 +195,10 @@ int engine_cancel_receive(struct engine *engine, struct operation *receive)
 
 int engine_must_queue(const struct channel *channel, int32_t source, int32_t tag)
 {
-    if (!channel->may_be_here)
+    if (!channel->may_be_native)
         return 0;
     for (const struct operation *p = channel->posted; p; p = p->next)
-        if (p->may_be_here && (p->source == ANY || p->source == source) &&
+        if (p->may_be_native && (p->source == ANY || p->source == source) &&
             (p->tag == ANY || tag == ANY || p->tag == tag))
             return 1;
     return 0;
@@ -252,15 +246,4 @@ int engine_is_owed(const struct channel *channel, int32_t source, int32_t tag)
         if (operation_matches(p, source, tag))
             return 1;
     return 0;
-}
-
-struct operation *engine_take_done(struct engine *engine)
-{
-    struct operation *done = engine->done;
-    if (!done)
-        return NULL;
-    engine->done = done->next;
-    if (!engine->done)
-        engine->done_end = &engine->done;
-    return done;
 }

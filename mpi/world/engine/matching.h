@@ -11,7 +11,7 @@ int engine_channel_open(struct engine *engine, struct channel *channel);
 /* Forgets a channel. Messages that nobody received are thrown away; no receive may be posted. */
 void engine_channel_close(struct engine *engine, struct channel *channel);
 
-/* Posts a receive whose channel, source, tag, buffer, room, may_be_here and is_told are set. */
+/* Posts a receive whose channel, source, tag, buffer, room, may_be_native and is_told are set. */
 void engine_post(struct engine *engine, struct operation *receive);
 /* Takes back a receive that has no message yet; true where it was cancelled. It is done then. */
 int engine_cancel_receive(struct engine *engine, struct operation *receive);
@@ -28,22 +28,19 @@ struct message *engine_reserve(struct channel *channel, int32_t source, int32_t 
 void engine_receive_reserved(struct engine *engine, struct message *message, struct operation *receive);
 
 /* The site's own MPI, asked for messages from ranks here. Ranks are the channel's. */
-struct here {
+struct native {
     /* Whether there is a message; its source and tag. `source` may be ANY. */
     int (*probe)(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,
                  int32_t *found_tag);
     /* Begins to receive the first message of exactly that source and tag. The receive is matched then, and
-     * engine_here_done is called once it is complete. */
+     * engine_native_done is called once it is complete. */
     void (*take)(struct channel *channel, int32_t source, int32_t tag, struct operation *receive);
 };
-/* Looks whether the site's MPI has something for receives that are posted here: as it stands, it sees none of
+/* Asks whether the site's MPI has something for receives that are posted here: as it stands, it sees none of
  * them. Returns how many were matched. */
-int engine_look_here(struct engine *engine, const struct here *here);
-void engine_here_done(struct engine *engine, struct operation *receive);
+int engine_match_native(struct engine *engine, const struct native *here);
+void engine_native_done(struct engine *engine, struct operation *receive);
 /* The same for one message that a probe found here: whether a receive posted earlier is owed it. */
 int engine_is_owed(const struct channel *channel, int32_t source, int32_t tag);
-
-/* The next operation that is done and was to be told; NULL where there is none. */
-struct operation *engine_take_done(struct engine *engine);
 
 #endif

@@ -22,7 +22,7 @@ struct channel {
     /* In the order of arrival, whether or not all of a message is there. */
     struct message *arrived, **arrived_end;
     /* How many in `posted` the site's own MPI may match too. While there are any, the channel is listed. */
-    uint32_t may_be_here;
+    uint32_t may_be_native;
     int is_listed;
     struct channel *next_listed;
 };
@@ -42,7 +42,7 @@ struct operation {
     enum operation_state state;
     uint8_t is_send, is_sync, is_cancelled, is_truncated, has_no_memory;
     /* The site's own MPI may match it too: its source is here, or any. */
-    uint8_t may_be_here;
+    uint8_t may_be_native;
     /* Whether engine_take_done gives it. What nobody would ask for must not be there: it may be gone. */
     uint8_t is_told;
     /* The engine's own, for a message that is thrown away as it comes. */
@@ -66,5 +66,10 @@ static inline int operation_matches(const struct operation *receive, int32_t sou
     return (receive->source == ANY || receive->source == source) &&
            (receive->tag == ANY || receive->tag == tag);
 }
+
+struct engine;
+
+/* The next operation that is done and was to be told; NULL where there is none. */
+struct operation *engine_take_done(struct engine *engine);
 
 #endif

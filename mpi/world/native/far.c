@@ -60,7 +60,7 @@ static struct operation *begin_receive(struct far *far)
 }
 
 /* A receive that takes what had come already has something to tell its sender: that it is matched, or that
- * there is room again. Nobody may look from here on, where it has all of the message. */
+ * there is room again. No progress may be made from here on, where it has all of the message. */
 static void answer(const struct far *far)
 {
     const struct operation *receive = &far->operation;
@@ -78,7 +78,7 @@ int far_receive(struct far *far, struct comm *comm, void *buffer, int count, MPI
     struct operation *receive = begin_receive(far);
     receive->source = from == MPI_ANY_SOURCE ? ANY : from;
     receive->tag = tag == MPI_ANY_TAG ? ANY : tag;
-    receive->may_be_here = from == MPI_ANY_SOURCE || comm->native[from] != FAR;
+    receive->may_be_native = from == MPI_ANY_SOURCE || comm->native[from] != FAR;
     engine_post(ours.engine, receive);
     answer(far);
     return MPI_SUCCESS;

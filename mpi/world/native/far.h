@@ -3,9 +3,9 @@
 #ifndef CAUSEWAY_WORLD_FAR_H
 #define CAUSEWAY_WORLD_FAR_H
 
-#include "world/native/data.h"
 #include "world/engine/operation.h"
 #include "world/handles/comms.h"
+#include "world/native/data.h"
 
 struct far {
     /* First: the engine hands its address back. */
@@ -62,7 +62,7 @@ int far_finish(struct far *far);
 int far_raise(struct far *far);
 /* Fills a status in; the error field is left. */
 void far_status(const struct far *far, MPI_Status *status);
-/* Completes requests whose operations are done. Called at the end of a look. */
+/* Completes requests whose operations are done. Called at the end of progress(). */
 void far_complete(struct far *far);
 /* Tries to take it back. */
 void far_cancel(struct far *far);

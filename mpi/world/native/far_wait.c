@@ -1,11 +1,11 @@
 #include "world/native/far_wait.h"
 
-#include "world/native/look.h"
+#include "world/native/progress.h"
 
 static int is_done(void *of) { return far_is_done(of); }
 
 int far_wait(struct far *far)
 {
-    look_until(is_done, far, !far->operation.may_be_here);
+    progress_until(is_done, far, !far->operation.may_be_native);
     return far_finish(far);
 }

@@ -4,7 +4,7 @@
 
 #include "world/native/far.h"
 
-/* Waits in a loop of looks, finishes, and returns the operation's error. */
+/* Makes progress until it is done, finishes, and returns the operation's error. */
 int far_wait(struct far *far);
 
 #endif

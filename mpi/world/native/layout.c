@@ -1,6 +1,6 @@
 /* How this MPI lays out the named types: data goes between sites as it is packed, so they must agree. */
-#include "world/native/data.h"
 #include "world/handles/ours.h"
+#include "world/native/data.h"
 
 #include <stdlib.h>
 

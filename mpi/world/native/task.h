@@ -1,5 +1,5 @@
 /* Operations that go on beside the program. Each is a task: a coroutine that runs the blocking
- * form. Where that would wait the task leaves its stack; looks resume it. The program has a generalised
+ * form. Where that would wait the task leaves its stack; progress() resumes it. The program has a generalised
  * request, which every completion call takes. */
 #ifndef CAUSEWAY_WORLD_TASK_H
 #define CAUSEWAY_WORLD_TASK_H
@@ -33,7 +33,7 @@ int task_tags(void);
 
 /* How many are not over. */
 extern int task_count;
-/* Resumes each that has nothing more to wait for; returns how many. Called in looks. */
+/* Resumes each that has nothing more to wait for; returns how many. Called by progress(). */
 int tasks_run(void);
 void tasks_end(void);
 

@@ -1,10 +1,10 @@
 #include "world/native/transfer.h"
 
 #include "common/binding/texts.h"
-#include "world/native/far_wait.h"
-#include "world/native/look.h"
 #include "world/engine/matching.h"
 #include "world/handles/slots.h"
+#include "world/native/far_wait.h"
+#include "world/native/progress.h"
 
 #include <stdio.h>
 
@@ -111,8 +111,8 @@ int transfer_wait(struct transfer *transfer, MPI_Status *status)
         break;
     case NATIVE:
     case NATIVE_RECEIVE:
-        error =
-            look_may_block() ? real.Wait(&transfer->request, status) : look_wait(&transfer->request, status);
+        error = progress_may_block() ? real.Wait(&transfer->request, status)
+                                     : progress_wait(&transfer->request, status);
         if (error == MPI_SUCCESS && transfer->kind == NATIVE_RECEIVE)
             transfer_name_source(transfer->comm, status);
         break;
@@ -140,7 +140,7 @@ int transfer_wait_all(struct transfer *transfers, int count)
 
 int transfer_send_now(struct comm *comm, const void *buffer, int count, MPI_Datatype type, int to, int tag)
 {
-    if ((to == MPI_PROC_NULL || comm->native[to] != FAR) && look_may_block())
+    if ((to == MPI_PROC_NULL || comm->native[to] != FAR) && progress_may_block())
         return real.Send(buffer, count, type, native_rank(comm, to), tag_to(comm, tag, to), comm->carrier);
     struct transfer transfer;
     int status = transfer_send(&transfer, comm, buffer, count, type, to, tag);
@@ -150,7 +150,7 @@ int transfer_send_now(struct comm *comm, const void *buffer, int count, MPI_Data
 int transfer_receive_now(struct comm *comm, void *buffer, int count, MPI_Datatype type, int from, int tag,
                          MPI_Status *status)
 {
-    if (look_may_block() && transfer_is_native(comm, from, tag)) {
+    if (progress_may_block() && transfer_is_native(comm, from, tag)) {
         int error = real.Recv(buffer, count, type, native_rank(comm, from), tag_from(comm, tag),
                               comm->carrier, status);
         transfer_name_source(comm, status);

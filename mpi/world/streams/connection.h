@@ -34,8 +34,8 @@ struct connection {
     int full;
     unsigned char hello_in[HELLO_BYTES], hello_out[HELLO_BYTES];
     size_t hello_received, hello_sent, hello_to_send;
-    /* The list of all. A closed one stays in `closed` until the look ends: the kernel may have told of it in
-     * the same breath. */
+    /* The list of all. A closed one stays in `closed` until streams_progress ends: the kernel may have told
+     * of it in the same breath. */
     struct connection *before, *after;
 };
 

@@ -233,7 +233,7 @@ static void free_closed(void)
     }
 }
 
-int streams_look(int wait_ms)
+int streams_progress(int wait_ms)
 {
     struct epoll_event events[MOST_EVENTS];
     write_all();
@@ -271,7 +271,7 @@ void streams_stop(int most_ms)
     int64_t until = streams_now_ms() + most_ms;
     while (!streams_said_bye()) {
         int64_t left = until - streams_now_ms();
-        if (left <= 0 || streams_look((int)left) < 0)
+        if (left <= 0 || streams_progress((int)left) < 0)
             break;
     }
     while (streams.first)

@@ -23,17 +23,17 @@ int streams_start(const struct world *world, int listener, struct engine *engine
 void streams_want(uint32_t peer);
 
 /* Writes at once what the engine has for this peer, as far as the kernel takes it; does nothing where there
- * is no stream. The next look goes on with the rest. */
+ * is no stream. The next streams_progress goes on with the rest. */
 void streams_write(uint32_t peer);
 
-/* Whether a socket was too full for what the engine had: a look goes on with it. */
+/* Whether a socket was too full for what the engine had: streams_progress goes on with it. */
 int streams_unwritten(void);
 
 /* Looks once at all sockets, after waiting for `wait_ms` at most (-1: until there is something): accepts,
  * reads, writes. Returns how many of them had something, or -1 with errno. */
-int streams_look(int wait_ms);
+int streams_progress(int wait_ms);
 
-/* Has streams_look call `ready` when this descriptor can be read, until it is closed; one at a time. */
+/* Has streams_progress call `ready` when this descriptor can be read, until it is closed; one at a time. */
 int streams_watch(int descriptor, void (*ready)(void));
 
 /* Whether both BYEs have passed on every stream. Before, streams_stop would end messages on their way. */

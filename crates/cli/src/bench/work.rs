@@ -37,7 +37,7 @@ pub enum Work {
 /// another site.
 const NETPIPE: [&str; 6] = ["-p", "0", "-u", "4194304", "-o", "/dev/null"];
 
-/// Names of the operations, as `mpi/programs/bench/operations.c` and IMB spell them; cases are not told apart.
+/// Names of the operations, as `mpi/programs/bench/operations.c` and IMB spell them, in any case.
 pub const OPERATIONS: [&str; 14] = [
     "PingPong",
     "PingPing",

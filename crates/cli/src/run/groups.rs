@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// Variable of mpi/collectives/topology/groups.c: `0=master,4-7=solvers,@nancy=store`; the first entry that fits a
-/// rank counts.
+/// Variable of mpi/collectives/topology/groups.c: `0=master,4-7=solvers,@nancy=store`. The first entry that
+/// fits a rank counts.
 pub const VARIABLE: &str = "CAUSEWAY_COLLECTIVES_GROUPS";
 
 /// What a profile must fit.

@@ -1,8 +1,8 @@
-#include "world/native/local.h"
+#include "world/native/native.h"
 
-int local_meet(MPI_Comm comm)
+int native_meet(MPI_Comm comm)
 {
-    if (!ours.is_on || look_has_hook)
+    if (!ours.is_on || progress_has_hook)
         return MPI_SUCCESS;
     MPI_Request request;
     int is_inter = 0, status = real.Comm_test_inter(comm, &is_inter);
@@ -10,14 +10,14 @@ int local_meet(MPI_Comm comm)
      * the second knows that its own has. */
     for (int round = 0; round <= is_inter; round++) {
         TRY(status, real.Ibarrier(comm, &request));
-        TRY(status, look_wait(&request, MPI_STATUS_IGNORE));
+        TRY(status, progress_wait(&request, MPI_STATUS_IGNORE));
     }
     return status;
 }
 
-int local_is_inter(MPI_Comm comm)
+int native_is_inter(MPI_Comm comm)
 {
     int is_inter = 0;
-    return ours.is_on && !look_has_hook && comm != handle.comm_null &&
+    return ours.is_on && !progress_has_hook && comm != handle.comm_null &&
            real.Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter;
 }

@@ -1,12 +1,12 @@
-#include "world/native/here.h"
+#include "world/native/wildcard.h"
 
-#include "world/native/far.h"
 #include "world/engine/matching.h"
+#include "world/native/far.h"
 
 /* Receives that the MPI has begun. */
 static struct far *inners;
 
-/* The last look has asked on a communicator of several processes. */
+/* The last wildcard_look has asked on a communicator of several processes. */
 static int asked;
 
 static int probe(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,
@@ -50,15 +50,15 @@ static void finish(struct far *far, int error, const MPI_Status *status)
     far->operation.source = far->comm->rank_of[status->MPI_SOURCE];
     far->operation.tag = status->MPI_TAG;
     far->operation.bytes = far->operation.sent = (uint64_t)bytes;
-    engine_here_done(ours.engine, &far->operation);
+    engine_native_done(ours.engine, &far->operation);
 }
 
-static const struct here here = {probe, take};
+static const struct native native = {probe, take};
 
-int here_look(void)
+int wildcard_look(void)
 {
     asked = 0;
-    int did = engine_look_here(ours.engine, &here);
+    int did = engine_match_native(ours.engine, &native);
     for (struct far **at = &inners; *at;) {
         struct far *far = *at;
         MPI_Status status = {.MPI_SOURCE = 0};
@@ -74,4 +74,4 @@ int here_look(void)
     return did;
 }
 
-int here_asks(void) { return asked; }
+int wildcard_asks(void) { return asked; }

@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
-#include "world/native/look.h"
+#include "world/native/progress.h"
 
 #include "common/binding/export.h"
-#include "world/native/ending.h"
-#include "world/native/far.h"
-#include "world/native/here.h"
 #include "world/engine/matching.h"
 #include "world/engine/sending.h"
+#include "world/native/ending.h"
+#include "world/native/far.h"
+#include "world/native/wildcard.h"
 #include "world/streams/streams.h"
 
 #include <dlfcn.h>
@@ -15,21 +15,21 @@
 #include <time.h>
 
 enum {
-    /* A look at sockets costs 250 ns. Messages of the site would wait for it each time. */
+    /* Asking the sockets costs 250 ns. Messages of the site would wait for it each time. */
     NS_BETWEEN_SOCKETS = 2000,
-    /* So many looks without anything, a few us, and others get the processor. */
-    FRUITLESS_LOOKS = 40,
+    /* So many calls that found nothing, a few us, and others get the processor. */
+    FRUITLESS_CALLS = 40,
     /* So many, some 20 ms and thus longer than most answers take, and who waits for another site sleeps.
      * Being woken takes 40 us. */
     FRUITLESS_YIELDS = 20000,
     SLEEP_MS = 1,
 };
 
-int look_has_hook;
+int progress_has_hook;
 
-static int is_looking;
+static int is_progressing;
 
-/* What the library above has to do in looks, and how many there wait for it. */
+/* What the library above has to do, and how many there wait for it. */
 static int (*work_above)(void);
 static const atomic_int *work_waits;
 
@@ -47,13 +47,13 @@ EXPORT int causeway_world_work(int (*work)(void), const atomic_int *waits)
     return 1;
 }
 
-int look_is_needed(void)
+int progress_is_needed(void)
 {
     return ours.receives > 0 || task_count > 0 || engine_sends_wait(ours.engine) || streams_unwritten() ||
            work_is_needed();
 }
 
-static int look_at_sockets(int wait_ms)
+static int progress_sockets(int wait_ms)
 {
     static int64_t last;
     struct timespec now;
@@ -62,17 +62,17 @@ static int look_at_sockets(int wait_ms)
     if (ns - last < NS_BETWEEN_SOCKETS && wait_ms == 0)
         return 0;
     last = ns;
-    int did = streams_look(wait_ms);
+    int did = streams_progress(wait_ms);
     ending_check();
     return did;
 }
 
-static int look_once(int wait_ms)
+static int progress_once(int wait_ms)
 {
-    if (is_looking)
+    if (is_progressing)
         return 0;
-    is_looking = 1;
-    int did = look_at_sockets(wait_ms) + here_look();
+    is_progressing = 1;
+    int did = progress_sockets(wait_ms) + wildcard_look();
     struct operation *done;
     while ((done = engine_take_done(ours.engine))) {
         far_complete((struct far *)done);
@@ -81,19 +81,19 @@ static int look_once(int wait_ms)
     did += tasks_run();
     if (work_is_needed())
         did += work_above();
-    is_looking = 0;
+    is_progressing = 0;
     return did;
 }
 
-void look(void) { look_once(0); }
+void progress(void) { progress_once(0); }
 
 #if defined(OPEN_MPI)
 
-static int hook(void) { return ours.is_on && look_is_needed() ? look_once(0) : 0; }
+static int hook(void) { return ours.is_on && progress_is_needed() ? progress_once(0) : 0; }
 
 static int (*unregister)(int (*)(void));
 
-void look_begin(void)
+void progress_begin(void)
 {
     static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80"};
     int (*enter)(int (*)(void)) = NULL;
@@ -105,19 +105,19 @@ void look_begin(void)
         unregister = (int (*)(int (*)(void)))dlsym(library, "opal_progress_unregister");
         dlclose(library);
     }
-    look_has_hook = enter && unregister && enter(hook) == 0;
+    progress_has_hook = enter && unregister && enter(hook) == 0;
 }
 
-void look_end(void)
+void progress_end(void)
 {
-    if (look_has_hook)
+    if (progress_has_hook)
         unregister(hook);
 }
 
 #else
 
-void look_begin(void) {}
-void look_end(void) {}
+void progress_begin(void) {}
+void progress_end(void) {}
 
 #endif
 
@@ -129,26 +129,26 @@ static void let_mpi_go_on(void)
     real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, ours.site, &flag, MPI_STATUS_IGNORE);
 }
 
-void look_pause(struct pace *pace)
+void progress_pause(struct pace *pace)
 {
     /* Asking for messages of the site lets the MPI go on, too. */
-    if (!here_asks())
+    if (!wildcard_asks())
         let_mpi_go_on();
     int sleeps = pace->is_far && pace->fruitless > FRUITLESS_YIELDS && !work_is_needed();
-    if (look_once(sleeps ? SLEEP_MS : 0))
+    if (progress_once(sleeps ? SLEEP_MS : 0))
         pace->fruitless = 0;
-    else if (++pace->fruitless > FRUITLESS_LOOKS && !sleeps)
+    else if (++pace->fruitless > FRUITLESS_CALLS && !sleeps)
         sched_yield();
 }
 
-void look_until(int (*is_over)(void *of), void *of, int is_far)
+void progress_until(int (*is_over)(void *of), void *of, int is_far)
 {
     struct pace pace = {.is_far = is_far};
     while (!is_over(of)) {
         if (task_is_running())
             task_await(is_over, of);
         else
-            look_pause(&pace);
+            progress_pause(&pace);
     }
 }
 
@@ -167,9 +167,9 @@ static int is_complete(void *of)
     return tested->flag || tested->error != MPI_SUCCESS;
 }
 
-int look_wait(MPI_Request *request, MPI_Status *status)
+int progress_wait(MPI_Request *request, MPI_Status *status)
 {
     struct tested tested = {request, status, 0, MPI_SUCCESS};
-    look_until(is_complete, &tested, 0);
+    progress_until(is_complete, &tested, 0);
     return tested.error;
 }

@@ -17,7 +17,7 @@ static int contains(const struct operation *wide, const struct operation *narrow
 static int is_contained(const struct channel *channel, const struct operation *receive)
 {
     for (const struct operation *p = channel->posted; p != receive; p = p->next)
-        if (p->may_be_here && contains(p, receive))
+        if (p->may_be_native && contains(p, receive))
             return 1;
     return 0;
 }
@@ -38,20 +38,20 @@ static void unlist(struct channel *channel, struct operation *receive)
     *at = receive->next;
     if (!*at)
         channel->posted_end = at;
-    channel->may_be_here -= receive->may_be_here;
+    channel->may_be_native -= receive->may_be_native;
 }
 
 /* A message of (source, tag) was found. It belongs to the first receive that matches it, but that one is owed
  * the earliest message of this source that it matches, which may be another, and that may belong to an
  * earlier receive in turn. Nobody found is further back, so this ends. */
-static int settle(struct channel *channel, const struct here *here, const struct operation *asked,
+static int settle(struct channel *channel, const struct native *native, const struct operation *asked,
                   int32_t source, int32_t tag)
 {
     struct operation *receive = first_matching(channel, source, tag);
     /* The one that was asked for has been told its earliest. */
     while (receive && receive != asked) {
         int32_t again;
-        if (!here->probe(channel, source, receive->tag, &again, &tag))
+        if (!native->probe(channel, source, receive->tag, &again, &tag))
             return 0;
         struct operation *other = first_matching(channel, source, tag);
         if (other == receive)
@@ -63,17 +63,18 @@ static int settle(struct channel *channel, const struct here *here, const struct
         return 0;
     unlist(channel, receive);
     receive->state = OPERATION_MATCHED;
-    here->take(channel, source, tag, receive);
+    native->take(channel, source, tag, receive);
     return 1;
 }
 
-static int look(struct channel *channel, const struct here *here)
+static int ask(struct channel *channel, const struct native *native)
 {
     int matched = 0;
     for (struct operation *p = channel->posted; p;) {
         int32_t source, tag;
-        if (p->may_be_here && !is_contained(channel, p) &&
-            here->probe(channel, p->source, p->tag, &source, &tag) && settle(channel, here, p, source, tag)) {
+        if (p->may_be_native && !is_contained(channel, p) &&
+            native->probe(channel, p->source, p->tag, &source, &tag) &&
+            settle(channel, native, p, source, tag)) {
             matched++;
             p = channel->posted;
         } else {
@@ -83,13 +84,13 @@ static int look(struct channel *channel, const struct here *here)
     return matched;
 }
 
-int engine_look_here(struct engine *engine, const struct here *here)
+int engine_match_native(struct engine *engine, const struct native *native)
 {
     int matched = 0;
     for (struct channel **at = &engine->listed; *at;) {
         struct channel *channel = *at;
-        matched += look(channel, here);
-        if (channel->may_be_here) {
+        matched += ask(channel, native);
+        if (channel->may_be_native) {
             at = &channel->next_listed;
         } else {
             *at = channel->next_listed;
@@ -99,4 +100,7 @@ int engine_look_here(struct engine *engine, const struct here *here)
     return matched;
 }
 
-void engine_here_done(struct engine *engine, struct operation *receive) { operation_finish(engine, receive); }
+void engine_native_done(struct engine *engine, struct operation *receive)
+{
+    operation_finish(engine, receive);
+}
