@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # delivery.sh: MPICH does not wait for the far side of each send (mpi/collectives/binding/delivery.h) where a
-# job has several sites and nothing in its processes may make a window. What may, however it comes by them, has windows with
-# the right data in them; what makes one that nobody could know of is ended and told why. On this host alone.
+# job has several sites and nothing in its processes may make a window. What may, however it comes by them,
+# has windows with the right data in them; what makes one that nobody could know of is ended and told why. On
+# this host alone.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 here=$root/mpi/tests

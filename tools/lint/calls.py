@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Whether the C files of mpi/ call each other without circles.
 
-includes.py cannot see these: a header declares what several files define. A name belongs to the file that
-defines it; a file that has a static one of that name means its own. Prints the shortest circle of each kind,
-with the names; the status is 1 then."""
+includes.py cannot see these: a header declares what several files define. A name belongs to the
+file that defines it; a file that has a static one of that name means its own. Prints the shortest
+circle of each group of files, with the names; the status is 1 then."""
 
 import pathlib
 import re

@@ -39,7 +39,7 @@ def figures(found: dict) -> Iterator[tuple[tuple, Figure]]:
 
 
 def apart(first: Figure, again: Figure) -> float:
-    """How far the second median lies outside the first one's range, as a share of its nearer end."""
+    """How far the second median is outside the first one's range, as a share of its nearer end."""
     if first.low <= again.median <= first.high or not first.low:
         return 0
     return again.median / first.high - 1 if again.median > first.high else 1 - again.median / first.low

@@ -1,140 +1,32 @@
-#define _GNU_SOURCE
 #include "collectives/async/progress.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stddef.h>
-
-atomic_int progress_users;
+#include "common/tasks/hook.h"
+#include "common/tasks/tasks.h"
 
 static int (*run)(void);
-static int is_hooked;
-/* Guards is_hooked. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Where sites run MPIs of their own, the library that joins them makes progress with every MPI. */
+static int is_in_world, has_hook;
 
-void progress_use(int (*work)(void)) { run = work; }
-
-/* Where sites run MPIs of their own, the library that joins them looks for all, with every MPI. */
-static int is_in_world;
-
-static void find_world(void)
+void progress_find(int (*work)(void))
 {
     int (*share)(int (*)(void), const atomic_int *) =
         (int (*)(int (*)(void), const atomic_int *))mpi_calls_of_world("causeway_world_work");
-    is_in_world = share && share(run, &progress_users);
+    run = work;
+    is_in_world = share && share(run, &tasks_count);
+    has_hook = hook_find();
 }
 
-static int is_tested(MPI_Request *request, MPI_Status *received, int *status)
+int progress_is_there(void) { return is_in_world || has_hook; }
+
+int progress_join(void) { return is_in_world ? MPI_SUCCESS : hook_join(run, &tasks_count); }
+
+void progress_leave(void) { hook_leave(); }
+
+int progress_completes(MPI_Request *request, MPI_Status *received, int *status)
 {
+    if (!is_in_world)
+        return hook_completes(request, received, status);
     int done = 0;
     *status = real.Test(request, &done, received);
     return done || *status != MPI_SUCCESS;
 }
-
-#if defined(OPEN_MPI)
-
-static int (*hook_register)(int (*)(void));
-static int (*hook_unregister)(int (*)(void));
-
-static int hook(void) { return atomic_load_explicit(&progress_users, memory_order_relaxed) ? run() : 0; }
-
-void progress_find(void)
-{
-    find_world();
-    static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80"};
-    for (size_t i = 0; !hook_register && i < sizeof libraries / sizeof *libraries; i++) {
-        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (!library)
-            continue;
-        hook_register = (int (*)(int (*)(void)))dlsym(library, "opal_progress_register");
-        hook_unregister = (int (*)(int (*)(void)))dlsym(library, "opal_progress_unregister");
-        dlclose(library);
-    }
-}
-
-int progress_is_there(void) { return is_in_world || (hook_register && hook_unregister); }
-
-int progress_completes(MPI_Request *request, MPI_Status *received, int *status)
-{
-    return is_tested(request, received, status);
-}
-
-/* The hook stays until the end: where nothing is to be done it reads one number. */
-int progress_join(void)
-{
-    if (is_in_world)
-        return MPI_SUCCESS;
-    pthread_mutex_lock(&lock);
-    int status = is_hooked ? 0 : hook_register(hook);
-    is_hooked = status == 0;
-    pthread_mutex_unlock(&lock);
-    return status == 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
-}
-
-void progress_leave(void)
-{
-    if (is_hooked)
-        hook_unregister(hook);
-    is_hooked = 0;
-}
-
-#else
-
-/* These are as in MPICH's mpi.h; older headers do not have them. */
-typedef void *async_thing;
-typedef int async_stream;
-#define STREAM_NULL ((async_stream)0x3c000000)
-enum { ASYNC_NOPROGRESS, ASYNC_DONE };
-
-static int (*async_start)(int (*)(async_thing), void *, async_stream);
-static int (*request_is_complete)(MPI_Request);
-
-static int hook(async_thing thing)
-{
-    (void)thing;
-    pthread_mutex_lock(&lock);
-    int is_idle = atomic_load(&progress_users) == 0;
-    if (is_idle)
-        is_hooked = 0;
-    pthread_mutex_unlock(&lock);
-    if (is_idle)
-        return ASYNC_DONE;
-    run();
-    return ASYNC_NOPROGRESS;
-}
-
-void progress_find(void)
-{
-    find_world();
-#if !defined(CAUSEWAY_STANDARD_ABI)
-    async_start = (int (*)(int (*)(async_thing), void *, async_stream))mpi_calls_find("Async_start");
-    request_is_complete = (int (*)(MPI_Request))mpi_calls_find("Request_is_complete");
-#endif
-}
-
-int progress_is_there(void) { return is_in_world || (async_start && request_is_complete); }
-
-/* Inside MPICH's own progress MPI_Test must not be used: it would ask for progress again. */
-int progress_completes(MPI_Request *request, MPI_Status *received, int *status)
-{
-    *status = MPI_SUCCESS;
-    return (is_in_world || request_is_complete(*request)) && is_tested(request, received, status);
-}
-
-int progress_join(void)
-{
-    if (is_in_world)
-        return MPI_SUCCESS;
-    pthread_mutex_lock(&lock);
-    int first = !is_hooked;
-    is_hooked = 1;
-    pthread_mutex_unlock(&lock);
-    int status = first ? async_start(hook, NULL, STREAM_NULL) : MPI_SUCCESS;
-    if (status != MPI_SUCCESS)
-        is_hooked = 0;
-    return status;
-}
-
-void progress_leave(void) {}
-
-#endif

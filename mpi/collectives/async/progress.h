@@ -1,23 +1,15 @@
-/* A hook in the MPI's progress, which runs in every call in which the program waits or asks. */
+/* Where tasks are resumed: in the hook of the MPI's progress, or in that of the library that makes one world
+ * of sites with MPIs of their own. */
 #ifndef CAUSEWAY_PROGRESS_H
 #define CAUSEWAY_PROGRESS_H
 
 #include "common/binding/mpi_calls.h"
 
-#include <stdatomic.h>
-
-/* Sets the function that the hook calls. It returns how much it did. */
-void progress_use(int (*work)(void));
-
-/* Finds out whether this MPI lets others take part in its progress: Open MPI does, and MPICH since it has
- * MPIX_Async_start. */
-void progress_find(void);
+/* Finds out which it is, and sets the function that resumes tasks, which returns how many. */
+void progress_find(int (*work)(void));
 int progress_is_there(void);
 
-/* How many users have something to do. A user raises it before progress_join, because a hook that finds none
- * goes. */
-extern atomic_int progress_users;
-
+/* Called for each task that begins, once it is counted. Returns an MPI's code. */
 int progress_join(void);
 void progress_leave(void);
 

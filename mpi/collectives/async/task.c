@@ -7,119 +7,73 @@
 #include "collectives/binding/fatal.h"
 #include "collectives/topology/hierarchy_cache.h"
 #include "collectives/transfer/waiting.h"
-#include "common/coroutine/coroutine.h"
+#include "common/tasks/tasks.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
-struct task {
+/* A task that does what a plan says. */
+struct planned {
     /* First: its address is the task's. */
-    struct coroutine coroutine;
-    struct task *next;
+    struct task task;
     struct plan *plan;
     /* The plan's hierarchy, with tags of this task's own. */
     struct hierarchy on;
-    int completion;
-    /* The request that the task waits for, and what becomes known of it. */
-    MPI_Request *awaits;
-    MPI_Status *received;
-    int status, has_begun;
+    int completion, status;
 };
 
-/* Held while tasks are resumed: by one thread at a time, and not again from inside the MPI's calls that tasks
- * make. */
-static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
-/* Guards the list. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct task *tasks;
-
-/* What runs on a task's stack. */
-static void body(struct coroutine *coroutine)
+static void run_plan(struct task *task)
 {
-    struct task *task = (struct task *)coroutine;
-    task->status = task->plan->run(&task->on, task->plan);
+    struct planned *planned = (struct planned *)task;
+    planned->status = planned->plan->run(&planned->on, planned->plan);
 }
 
-static int is_task(void) { return coroutine_current() != NULL; }
+static int has_same_tags(const struct task *task, const struct task *earlier)
+{
+    const struct hierarchy *on = &((const struct planned *)task)->on;
+    const struct hierarchy *other = &((const struct planned *)earlier)->on;
+    return on->across == other->across && on->tags == other->tags;
+}
 
-/* Switches back to the scheduler, until the request is complete. */
+static void end(struct task *task)
+{
+    struct planned *planned = (struct planned *)task;
+    /* The program may go on from here, and free what it named. */
+    completion_send(planned->completion, planned->plan->on, planned->status);
+    if (planned->plan->form == NONBLOCKING)
+        completion_free(planned->completion, NULL);
+    plan_release(planned->plan);
+    free(planned);
+}
+
+static const struct task_kind kind = {.run = run_plan, .has_same_tags = has_same_tags, .end = end};
+
+static int is_task(void) { return task_running() != NULL; }
+
+/* The request that a task waits for, and what becomes known of it. */
+struct awaited {
+    MPI_Request *request;
+    MPI_Status *received;
+    int status;
+};
+
+static int is_complete(void *of)
+{
+    struct awaited *awaited = of;
+    return progress_completes(awaited->request, awaited->received, &awaited->status);
+}
+
 static int wait_as_task(MPI_Request *request, MPI_Status *received)
 {
-    struct task *task = (struct task *)coroutine_current();
-    int status;
-    if (progress_completes(request, received, &status))
-        return status;
-    task->awaits = request;
-    task->received = received;
-    coroutine_leave();
-    return task->status;
+    struct awaited awaited = {.request = request, .received = received};
+    if (!is_complete(&awaited))
+        task_await(is_complete, &awaited);
+    return awaited.status;
 }
 
-static void finish(struct task *task)
-{
-    pthread_mutex_lock(&lock);
-    struct task **at = &tasks;
-    while (*at != task)
-        at = &(*at)->next;
-    *at = task->next;
-    pthread_mutex_unlock(&lock);
-    /* The program may go on from here, and free what it named. */
-    completion_send(task->completion, task->plan->on, task->status);
-    if (task->plan->form == NONBLOCKING)
-        completion_free(task->completion, NULL);
-    plan_release(task->plan);
-    atomic_fetch_sub(&progress_users, 1);
-    free(task);
-}
-
-/* Whether no earlier task has the same tags. So many may be under way that tags are used again: then the
- * earlier one comes first. */
-static int has_its_tags(const struct task *task)
-{
-    int is_first = 1;
-    pthread_mutex_lock(&lock);
-    for (const struct task *other = tasks; other != task; other = other->next)
-        is_first &= other->on.across != task->on.across || other->on.tags != task->on.tags;
-    pthread_mutex_unlock(&lock);
-    return is_first;
-}
-
-/* Gives a task its stack. False where the task must wait: for another with its tags, or for memory, until
- * another has ended. */
-static int begin(struct task *task) { return has_its_tags(task) && coroutine_begin(&task->coroutine, body); }
-
-static int may_go_on(struct task *task)
-{
-    if (!task->has_begun)
-        return task->has_begun = begin(task);
-    return progress_completes(task->awaits, task->received, &task->status);
-}
-
-/* Resumes each task that has nothing more to wait for. Returns how many. */
 static int run(void)
 {
-    if (pthread_mutex_trylock(&running))
-        return 0;
-    int taken_up = 0, was_inside = hierarchy_inside(1);
-    pthread_mutex_lock(&lock);
-    struct task *task = tasks;
-    pthread_mutex_unlock(&lock);
-    while (task) {
-        int goes_on = may_go_on(task);
-        if (goes_on)
-            coroutine_resume(&task->coroutine);
-        pthread_mutex_lock(&lock);
-        struct task *next = task->next;
-        pthread_mutex_unlock(&lock);
-        if (task->coroutine.is_over)
-            finish(task);
-        taken_up += goes_on;
-        task = next;
-    }
+    int was_inside = hierarchy_inside(1), taken_up = tasks_run();
     hierarchy_inside(was_inside);
-    pthread_mutex_unlock(&running);
     return taken_up;
 }
 
@@ -130,8 +84,7 @@ void tasks_agree(void)
     static const struct waiting beside = {.is_beside = is_task, .wait = wait_as_task};
     int size, all = 1;
     waiting_use(&beside);
-    progress_use(run);
-    progress_find();
+    progress_find(run);
     if (real.Comm_size(handle.comm_world, &size))
         return;
     char own = (char)progress_is_there(), *each = must_have(malloc((size_t)size));
@@ -146,63 +99,43 @@ int tasks_possible(void) { return all_have_hooks; }
 
 int task_start(struct plan *plan, int completion)
 {
-    struct task *task = calloc(1, sizeof *task);
-    if (!task)
+    struct planned *planned = calloc(1, sizeof *planned);
+    if (!planned)
         return MPI_ERR_NO_MEM;
-    /* Counted first: a hook that finds no task ends. */
-    atomic_fetch_add(&progress_users, 1);
-    int status = progress_join();
+    *planned = (struct planned){.task.kind = &kind, .plan = plan, .on = *plan->on, .completion = completion};
+    planned->on.tags = plan->tags;
+    plan_hold(plan);
+    int status = tasks_add(&planned->task, progress_join);
     if (status != MPI_SUCCESS) {
-        atomic_fetch_sub(&progress_users, 1);
-        free(task);
+        plan_release(plan);
+        free(planned);
         return status;
     }
-    task->plan = plan;
-    plan_hold(plan);
-    task->on = *plan->on;
-    task->on.tags = plan->tags;
-    task->completion = completion;
-    pthread_mutex_lock(&lock);
-    struct task **end = &tasks;
-    while (*end)
-        end = &(*end)->next;
-    *end = task;
-    pthread_mutex_unlock(&lock);
     run();
     return MPI_SUCCESS;
 }
 
-static int is_under_way(const struct hierarchy *on)
-{
-    int found = 0;
-    pthread_mutex_lock(&lock);
-    for (const struct task *task = tasks; task; task = task->next)
-        found |= task->plan->on == on;
-    pthread_mutex_unlock(&lock);
-    return found;
-}
+static int is_on(struct task *task, void *of) { return ((const struct planned *)task)->plan->on == of; }
 
 void tasks_finish(const struct hierarchy *on)
 {
     /* No message has this tag. The call lets the MPI make progress. */
-    for (int there; is_under_way(on);)
+    for (int there; tasks_visit(is_on, (void *)on);)
         real.Iprobe(0, 0, on->across, &there, MPI_STATUS_IGNORE);
 }
 
-/* The plan of any task, held; NULL where there is none. */
-static struct plan *any_plan(void)
+/* Holds the plan of the first task there is. */
+static int hold_plan(struct task *task, void *of)
 {
-    pthread_mutex_lock(&lock);
-    struct plan *plan = tasks ? tasks->plan : NULL;
-    if (plan)
-        plan_hold(plan);
-    pthread_mutex_unlock(&lock);
-    return plan;
+    struct plan *plan = ((struct planned *)task)->plan;
+    plan_hold(plan);
+    *(struct plan **)of = plan;
+    return 1;
 }
 
 void tasks_finish_all(void)
 {
-    for (struct plan *plan; (plan = any_plan());) {
+    for (struct plan *plan; tasks_visit(hold_plan, &plan);) {
         tasks_finish(plan->on);
         plan_release(plan);
     }

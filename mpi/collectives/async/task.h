@@ -1,7 +1,5 @@
-/* A coroutine scheduler, for operations that go on beside the program. Each operation is a task: a coroutine
- * with a stack of its own. Where it would wait for a message it leaves its stack. The scheduler has no
- * thread: it runs inside the MPI's progress, so in any call in which the program waits or asks, and resumes
- * each task whose message has come. */
+/* Operations that go on beside the program, as tasks (common/tasks): each does what its plan says, and is
+ * resumed inside the MPI's progress. */
 #ifndef CAUSEWAY_TASK_H
 #define CAUSEWAY_TASK_H
 

@@ -2,6 +2,7 @@
 #include "world/native/progress.h"
 
 #include "common/binding/export.h"
+#include "common/tasks/hook.h"
 #include "world/engine/matching.h"
 #include "world/engine/sending.h"
 #include "world/native/ending.h"
@@ -9,7 +10,6 @@
 #include "world/native/wildcard.h"
 #include "world/streams/streams.h"
 
-#include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -49,8 +49,8 @@ EXPORT int causeway_world_work(int (*work)(void), const atomic_int *waits)
 
 int progress_is_needed(void)
 {
-    return ours.receives > 0 || task_count > 0 || engine_sends_wait(ours.engine) || streams_unwritten() ||
-           work_is_needed();
+    return ours.receives > 0 || tasks_are_under_way() || engine_sends_wait(ours.engine) ||
+           streams_unwritten() || work_is_needed();
 }
 
 static int progress_sockets(int wait_ms)
@@ -91,28 +91,8 @@ void progress(void) { progress_once(0); }
 
 static int hook(void) { return ours.is_on && progress_is_needed() ? progress_once(0) : 0; }
 
-static int (*unregister)(int (*)(void));
-
-void progress_begin(void)
-{
-    static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80"};
-    int (*enter)(int (*)(void)) = NULL;
-    for (size_t i = 0; !enter && i < sizeof libraries / sizeof *libraries; i++) {
-        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (!library)
-            continue;
-        enter = (int (*)(int (*)(void)))dlsym(library, "opal_progress_register");
-        unregister = (int (*)(int (*)(void)))dlsym(library, "opal_progress_unregister");
-        dlclose(library);
-    }
-    progress_has_hook = enter && unregister && enter(hook) == 0;
-}
-
-void progress_end(void)
-{
-    if (progress_has_hook)
-        unregister(hook);
-}
+void progress_begin(void) { progress_has_hook = hook_find() && hook_join(hook, NULL) == MPI_SUCCESS; }
+void progress_end(void) { hook_leave(); }
 
 #else
 

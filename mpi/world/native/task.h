@@ -4,6 +4,7 @@
 #ifndef CAUSEWAY_WORLD_TASK_H
 #define CAUSEWAY_WORLD_TASK_H
 
+#include "common/tasks/tasks.h"
 #include "world/native/far.h"
 
 /* What a task does. It gives an MPI's code, and calls no error handler: completion calls do. */
@@ -23,18 +24,11 @@ int task_start_alone(struct comm *comm, const struct work *work, MPI_Request *re
 /* The running task has received this: its request's status says so. */
 void task_receives(const MPI_Status *status);
 
-/* Whether a task runs, which must not block: it waits by task_await. */
-int task_is_running(void);
-/* Leaves the stack until `is_over` says so. */
-void task_await(int (*is_over)(void *of), void *of);
 /* What a running task adds to the tags of messages on hidden communicators, so that operations which are
  * under way at the same time do not take each other's. 0 outside of tasks. */
 int task_tags(void);
 
-/* How many are not over. */
-extern int task_count;
-/* Resumes each that has nothing more to wait for; returns how many. Called by progress(). */
-int tasks_run(void);
+/* Frees the stacks that are kept, in MPI_Finalize. */
 void tasks_end(void);
 
 #endif

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "common/coroutine/coroutine.h"
+#include "common/tasks/coroutine.h"
 
 #include <pthread.h>
 #include <stddef.h>
