@@ -49,7 +49,8 @@ test-unit: $(TARGET)/debug/mpi.stamp
 
 # ENGINE_CASES random programs over the engine; a million take three minutes.
 ENGINE_CASES ?= 20000
-test-world: ## the parts of a world of several MPIs that need none: the engine against MPI's rules, joining, streams (one minute)
+test-world: ## the parts of a world of several MPIs that need none: the engine against MPI's rules, joining, streams, and the list of MPI's arguments against MPIs' headers (one minute)
+	@mpi/tests/signatures.sh
 	@mpi/tests/world/engine.sh $(ENGINE_CASES)
 	@mpi/tests/world/sockets.sh
 

@@ -2,6 +2,7 @@
 #ifndef CAUSEWAY_COUNTING_H
 #define CAUSEWAY_COUNTING_H
 
+#include "common/binding/signatures.h"
 #include "messages/counts.h"
 #include "messages/peers.h"
 
@@ -9,51 +10,40 @@
  * and whose MPI has this library's binary interface. */
 int counting_is_on(void);
 
-/* Defines MPI_Name, with the parameters P_Like, whose names are A_Like. */
-#define COUNTED(Name, Like, counting)       \
-    EXPORT int MPI_##Name(P_##Like)         \
-    {                                       \
-        if (counting_is_on()) {             \
-            counting;                       \
-        }                                   \
-        OTHER(#Name, (P_##Like), A_##Like); \
-    }                                       \
-    BOTH(Name)
+/* Defines MPI_Name, with the parameters of Like. */
+#define COUNTED(Name, Like, counting) \
+    COUNTED_CALL(Name, #Name, (PARAMETERS(Like)), (ARGUMENTS(Like)), counting)
+/* The same with another parameter behind them. */
+#define COUNTED_REQUEST(Name, Like, counting) \
+    COUNTED_CALL(Name, #Name, (PARAMETERS(Like), MPI_Request * request), (ARGUMENTS(Like), request), counting)
+#define COUNTED_STATUS(Name, Like, counting) \
+    COUNTED_CALL(Name, #Name, (PARAMETERS(Like), MPI_Status * status), (ARGUMENTS(Like), status), counting)
 
-/* The same with a request as the last parameter. */
-#define COUNTED_REQUEST(Name, Like, counting)                       \
-    EXPORT int MPI_##Name(P_##Like, MPI_Request *request)           \
-    {                                                               \
-        if (counting_is_on()) {                                     \
-            counting;                                               \
-        }                                                           \
-        OTHER(#Name, (P_##Like, MPI_Request *), A_##Like, request); \
-    }                                                               \
+#define COUNTED_CALL(Name, text, parameters, arguments, counting) \
+    EXPORT int MPI_##Name parameters                              \
+    {                                                             \
+        if (counting_is_on()) {                                   \
+            counting;                                             \
+        }                                                         \
+        OTHER(text, parameters, COUNTED_ONLY arguments);          \
+    }                                                             \
     BOTH(Name)
+#define COUNTED_ONLY(...) __VA_ARGS__
 
-/* The forms with large counts, which MPI has since 4.0, have the parameters L_Like. */
+/* The forms with large counts, which MPI has since 4.0. */
 #if MPI_VERSION >= 4
-#define COUNTED_LARGE(Name, Like, counting)      \
-    EXPORT int MPI_##Name##_c(L_##Like)          \
-    {                                            \
-        if (counting_is_on()) {                  \
-            counting;                            \
-        }                                        \
-        OTHER(#Name "_c", (L_##Like), A_##Like); \
-    }                                            \
-    BOTH(Name##_c)
-#define COUNTED_LARGE_REQUEST(Name, Like, counting)                      \
-    EXPORT int MPI_##Name##_c(L_##Like, MPI_Request *request)            \
-    {                                                                    \
-        if (counting_is_on()) {                                          \
-            counting;                                                    \
-        }                                                                \
-        OTHER(#Name "_c", (L_##Like, MPI_Request *), A_##Like, request); \
-    }                                                                    \
-    BOTH(Name##_c)
+#define COUNTED_LARGE(Name, Like, counting) \
+    COUNTED_CALL(Name##_c, #Name "_c", (LARGE_PARAMETERS(Like)), (ARGUMENTS(Like)), counting)
+#define COUNTED_LARGE_REQUEST(Name, Like, counting)                                     \
+    COUNTED_CALL(Name##_c, #Name "_c", (LARGE_PARAMETERS(Like), MPI_Request * request), \
+                 (ARGUMENTS(Like), request), counting)
+#define COUNTED_LARGE_STATUS(Name, Like, counting)                                    \
+    COUNTED_CALL(Name##_c, #Name "_c", (LARGE_PARAMETERS(Like), MPI_Status * status), \
+                 (ARGUMENTS(Like), status), counting)
 #else
 #define COUNTED_LARGE(Name, Like, counting) _Static_assert(1, "")
 #define COUNTED_LARGE_REQUEST(Name, Like, counting) _Static_assert(1, "")
+#define COUNTED_LARGE_STATUS(Name, Like, counting) _Static_assert(1, "")
 #endif
 
 #define BOTH_COUNTS(Name, Like, counting) \
@@ -62,5 +52,8 @@ int counting_is_on(void);
 #define BOTH_COUNTS_REQUEST(Name, Like, counting) \
     COUNTED_REQUEST(Name, Like, counting);        \
     COUNTED_LARGE_REQUEST(Name, Like, counting)
+#define BOTH_COUNTS_STATUS(Name, Like, counting) \
+    COUNTED_STATUS(Name, Like, counting);        \
+    COUNTED_LARGE_STATUS(Name, Like, counting)
 
 #endif

@@ -4,31 +4,6 @@
 
 #include "messages/requests.h"
 
-#define P_Send const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm
-#define L_Send const void *buffer, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm
-#define A_Send buffer, count, type, to, tag, comm
-
-#define P_Sendrecv                                                                           \
-    const void *buffer, int count, MPI_Datatype type, int to, int tag, void *into, int room, \
-        MPI_Datatype into_type, int from, int from_tag, MPI_Comm comm
-#define L_Sendrecv                                                                                       \
-    const void *buffer, MPI_Count count, MPI_Datatype type, int to, int tag, void *into, MPI_Count room, \
-        MPI_Datatype into_type, int from, int from_tag, MPI_Comm comm
-#define A_Sendrecv buffer, count, type, to, tag, into, room, into_type, from, from_tag, comm
-
-#define P_Replace \
-    void *buffer, int count, MPI_Datatype type, int to, int tag, int from, int from_tag, MPI_Comm comm
-#define L_Replace \
-    void *buffer, MPI_Count count, MPI_Datatype type, int to, int tag, int from, int from_tag, MPI_Comm comm
-#define A_Replace buffer, count, type, to, tag, from, from_tag, comm
-
-#define P_SendrecvStatus P_Sendrecv, MPI_Status *status
-#define L_SendrecvStatus L_Sendrecv, MPI_Status *status
-#define A_SendrecvStatus A_Sendrecv, status
-#define P_ReplaceStatus P_Replace, MPI_Status *status
-#define L_ReplaceStatus L_Replace, MPI_Status *status
-#define A_ReplaceStatus A_Replace, status
-
 static void message(const char *call, int64_t count, MPI_Datatype type, int to, MPI_Comm comm)
 {
     if (to != MPI_PROC_NULL)
@@ -45,10 +20,10 @@ BOTH_COUNTS_REQUEST(Isend, Send, MESSAGE(Isend));
 BOTH_COUNTS_REQUEST(Ibsend, Send, MESSAGE(Ibsend));
 BOTH_COUNTS_REQUEST(Issend, Send, MESSAGE(Issend));
 BOTH_COUNTS_REQUEST(Irsend, Send, MESSAGE(Irsend));
-BOTH_COUNTS(Sendrecv, SendrecvStatus, MESSAGE(Sendrecv));
-BOTH_COUNTS(Sendrecv_replace, ReplaceStatus, MESSAGE(Sendrecv_replace));
+BOTH_COUNTS_STATUS(Sendrecv, Exchange, MESSAGE(Sendrecv));
+BOTH_COUNTS_STATUS(Sendrecv_replace, Replace, MESSAGE(Sendrecv_replace));
 /* Open MPI 5 has these, and the header that both versions are built with does not. */
-BOTH_COUNTS_REQUEST(Isendrecv, Sendrecv, MESSAGE(Isendrecv));
+BOTH_COUNTS_REQUEST(Isendrecv, Exchange, MESSAGE(Isendrecv));
 BOTH_COUNTS_REQUEST(Isendrecv_replace, Replace, MESSAGE(Isendrecv_replace));
 
 /* A persistent send is counted each time it is started. */
@@ -70,11 +45,11 @@ static void keep(const char *call, int64_t count, MPI_Datatype type, int to, MPI
         return status;                                     \
     } while (0)
 
-#define PERSISTENT(Name)                                            \
-    EXPORT int MPI_##Name(P_Send, MPI_Request *request)             \
-    {                                                               \
-        CALL_INIT(#Name, (P_Send, MPI_Request *), A_Send, request); \
-    }                                                               \
+#define PERSISTENT(Name)                                                               \
+    EXPORT int MPI_##Name(PARAMETERS(Send), MPI_Request *request)                      \
+    {                                                                                  \
+        CALL_INIT(#Name, (PARAMETERS(Send), MPI_Request *), ARGUMENTS(Send), request); \
+    }                                                                                  \
     BOTH(Name)
 PERSISTENT(Send_init);
 PERSISTENT(Bsend_init);
@@ -82,11 +57,11 @@ PERSISTENT(Ssend_init);
 PERSISTENT(Rsend_init);
 
 #if MPI_VERSION >= 4
-#define PERSISTENT_LARGE(Name)                                           \
-    EXPORT int MPI_##Name##_c(L_Send, MPI_Request *request)              \
-    {                                                                    \
-        CALL_INIT(#Name "_c", (L_Send, MPI_Request *), A_Send, request); \
-    }                                                                    \
+#define PERSISTENT_LARGE(Name)                                                                    \
+    EXPORT int MPI_##Name##_c(LARGE_PARAMETERS(Send), MPI_Request *request)                       \
+    {                                                                                             \
+        CALL_INIT(#Name "_c", (LARGE_PARAMETERS(Send), MPI_Request *), ARGUMENTS(Send), request); \
+    }                                                                                             \
     BOTH(Name##_c)
 PERSISTENT_LARGE(Send_init);
 PERSISTENT_LARGE(Bsend_init);

@@ -52,14 +52,6 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     return status;
 }
 
-#define P_Allgather                                                                                     \
-    const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, \
-        MPI_Comm comm
-#define L_Allgather                                                                         \
-    const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, \
-        MPI_Datatype into_type, MPI_Comm comm
-#define A_Allgather from, count, type, into, into_count, into_type, comm
-
 static int run_allgather(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
@@ -70,7 +62,7 @@ static int run_allgather(struct hierarchy *on, const struct plan *plan)
     return status;
 }
 
-static int plan_allgather(struct plan *plan, L_Allgather)
+static int plan_allgather(struct plan *plan, LARGE_PARAMETERS(Allgather))
 {
     plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
     plan->run = run_allgather;
@@ -81,14 +73,6 @@ static int plan_allgather(struct plan *plan, L_Allgather)
 }
 FORMS(Allgather, allgather);
 LARGE_FORMS(Allgather, allgather, plan_allgather);
-
-#define P_Allgatherv                                                                                    \
-    const void *from, int count, MPI_Datatype type, void *into, const int counts[], const int places[], \
-        MPI_Datatype into_type, MPI_Comm comm
-#define L_Allgatherv                                                                            \
-    const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[], \
-        const MPI_Aint places[], MPI_Datatype into_type, MPI_Comm comm
-#define A_Allgatherv from, count, type, into, counts, places, into_type, comm
 
 static int run_allgatherv(struct hierarchy *on, const struct plan *plan)
 {
@@ -125,15 +109,15 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
     return 1;
 }
 
-static int plan_allgatherv(struct plan *plan, P_Allgatherv)
+static int plan_allgatherv(struct plan *plan, PARAMETERS(Allgatherv))
 {
-    plan->in = (struct vector){.counts = counts, .places = places};
+    plan->in = (struct vector){.counts = into_counts, .places = into_places};
     return enter_allgatherv(plan, from, count, type, into, into_type, comm);
 }
 
-static int plan_large_allgatherv(struct plan *plan, L_Allgatherv)
+static int plan_large_allgatherv(struct plan *plan, LARGE_PARAMETERS(Allgatherv))
 {
-    plan->in = (struct vector){.large_counts = counts, .large_places = places};
+    plan->in = (struct vector){.large_counts = into_counts, .large_places = into_places};
     return enter_allgatherv(plan, from, count, type, into, into_type, comm);
 }
 FORMS(Allgatherv, allgatherv);

@@ -31,14 +31,6 @@ static int alltoall_small(struct hierarchy *on, const void *from, int64_t count,
     return status;
 }
 
-#define P_Alltoall                                                                                      \
-    const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, \
-        MPI_Comm comm
-#define L_Alltoall                                                                          \
-    const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, \
-        MPI_Datatype into_type, MPI_Comm comm
-#define A_Alltoall from, count, type, into, into_count, into_type, comm
-
 static int run_alltoall(struct hierarchy *on, const struct plan *plan)
 {
     const void *from = plan->from;
@@ -66,7 +58,7 @@ static int run_alltoall(struct hierarchy *on, const struct plan *plan)
     return status;
 }
 
-static int plan_alltoall(struct plan *plan, L_Alltoall)
+static int plan_alltoall(struct plan *plan, LARGE_PARAMETERS(Alltoall))
 {
     plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
     plan->run = run_alltoall;
@@ -80,14 +72,6 @@ static int plan_alltoall(struct plan *plan, L_Alltoall)
 }
 FORMS(Alltoall, alltoall);
 LARGE_FORMS(Alltoall, alltoall, plan_alltoall);
-
-#define P_Alltoallv                                                                          \
-    const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, \
-        const int into_counts[], const int into_places[], MPI_Datatype into_type, MPI_Comm comm
-#define L_Alltoallv                                                                                     \
-    const void *from, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype type, void *into, \
-        const MPI_Count into_counts[], const MPI_Aint into_places[], MPI_Datatype into_type, MPI_Comm comm
-#define A_Alltoallv from, counts, places, type, into, into_counts, into_places, into_type, comm
 
 static int run_alltoallv(struct hierarchy *on, const struct plan *plan)
 {
@@ -123,14 +107,14 @@ static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype typ
            give_up(plan);
 }
 
-static int plan_alltoallv(struct plan *plan, P_Alltoallv)
+static int plan_alltoallv(struct plan *plan, PARAMETERS(Alltoallv))
 {
     plan->out = (struct vector){.counts = counts, .places = places};
     plan->in = (struct vector){.counts = into_counts, .places = into_places};
     return enter_alltoallv(plan, from, type, into, into_type, comm);
 }
 
-static int plan_large_alltoallv(struct plan *plan, L_Alltoallv)
+static int plan_large_alltoallv(struct plan *plan, LARGE_PARAMETERS(Alltoallv))
 {
     plan->out = (struct vector){.large_counts = counts, .large_places = places};
     plan->in = (struct vector){.large_counts = into_counts, .large_places = into_places};
@@ -138,15 +122,6 @@ static int plan_large_alltoallv(struct plan *plan, L_Alltoallv)
 }
 FORMS(Alltoallv, alltoallv);
 LARGE_FORMS(Alltoallv, alltoallv, plan_large_alltoallv);
-
-#define P_Alltoallw                                                                                   \
-    const void *from, const int counts[], const int places[], const MPI_Datatype types[], void *into, \
-        const int into_counts[], const int into_places[], const MPI_Datatype into_types[], MPI_Comm comm
-#define L_Alltoallw                                                                                  \
-    const void *from, const MPI_Count counts[], const MPI_Aint places[], const MPI_Datatype types[], \
-        void *into, const MPI_Count into_counts[], const MPI_Aint into_places[],                     \
-        const MPI_Datatype into_types[], MPI_Comm comm
-#define A_Alltoallw from, counts, places, types, into, into_counts, into_places, into_types, comm
 
 static int run_alltoallw(struct hierarchy *on, const struct plan *plan)
 {
@@ -173,14 +148,14 @@ static int enter_alltoallw(struct plan *plan, const void *from, const MPI_Dataty
            give_up(plan);
 }
 
-static int plan_alltoallw(struct plan *plan, P_Alltoallw)
+static int plan_alltoallw(struct plan *plan, PARAMETERS(Alltoallw))
 {
     plan->out = (struct vector){.counts = counts, .places = places};
     plan->in = (struct vector){.counts = into_counts, .places = into_places};
     return enter_alltoallw(plan, from, types, into, into_types, comm);
 }
 
-static int plan_large_alltoallw(struct plan *plan, L_Alltoallw)
+static int plan_large_alltoallw(struct plan *plan, LARGE_PARAMETERS(Alltoallw))
 {
     plan->out = (struct vector){.large_counts = counts, .large_places = places};
     plan->in = (struct vector){.large_counts = into_counts, .large_places = into_places};

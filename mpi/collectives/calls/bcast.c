@@ -3,32 +3,25 @@
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/calls/enter.h"
 
-#define P_Barrier MPI_Comm comm
-#define A_Barrier comm
-
 static int run_barrier(struct hierarchy *on, const struct plan *plan)
 {
     (void)plan;
     return barrier_leaders(on);
 }
 
-static int plan_barrier(struct plan *plan, P_Barrier)
+static int plan_barrier(struct plan *plan, PARAMETERS(Barrier))
 {
     plan->run = run_barrier;
     return enter_any(plan, comm, OF_BARRIER);
 }
 FORMS(Barrier, barrier);
 
-#define P_Bcast void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm
-#define L_Bcast void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm
-#define A_Bcast buffer, count, type, root, comm
-
 static int run_bcast(struct hierarchy *on, const struct plan *plan)
 {
     return bcast_segments(on, plan->into, (int)plan->count, &plan->shape, plan->root, plan->choice.segment);
 }
 
-static int plan_bcast(struct plan *plan, L_Bcast)
+static int plan_bcast(struct plan *plan, LARGE_PARAMETERS(Bcast))
 {
     plan->into = buffer, plan->count = count, plan->root = root, plan->run = run_bcast;
     return enter(plan, comm, OF_BCAST, count, type) && (is_root(plan->on, root) || give_up(plan));

@@ -7,23 +7,25 @@
 
 #include "collectives/async/plan.h"
 #include "common/binding/export.h"
+#include "common/binding/signatures.h"
 
-/* Defines the blocking, non-blocking and persistent form of an operation. P_Name are its parameters and
- * A_Name their names. plan_name decides whether the operation is improved, and how. */
-#define FORMS(Name, name)                                                                           \
-    EXPORT int MPI_##Name(P_##Name)                                                                 \
-    {                                                                                               \
-        struct plan plan = {.form = BLOCKING};                                                      \
-        return plan_##name(&plan, A_##Name) ? plan_do(&plan) : PASS(Name, A_##Name);                \
-    }                                                                                               \
-    BOTH(Name);                                                                                     \
-    EXPORT int MPI_I##name(P_##Name, MPI_Request *request)                                          \
-    {                                                                                               \
-        struct plan plan = {.form = NONBLOCKING};                                                   \
-        return plan_##name(&plan, A_##Name) && plan_tags(&plan) ? plan_begin(&plan, request)        \
-                                                                : PASS(I##name, A_##Name, request); \
-    }                                                                                               \
-    BOTH(I##name);                                                                                  \
+/* Defines the blocking, non-blocking and persistent form of an operation. plan_name decides whether the
+ * operation is improved, and how. */
+#define FORMS(Name, name)                                                                          \
+    EXPORT int MPI_##Name(PARAMETERS(Name))                                                        \
+    {                                                                                              \
+        struct plan plan = {.form = BLOCKING};                                                     \
+        return plan_##name(&plan, ARGUMENTS(Name)) ? plan_do(&plan) : PASS(Name, ARGUMENTS(Name)); \
+    }                                                                                              \
+    BOTH(Name);                                                                                    \
+    EXPORT int MPI_I##name(PARAMETERS(Name), MPI_Request *request)                                 \
+    {                                                                                              \
+        struct plan plan = {.form = NONBLOCKING};                                                  \
+        return plan_##name(&plan, ARGUMENTS(Name)) && plan_tags(&plan)                             \
+                   ? plan_begin(&plan, request)                                                    \
+                   : PASS(I##name, ARGUMENTS(Name), request);                                      \
+    }                                                                                              \
+    BOTH(I##name);                                                                                 \
     PERSISTENT_FORM(Name, name)
 
 /* Open MPI 4 calls it by another name alone, by which a program finds out whether the MPI has it. The library
@@ -40,46 +42,47 @@
 #define PERSISTENT_FORM(Name, name) \
     PERSISTENT_CALL(Name, name, MPI_##Name##_init, PMPI_##Name##_init, "MPI_" #Name "_init")
 #endif
-#define PERSISTENT_CALL(Name, name, CALLED, P_CALLED, text)                                 \
-    EXPORT int CALLED(P_##Name, MPI_Info info, MPI_Request *request)                        \
-    {                                                                                       \
-        struct plan plan = {.form = PERSISTENT};                                            \
-        if (plan_##name(&plan, A_##Name) && plan_tags(&plan))                               \
-            return plan_keep(&plan, request);                                               \
-        OTHER(#Name "_init", (P_##Name, MPI_Info, MPI_Request *), A_##Name, info, request); \
-    }                                                                                       \
+#define PERSISTENT_CALL(Name, name, CALLED, P_CALLED, text)                                                \
+    EXPORT int CALLED(PARAMETERS(Name), MPI_Info info, MPI_Request *request)                               \
+    {                                                                                                      \
+        struct plan plan = {.form = PERSISTENT};                                                           \
+        if (plan_##name(&plan, ARGUMENTS(Name)) && plan_tags(&plan))                                       \
+            return plan_keep(&plan, request);                                                              \
+        OTHER(#Name "_init", (PARAMETERS(Name), MPI_Info, MPI_Request *), ARGUMENTS(Name), info, request); \
+    }                                                                                                      \
     EXPORT __typeof__(CALLED) P_CALLED __attribute__((alias(text)))
 
-/* Defines the forms with large counts, which MPI has since 4.0. L_Name are their parameters. */
+/* Defines the same three forms with large counts, which MPI has since 4.0. */
 #if MPI_VERSION >= 4
-#define LARGE_FORMS(Name, name, plan_of)                                                      \
-    EXPORT int MPI_##Name##_c(L_##Name)                                                       \
-    {                                                                                         \
-        struct plan plan = {.form = BLOCKING};                                                \
-        if (plan_of(&plan, A_##Name))                                                         \
-            return plan_do(&plan);                                                            \
-        OTHER(#Name "_c", (L_##Name), A_##Name);                                              \
-    }                                                                                         \
-    BOTH(Name##_c);                                                                           \
-    EXPORT int MPI_I##name##_c(L_##Name, MPI_Request *request)                                \
-    {                                                                                         \
-        struct plan plan = {.form = NONBLOCKING};                                             \
-        if (plan_of(&plan, A_##Name) && plan_tags(&plan))                                     \
-            return plan_begin(&plan, request);                                                \
-        OTHER("I" #name "_c", (L_##Name, MPI_Request *), A_##Name, request);                  \
-    }                                                                                         \
-    BOTH(I##name##_c);                                                                        \
-    EXPORT int MPI_##Name##_init_c(L_##Name, MPI_Info info, MPI_Request *request)             \
-    {                                                                                         \
-        struct plan plan = {.form = PERSISTENT};                                              \
-        if (plan_of(&plan, A_##Name) && plan_tags(&plan))                                     \
-            return plan_keep(&plan, request);                                                 \
-        OTHER(#Name "_init_c", (L_##Name, MPI_Info, MPI_Request *), A_##Name, info, request); \
-    }                                                                                         \
+#define LARGE_FORMS(Name, name, plan_of)                                                                 \
+    EXPORT int MPI_##Name##_c(LARGE_PARAMETERS(Name))                                                    \
+    {                                                                                                    \
+        struct plan plan = {.form = BLOCKING};                                                           \
+        if (plan_of(&plan, ARGUMENTS(Name)))                                                             \
+            return plan_do(&plan);                                                                       \
+        OTHER(#Name "_c", (LARGE_PARAMETERS(Name)), ARGUMENTS(Name));                                    \
+    }                                                                                                    \
+    BOTH(Name##_c);                                                                                      \
+    EXPORT int MPI_I##name##_c(LARGE_PARAMETERS(Name), MPI_Request *request)                             \
+    {                                                                                                    \
+        struct plan plan = {.form = NONBLOCKING};                                                        \
+        if (plan_of(&plan, ARGUMENTS(Name)) && plan_tags(&plan))                                         \
+            return plan_begin(&plan, request);                                                           \
+        OTHER("I" #name "_c", (LARGE_PARAMETERS(Name), MPI_Request *), ARGUMENTS(Name), request);        \
+    }                                                                                                    \
+    BOTH(I##name##_c);                                                                                   \
+    EXPORT int MPI_##Name##_init_c(LARGE_PARAMETERS(Name), MPI_Info info, MPI_Request *request)          \
+    {                                                                                                    \
+        struct plan plan = {.form = PERSISTENT};                                                         \
+        if (plan_of(&plan, ARGUMENTS(Name)) && plan_tags(&plan))                                         \
+            return plan_keep(&plan, request);                                                            \
+        OTHER(#Name "_init_c", (LARGE_PARAMETERS(Name), MPI_Info, MPI_Request *), ARGUMENTS(Name), info, \
+              request);                                                                                  \
+    }                                                                                                    \
     BOTH(Name##_init_c)
 #else
 #define LARGE_FORMS(Name, name, plan_of) \
-    __attribute__((unused)) static int (*const unused_##name)(struct plan *, L_##Name) = plan_of
+    __attribute__((unused)) static int (*const unused_##name)(struct plan *, LARGE_PARAMETERS(Name)) = plan_of
 #endif
 
 /* Decides on an operation with `count` elements of a type, and describes the type. False leaves it to the

@@ -44,21 +44,13 @@ static int gather(struct hierarchy *on, const void *from, int64_t count, const s
     return status;
 }
 
-#define P_Gather                                                                                        \
-    const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, \
-        int root, MPI_Comm comm
-#define L_Gather                                                                            \
-    const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, \
-        MPI_Datatype into_type, int root, MPI_Comm comm
-#define A_Gather from, count, type, into, into_count, into_type, root, comm
-
 static int run_gather(struct hierarchy *on, const struct plan *plan)
 {
     return gather(on, plan->from, plan->count, &plan->shape, plan->into, plan->into_count, &plan->into_shape,
                   plan->root, &plan->choice);
 }
 
-static int plan_gather(struct plan *plan, L_Gather)
+static int plan_gather(struct plan *plan, LARGE_PARAMETERS(Gather))
 {
     plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
     plan->root = root, plan->run = run_gather;
@@ -74,14 +66,6 @@ static int plan_gather(struct plan *plan, L_Gather)
 }
 FORMS(Gather, gather);
 LARGE_FORMS(Gather, gather, plan_gather);
-
-#define P_Gatherv                                                                                       \
-    const void *from, int count, MPI_Datatype type, void *into, const int counts[], const int places[], \
-        MPI_Datatype into_type, int root, MPI_Comm comm
-#define L_Gatherv                                                                               \
-    const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[], \
-        const MPI_Aint places[], MPI_Datatype into_type, int root, MPI_Comm comm
-#define A_Gatherv from, count, type, into, counts, places, into_type, root, comm
 
 static int run_gatherv(struct hierarchy *on, const struct plan *plan)
 {
@@ -109,15 +93,15 @@ static int enter_gatherv(struct plan *plan, const void *from, MPI_Count count, M
     return is_root(plan->on, root) || give_up(plan);
 }
 
-static int plan_gatherv(struct plan *plan, P_Gatherv)
+static int plan_gatherv(struct plan *plan, PARAMETERS(Gatherv))
 {
-    plan->in = (struct vector){.counts = counts, .places = places};
+    plan->in = (struct vector){.counts = into_counts, .places = into_places};
     return enter_gatherv(plan, from, count, type, into, into_type, root, comm);
 }
 
-static int plan_large_gatherv(struct plan *plan, L_Gatherv)
+static int plan_large_gatherv(struct plan *plan, LARGE_PARAMETERS(Gatherv))
 {
-    plan->in = (struct vector){.large_counts = counts, .large_places = places};
+    plan->in = (struct vector){.large_counts = into_counts, .large_places = into_places};
     return enter_gatherv(plan, from, count, type, into, into_type, root, comm);
 }
 FORMS(Gatherv, gatherv);

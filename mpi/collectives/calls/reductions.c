@@ -12,12 +12,6 @@ static void reduction(struct plan *plan, const void *from, void *into, MPI_Count
     plan->from = from, plan->into = into, plan->count = count, plan->op = op;
 }
 
-#define P_Reduce \
-    const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
-#define L_Reduce \
-    const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
-#define A_Reduce from, into, count, type, op, root, comm
-
 static int run_reduce(struct hierarchy *on, const struct plan *plan)
 {
     switch (plan->choice.algorithm) {
@@ -33,7 +27,7 @@ static int run_reduce(struct hierarchy *on, const struct plan *plan)
     }
 }
 
-static int plan_reduce(struct plan *plan, L_Reduce)
+static int plan_reduce(struct plan *plan, LARGE_PARAMETERS(Reduce))
 {
     reduction(plan, from, into, count, op);
     plan->root = root, plan->run = run_reduce;
@@ -42,10 +36,6 @@ static int plan_reduce(struct plan *plan, L_Reduce)
 }
 FORMS(Reduce, reduce);
 LARGE_FORMS(Reduce, reduce, plan_reduce);
-
-#define P_Allreduce const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define L_Allreduce const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define A_Allreduce from, into, count, type, op, comm
 
 static int run_allreduce(struct hierarchy *on, const struct plan *plan)
 {
@@ -68,7 +58,7 @@ static int run_allreduce(struct hierarchy *on, const struct plan *plan)
                               plan->choice.ahead);
 }
 
-static int plan_allreduce(struct plan *plan, L_Allreduce)
+static int plan_allreduce(struct plan *plan, LARGE_PARAMETERS(Allreduce))
 {
     reduction(plan, from, into, count, op);
     plan->run = run_allreduce;
@@ -94,12 +84,6 @@ static int blocks(MPI_Comm comm)
     return hierarchy_wanted() && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS ? size
                                                                                                         : 0;
 }
-
-#define P_Reduce_scatter \
-    const void *from, void *into, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define L_Reduce_scatter \
-    const void *from, void *into, const MPI_Count counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define A_Reduce_scatter from, into, counts, type, op, comm
 
 static int run_reduce_scatter(struct hierarchy *on, const struct plan *plan)
 {
@@ -129,25 +113,19 @@ static int enter_reduce_scatter(struct plan *plan, const void *from, void *into,
     return all <= INT_MAX && enter_reduction(plan, comm, OF_REDUCE_SCATTER, all, type, op);
 }
 
-static int plan_reduce_scatter(struct plan *plan, P_Reduce_scatter)
+static int plan_reduce_scatter(struct plan *plan, PARAMETERS(Reduce_scatter))
 {
     plan->out.counts = counts;
     return enter_reduce_scatter(plan, from, into, type, op, comm);
 }
 
-static int plan_large_reduce_scatter(struct plan *plan, L_Reduce_scatter)
+static int plan_large_reduce_scatter(struct plan *plan, LARGE_PARAMETERS(Reduce_scatter))
 {
     plan->out.large_counts = counts;
     return enter_reduce_scatter(plan, from, into, type, op, comm);
 }
 FORMS(Reduce_scatter, reduce_scatter);
 LARGE_FORMS(Reduce_scatter, reduce_scatter, plan_large_reduce_scatter);
-
-#define P_Reduce_scatter_block \
-    const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define L_Reduce_scatter_block \
-    const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define A_Reduce_scatter_block from, into, count, type, op, comm
 
 static int run_reduce_scatter_block(struct hierarchy *on, const struct plan *plan)
 {
@@ -159,7 +137,7 @@ static int run_reduce_scatter_block(struct hierarchy *on, const struct plan *pla
     return status;
 }
 
-static int plan_reduce_scatter_block(struct plan *plan, L_Reduce_scatter_block)
+static int plan_reduce_scatter_block(struct plan *plan, LARGE_PARAMETERS(Reduce_scatter_block))
 {
     int size = blocks(comm);
     reduction(plan, from, into, count, op);
@@ -188,11 +166,7 @@ static int run_scan(struct hierarchy *on, const struct plan *plan)
     }
 }
 
-#define P_Scan P_Allreduce
-#define L_Scan L_Allreduce
-#define A_Scan A_Allreduce
-
-static int plan_scan(struct plan *plan, L_Scan)
+static int plan_scan(struct plan *plan, LARGE_PARAMETERS(Scan))
 {
     reduction(plan, from, into, count, op);
     plan->inclusive = 1, plan->run = run_scan;
@@ -201,11 +175,7 @@ static int plan_scan(struct plan *plan, L_Scan)
 FORMS(Scan, scan);
 LARGE_FORMS(Scan, scan, plan_scan);
 
-#define P_Exscan P_Allreduce
-#define L_Exscan L_Allreduce
-#define A_Exscan A_Allreduce
-
-static int plan_exscan(struct plan *plan, L_Exscan)
+static int plan_exscan(struct plan *plan, LARGE_PARAMETERS(Exscan))
 {
     reduction(plan, from, into, count, op);
     plan->run = run_scan;

@@ -46,14 +46,6 @@ static int scatter(struct hierarchy *on, const void *from, int64_t from_count, c
     return status;
 }
 
-#define P_Scatter                                                                                       \
-    const void *from, int from_count, MPI_Datatype from_type, void *into, int count, MPI_Datatype type, \
-        int root, MPI_Comm comm
-#define L_Scatter                                                                                \
-    const void *from, MPI_Count from_count, MPI_Datatype from_type, void *into, MPI_Count count, \
-        MPI_Datatype type, int root, MPI_Comm comm
-#define A_Scatter from, from_count, from_type, into, count, type, root, comm
-
 /* What the root sends is of shape `shape`, what everybody gets of shape `into_shape`. */
 static int run_scatter(struct hierarchy *on, const struct plan *plan)
 {
@@ -61,29 +53,21 @@ static int run_scatter(struct hierarchy *on, const struct plan *plan)
                    plan->root, &plan->choice);
 }
 
-static int plan_scatter(struct plan *plan, L_Scatter)
+static int plan_scatter(struct plan *plan, LARGE_PARAMETERS(Scatter))
 {
-    plan->from = from, plan->count = from_count, plan->into = into, plan->into_count = count,
+    plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
     plan->root = root, plan->run = run_scatter;
     int in_place = into == MPI_IN_PLACE;
-    if (!enter(plan, comm, OF_SCATTER, in_place ? from_count : count, in_place ? from_type : type))
+    if (!enter(plan, comm, OF_SCATTER, in_place ? count : into_count, in_place ? type : into_type))
         return 0;
     plan->into_shape = plan->shape;
     int at_root = plan->on->rank == root;
-    if (!is_root(plan->on, root) || (at_root && (from_count < 0 || !shape_of(from_type, &plan->shape))))
+    if (!is_root(plan->on, root) || (at_root && (count < 0 || !shape_of(type, &plan->shape))))
         return give_up(plan);
     return 1;
 }
 FORMS(Scatter, scatter);
 LARGE_FORMS(Scatter, scatter, plan_scatter);
-
-#define P_Scatterv                                                                                           \
-    const void *from, const int counts[], const int places[], MPI_Datatype from_type, void *into, int count, \
-        MPI_Datatype type, int root, MPI_Comm comm
-#define L_Scatterv                                                                                           \
-    const void *from, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype from_type, void *into, \
-        MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm
-#define A_Scatterv from, counts, places, from_type, into, count, type, root, comm
 
 static int run_scatterv(struct hierarchy *on, const struct plan *plan)
 {
@@ -96,31 +80,31 @@ static int run_scatterv(struct hierarchy *on, const struct plan *plan)
     return status;
 }
 
-static int enter_scatterv(struct plan *plan, const void *from, MPI_Datatype from_type, void *into,
-                          MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
+static int enter_scatterv(struct plan *plan, const void *from, MPI_Datatype type, void *into,
+                          MPI_Count into_count, MPI_Datatype into_type, int root, MPI_Comm comm)
 {
-    plan->from = from, plan->type = from_type, plan->into = into, plan->into_count = count,
-    plan->into_type = type;
+    plan->from = from, plan->type = type, plan->into = into, plan->into_count = into_count,
+    plan->into_type = into_type;
     plan->root = root, plan->run = run_scatterv;
     if (!enter_any(plan, comm, OF_SCATTER))
         return 0;
     if (plan->on->rank != root)
         plan->out = (struct vector){0};
-    else if (!has_both(&plan->out) || !shape_of(from_type, &plan->shape))
+    else if (!has_both(&plan->out) || !shape_of(type, &plan->shape))
         return give_up(plan);
     return is_root(plan->on, root) || give_up(plan);
 }
 
-static int plan_scatterv(struct plan *plan, P_Scatterv)
+static int plan_scatterv(struct plan *plan, PARAMETERS(Scatterv))
 {
     plan->out = (struct vector){.counts = counts, .places = places};
-    return enter_scatterv(plan, from, from_type, into, count, type, root, comm);
+    return enter_scatterv(plan, from, type, into, into_count, into_type, root, comm);
 }
 
-static int plan_large_scatterv(struct plan *plan, L_Scatterv)
+static int plan_large_scatterv(struct plan *plan, LARGE_PARAMETERS(Scatterv))
 {
     plan->out = (struct vector){.large_counts = counts, .large_places = places};
-    return enter_scatterv(plan, from, from_type, into, count, type, root, comm);
+    return enter_scatterv(plan, from, type, into, into_count, into_type, root, comm);
 }
 FORMS(Scatterv, scatterv);
 LARGE_FORMS(Scatterv, scatterv, plan_large_scatterv);

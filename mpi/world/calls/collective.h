@@ -5,6 +5,7 @@
 #define CAUSEWAY_WORLD_COLLECTIVE_H
 
 #include "common/binding/export.h"
+#include "common/binding/signatures.h"
 #include "world/calls/check.h"
 #include "world/native/native.h"
 
@@ -42,8 +43,6 @@ void collective_free(void *copy);
 int collective_is_root(const struct comm *on, int root);
 int collective_has_part(const struct comm *on, int root);
 
-#define COLLECTIVE_ONLY(...) __VA_ARGS__
-
 /* Open MPI 4 calls a persistent form by another name alone. Version 5, which this library serves too, has the
  * usual one. */
 #if defined(OPEN_MPI)
@@ -55,51 +54,50 @@ int collective_has_part(const struct comm *on, int root);
 #define COLLECTIVE_INIT(name) BOTH(name##_init)
 #endif
 
-/* Defines MPI_NAME, MPI_INAME and MPI_NAME_init. `within` and `iwithin` are statements that call the MPI
- * below with ARGUMENTS; prepare_NAME checks them and fills the call in. */
-#define COLLECTIVE_FORMS(name, iname, PARAMETERS, ARGUMENTS, within, iwithin)                        \
-    EXPORT int MPI_##name PARAMETERS                                                                 \
+/* Defines MPI_Name, MPI_Iname and MPI_Name_init. `within` and `iwithin` are statements that call the MPI
+ * below with ARGUMENTS(Name); prepare_Name checks them and fills the call in. */
+#define FORMS(Name, name, within, iwithin)                                                           \
+    EXPORT int MPI_##Name(PARAMETERS(Name))                                                          \
     {                                                                                                \
         if (!comm_find(comm))                                                                        \
             within;                                                                                  \
         struct collective all = {.on = comm_find(comm)};                                             \
-        int status = prepare_##name(&all, COLLECTIVE_ONLY ARGUMENTS);                                \
+        int status = prepare_##Name(&all, ARGUMENTS(Name));                                          \
         return status == MPI_SUCCESS ? collective_do(&all) : status;                                 \
     }                                                                                                \
-    BOTH(name);                                                                                      \
-    EXPORT int MPI_##iname(COLLECTIVE_ONLY PARAMETERS, MPI_Request *request)                         \
+    BOTH(Name);                                                                                      \
+    EXPORT int MPI_I##name(PARAMETERS(Name), MPI_Request *request)                                   \
     {                                                                                                \
         if (!comm_find(comm))                                                                        \
             iwithin;                                                                                 \
         struct collective all = {.on = comm_find(comm)};                                             \
         NEEDS(all.on, request);                                                                      \
-        int status = prepare_##name(&all, COLLECTIVE_ONLY ARGUMENTS);                                \
+        int status = prepare_##Name(&all, ARGUMENTS(Name));                                          \
         return status == MPI_SUCCESS ? collective_begin(&all, request) : status;                     \
     }                                                                                                \
-    BOTH(iname);                                                                                     \
-    EXPORT int MPI_##name##_init(COLLECTIVE_ONLY PARAMETERS, MPI_Info info, MPI_Request *request)    \
+    BOTH(I##name);                                                                                   \
+    EXPORT int MPI_##Name##_init(PARAMETERS(Name), MPI_Info info, MPI_Request *request)              \
     {                                                                                                \
         if (!comm_find(comm))                                                                        \
-            OTHER(#name "_init", (COLLECTIVE_ONLY PARAMETERS, MPI_Info info, MPI_Request * request), \
-                  COLLECTIVE_ONLY ARGUMENTS, info, request);                                         \
+            OTHER(#Name "_init", (PARAMETERS(Name), MPI_Info, MPI_Request *), ARGUMENTS(Name), info, \
+                  request);                                                                          \
         struct collective all = {.on = comm_find(comm)};                                             \
         NEEDS(all.on, request);                                                                      \
-        int status = prepare_##name(&all, COLLECTIVE_ONLY ARGUMENTS);                                \
+        int status = prepare_##Name(&all, ARGUMENTS(Name));                                          \
         return status == MPI_SUCCESS ? collective_keep(&all, request) : status;                      \
     }                                                                                                \
-    COLLECTIVE_INIT(name)
+    COLLECTIVE_INIT(Name)
 
 /* The same of one that every MPI has in both forms. Within a site the blocking form is done by the other one
  * where the MPI has no hook, but not where `is_wrong` says that this is wrong with some version. */
-#define COLLECTIVE_BUT(name, iname, PARAMETERS, ARGUMENTS, is_wrong)                       \
-    COLLECTIVE_FORMS(name, iname, PARAMETERS, ARGUMENTS,                                   \
-                     return (is_wrong) ? NATIVE_MET(name, comm, COLLECTIVE_ONLY ARGUMENTS) \
-                                       : NATIVE(name, iname, COLLECTIVE_ONLY ARGUMENTS),   \
-                     return PASS(iname, COLLECTIVE_ONLY ARGUMENTS, request))
+#define COLLECTIVE_BUT(Name, name, is_wrong)                          \
+    FORMS(Name, name,                                                 \
+          return (is_wrong) ? NATIVE_MET(Name, comm, ARGUMENTS(Name)) \
+                            : NATIVE(Name, I##name, ARGUMENTS(Name)), \
+          return PASS(I##name, ARGUMENTS(Name), request))
 
 /* MPICH's Ibcast of an intercommunicator hands out what the wrong rank has. No program is fast by these, so
  * that all operations of intercommunicators are left as they are. */
-#define COLLECTIVE(name, iname, PARAMETERS, ARGUMENTS) \
-    COLLECTIVE_BUT(name, iname, PARAMETERS, ARGUMENTS, native_is_inter(comm))
+#define COLLECTIVE(Name, name) COLLECTIVE_BUT(Name, name, native_is_inter(comm))
 
 #endif

@@ -69,22 +69,20 @@ static int parts_error(const struct collective *all, int has_out, int has_in)
 
 static int run_barrier(const struct collective *all) { return plain_barrier(all->on->hidden); }
 
-static int prepare_Barrier(struct collective *all, MPI_Comm comm)
+static int prepare_Barrier(struct collective *all, PARAMETERS(Barrier))
 {
     (void)comm;
     all->run = run_barrier;
     return MPI_SUCCESS;
 }
-COLLECTIVE_FORMS(Barrier, Ibarrier, (MPI_Comm comm), (comm), return NATIVE(Barrier, Ibarrier, comm),
-                 return PASS(Ibarrier, comm, request));
+FORMS(Barrier, barrier, return NATIVE(Barrier, Ibarrier, comm), return PASS(Ibarrier, comm, request));
 
 static int run_bcast(const struct collective *all)
 {
     return plain_bcast(all->on->hidden, (void *)all->in.buffer, all->in.count, all->in.type, all->root);
 }
 
-static int prepare_Bcast(struct collective *all, void *buffer, int count, MPI_Datatype type, int root,
-                         MPI_Comm comm)
+static int prepare_Bcast(struct collective *all, PARAMETERS(Bcast))
 {
     (void)comm;
     all->run = run_bcast;
@@ -95,8 +93,7 @@ static int prepare_Bcast(struct collective *all, void *buffer, int count, MPI_Da
     all->in = even(buffer, count, type);
     return parts_error(all, 0, 1);
 }
-COLLECTIVE(Bcast, Ibcast, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
-           (buffer, count, type, root, comm));
+COLLECTIVE(Bcast, bcast);
 
 static int run_gather(const struct collective *all)
 {
@@ -123,30 +120,20 @@ static int gathers(struct collective *all, int root, struct part out, struct par
                parts_error(all, collective_has_part(all->on, root), collective_is_root(all->on, root)));
 }
 
-static int prepare_Gather(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
-                          void *receive, int receive_count, MPI_Datatype receive_type, int root,
-                          MPI_Comm comm)
+static int prepare_Gather(struct collective *all, PARAMETERS(Gather))
 {
     (void)comm;
-    return gathers(all, root, even(send, send_count, send_type), even(receive, receive_count, receive_type));
+    return gathers(all, root, even(from, count, type), even(into, into_count, into_type));
 }
-COLLECTIVE(Gather, Igather,
-           (const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
-            MPI_Datatype receive_type, int root, MPI_Comm comm),
-           (send, send_count, send_type, receive, receive_count, receive_type, root, comm));
+COLLECTIVE(Gather, gather);
 
-static int prepare_Gatherv(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
-                           void *receive, const int counts[], const int starts[], MPI_Datatype receive_type,
-                           int root, MPI_Comm comm)
+static int prepare_Gatherv(struct collective *all, PARAMETERS(Gatherv))
 {
     (void)comm;
-    return gathers(all, root, even(send, send_count, send_type),
-                   listed(all->on, receive, counts, starts, receive_type));
+    return gathers(all, root, even(from, count, type),
+                   listed(all->on, into, into_counts, into_places, into_type));
 }
-COLLECTIVE(Gatherv, Igatherv,
-           (const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
-            const int starts[], MPI_Datatype receive_type, int root, MPI_Comm comm),
-           (send, send_count, send_type, receive, counts, starts, receive_type, root, comm));
+COLLECTIVE(Gatherv, gatherv);
 
 static int run_scatter(const struct collective *all)
 {
@@ -172,30 +159,20 @@ static int scatters(struct collective *all, int root, struct part out, struct pa
                parts_error(all, collective_is_root(all->on, root), collective_has_part(all->on, root)));
 }
 
-static int prepare_Scatter(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
-                           void *receive, int receive_count, MPI_Datatype receive_type, int root,
-                           MPI_Comm comm)
+static int prepare_Scatter(struct collective *all, PARAMETERS(Scatter))
 {
     (void)comm;
-    return scatters(all, root, even(send, send_count, send_type), even(receive, receive_count, receive_type));
+    return scatters(all, root, even(from, count, type), even(into, into_count, into_type));
 }
-COLLECTIVE(Scatter, Iscatter,
-           (const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
-            MPI_Datatype receive_type, int root, MPI_Comm comm),
-           (send, send_count, send_type, receive, receive_count, receive_type, root, comm));
+COLLECTIVE(Scatter, scatter);
 
-static int prepare_Scatterv(struct collective *all, const void *send, const int counts[], const int starts[],
-                            MPI_Datatype send_type, void *receive, int receive_count,
-                            MPI_Datatype receive_type, int root, MPI_Comm comm)
+static int prepare_Scatterv(struct collective *all, PARAMETERS(Scatterv))
 {
     (void)comm;
-    return scatters(all, root, listed(all->on, send, counts, starts, send_type),
-                    even(receive, receive_count, receive_type));
+    return scatters(all, root, listed(all->on, from, counts, places, type),
+                    even(into, into_count, into_type));
 }
-COLLECTIVE(Scatterv, Iscatterv,
-           (const void *send, const int counts[], const int starts[], MPI_Datatype send_type, void *receive,
-            int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm),
-           (send, counts, starts, send_type, receive, receive_count, receive_type, root, comm));
+COLLECTIVE(Scatterv, scatterv);
 
 static int run_allgather(const struct collective *all)
 {
@@ -213,29 +190,20 @@ static int allgathers(struct collective *all, struct part out, struct part in)
     return parts_error(all, 1, 1);
 }
 
-static int prepare_Allgather(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
-                             void *receive, int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+static int prepare_Allgather(struct collective *all, PARAMETERS(Allgather))
 {
     (void)comm;
-    return allgathers(all, even(send, send_count, send_type), even(receive, receive_count, receive_type));
+    return allgathers(all, even(from, count, type), even(into, into_count, into_type));
 }
-COLLECTIVE(Allgather, Iallgather,
-           (const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
-            MPI_Datatype receive_type, MPI_Comm comm),
-           (send, send_count, send_type, receive, receive_count, receive_type, comm));
+COLLECTIVE(Allgather, allgather);
 
-static int prepare_Allgatherv(struct collective *all, const void *send, int send_count,
-                              MPI_Datatype send_type, void *receive, const int counts[], const int starts[],
-                              MPI_Datatype receive_type, MPI_Comm comm)
+static int prepare_Allgatherv(struct collective *all, PARAMETERS(Allgatherv))
 {
     (void)comm;
-    return allgathers(all, even(send, send_count, send_type),
-                      listed(all->on, receive, counts, starts, receive_type));
+    return allgathers(all, even(from, count, type),
+                      listed(all->on, into, into_counts, into_places, into_type));
 }
-COLLECTIVE(Allgatherv, Iallgatherv,
-           (const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
-            const int starts[], MPI_Datatype receive_type, MPI_Comm comm),
-           (send, send_count, send_type, receive, counts, starts, receive_type, comm));
+COLLECTIVE(Allgatherv, allgatherv);
 
 static int run_alltoall(const struct collective *all)
 {
@@ -254,47 +222,26 @@ static int exchanges(struct collective *all, struct part out, struct part in)
     return parts_error(all, 1, 1);
 }
 
-static int prepare_Alltoall(struct collective *all, const void *send, int send_count, MPI_Datatype send_type,
-                            void *receive, int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+static int prepare_Alltoall(struct collective *all, PARAMETERS(Alltoall))
 {
     (void)comm;
-    return exchanges(all, even(send, send_count, send_type), even(receive, receive_count, receive_type));
+    return exchanges(all, even(from, count, type), even(into, into_count, into_type));
 }
-COLLECTIVE(Alltoall, Ialltoall,
-           (const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
-            MPI_Datatype receive_type, MPI_Comm comm),
-           (send, send_count, send_type, receive, receive_count, receive_type, comm));
+COLLECTIVE(Alltoall, alltoall);
 
-static int prepare_Alltoallv(struct collective *all, const void *send, const int send_counts[],
-                             const int send_starts[], MPI_Datatype send_type, void *receive,
-                             const int receive_counts[], const int receive_starts[],
-                             MPI_Datatype receive_type, MPI_Comm comm)
+static int prepare_Alltoallv(struct collective *all, PARAMETERS(Alltoallv))
 {
     (void)comm;
-    return exchanges(all, listed(all->on, send, send_counts, send_starts, send_type),
-                     listed(all->on, receive, receive_counts, receive_starts, receive_type));
+    return exchanges(all, listed(all->on, from, counts, places, type),
+                     listed(all->on, into, into_counts, into_places, into_type));
 }
-COLLECTIVE(Alltoallv, Ialltoallv,
-           (const void *send, const int send_counts[], const int send_starts[], MPI_Datatype send_type,
-            void *receive, const int receive_counts[], const int receive_starts[], MPI_Datatype receive_type,
-            MPI_Comm comm),
-           (send, send_counts, send_starts, send_type, receive, receive_counts, receive_starts, receive_type,
-            comm));
+COLLECTIVE(Alltoallv, alltoallv);
 
-static int prepare_Alltoallw(struct collective *all, const void *send, const int send_counts[],
-                             const int send_starts[], const MPI_Datatype send_types[], void *receive,
-                             const int receive_counts[], const int receive_starts[],
-                             const MPI_Datatype receive_types[], MPI_Comm comm)
+static int prepare_Alltoallw(struct collective *all, PARAMETERS(Alltoallw))
 {
     (void)comm;
-    return exchanges(all, typed(all->on, send, send_counts, send_starts, send_types),
-                     typed(all->on, receive, receive_counts, receive_starts, receive_types));
+    return exchanges(all, typed(all->on, from, counts, places, types),
+                     typed(all->on, into, into_counts, into_places, into_types));
 }
 /* In place MPICH's Ialltoallw sends each peer the wrong part before version 4.2. */
-COLLECTIVE_BUT(Alltoallw, Ialltoallw,
-               (const void *send, const int send_counts[], const int send_starts[],
-                const MPI_Datatype send_types[], void *receive, const int receive_counts[],
-                const int receive_starts[], const MPI_Datatype receive_types[], MPI_Comm comm),
-               (send, send_counts, send_starts, send_types, receive, receive_counts, receive_starts,
-                receive_types, comm),
-               send == MPI_IN_PLACE || native_is_inter(comm));
+COLLECTIVE_BUT(Alltoallw, alltoallw, from == MPI_IN_PLACE || native_is_inter(comm));

@@ -5,6 +5,7 @@
 #ifndef CAUSEWAY_WORLD_LARGE_H
 #define CAUSEWAY_WORLD_LARGE_H
 
+#include "common/binding/signatures.h"
 #include "world/calls/refuse.h"
 
 /* What a call has made for itself. */
@@ -55,79 +56,90 @@ enum { PIECE = 1 << 30 };
 #define SMALL_CALL(name) int (*)()
 #endif
 
-/* Defines MPI_name_c with these parameters; A are their names, S the arguments of the small call. The
- * statements at the end make these. */
-#define LARGE(name, comm, P, A, S, ...) LARGE_CALL(name, comm, 0, (void)0, P, A, S, __VA_ARGS__)
-#define LARGE_CALL(name, comm, prefers_own, meet, P, A, S, ...)               \
-    EXPORT int MPI_##name##_c P                                               \
-    {                                                                         \
-        static int(*own) P;                                                   \
-        static void *small;                                                   \
-        static int is_told;                                                   \
-        struct large large = {0};                                             \
-        int result = NO_MPI, has_own = !refuse_is_over_sites(comm);           \
-        if (has_own && !own)                                                  \
-            own = (int(*) P)mpi_calls_find(#name "_c");                       \
-        if (!small)                                                           \
-            small = large_find_small("MPI_" #name);                           \
-        if (!mpi_calls_fit())                                                 \
-            return own ? own A : NO_MPI;                                      \
-        has_own = has_own && own;                                             \
-        __VA_ARGS__;                                                          \
-        if (has_own && (prefers_own || large.is_too_large))                   \
-            result = (meet, own A);                                           \
-        else if (large.is_too_large || large.error != MPI_SUCCESS)            \
-            result = large_refuse(&large, comm, "MPI_" #name "_c", &is_told); \
-        else if (small)                                                       \
-            result = ((SMALL_CALL(name))small)S;                              \
-        large_end(&large);                                                    \
-        return result;                                                        \
-    }                                                                         \
-    BOTH(name##_c);
-
+/* Defines MPI_Name_c with these parameters; `arguments` are their names, `small` the arguments of the small
+ * call. The statements at the end make these. */
+#define LARGE_CALL(Name, comm, prefers_own, meet, parameters, arguments, small_ones, ...) \
+    EXPORT int MPI_##Name##_c parameters                                                  \
+    {                                                                                     \
+        static int(*own) parameters;                                                      \
+        static void *small;                                                               \
+        static int is_told;                                                               \
+        struct large large = {0};                                                         \
+        int result = NO_MPI, has_own = !refuse_is_over_sites(comm);                       \
+        if (has_own && !own)                                                              \
+            own = (int(*) parameters)mpi_calls_find(#Name "_c");                          \
+        if (!small)                                                                       \
+            small = large_find_small("MPI_" #Name);                                       \
+        if (!mpi_calls_fit())                                                             \
+            return own ? own arguments : NO_MPI;                                          \
+        has_own = has_own && own;                                                         \
+        __VA_ARGS__;                                                                      \
+        if (has_own && (prefers_own || large.is_too_large))                               \
+            result = (meet, own arguments);                                               \
+        else if (large.is_too_large || large.error != MPI_SUCCESS)                        \
+            result = large_refuse(&large, comm, "MPI_" #Name "_c", &is_told);             \
+        else if (small)                                                                   \
+            result = ((SMALL_CALL(Name))small)small_ones;                                 \
+        large_end(&large);                                                                \
+        return result;                                                                    \
+    }                                                                                     \
+    BOTH(Name##_c);
 #define UNPACK(...) __VA_ARGS__
-/* Defines the blocking, the non-blocking and the persistent form of a collective operation. */
-#define LARGE_FORMS(name, iname, P, A, S, ...) \
-    FORMS(0, name, iname, (UNPACK P), (UNPACK A), (UNPACK S), __VA_ARGS__)
+
+/* The same with the parameters of Like, and with another one behind them. */
+#define LARGE(Name, Like, comm, small_ones, ...) \
+    LARGE_CALL(Name, comm, 0, (void)0, (LARGE_PARAMETERS(Like)), (ARGUMENTS(Like)), small_ones, __VA_ARGS__)
+#define LARGE_REQUEST(Name, Like, comm, small_ones, ...)                                \
+    LARGE_CALL(Name, comm, 0, (void)0, (LARGE_PARAMETERS(Like), MPI_Request * request), \
+               (ARGUMENTS(Like), request), (UNPACK small_ones, request), __VA_ARGS__)
+#define LARGE_STATUS(Name, Like, comm, small_ones, ...)                               \
+    LARGE_CALL(Name, comm, 0, (void)0, (LARGE_PARAMETERS(Like), MPI_Status * status), \
+               (ARGUMENTS(Like), status), (UNPACK small_ones, status), __VA_ARGS__)
+
+/* Defines the blocking, non-blocking and persistent form of a collective operation with large counts. */
+#define LARGE_FORMS(Name, name, small_ones, ...)                                            \
+    LARGE_CALL(Name, comm, 0, ours.is_on ? native_meet(comm) : 0, (LARGE_PARAMETERS(Name)), \
+               (ARGUMENTS(Name)), small_ones, __VA_ARGS__)                                  \
+    LATER_FORMS(0, Name, name, small_ones, __VA_ARGS__)
 /* The same of one with lists: an MPI's own call keeps its lists itself. */
-#define LARGE_LISTS(name, iname, P, A, S, ...) \
-    FORMS(1, name, iname, (UNPACK P), (UNPACK A), (UNPACK S), __VA_ARGS__)
-#define FORMS(prefers_own, name, iname, P, A, S, ...)                                             \
-    LARGE_CALL(name, comm, prefers_own, ours.is_on ? native_meet(comm) : 0, P, A, S, __VA_ARGS__) \
-    LATER_FORMS(prefers_own, name, iname, P, A, S, __VA_ARGS__)
-#define LATER_FORMS(prefers_own, name, iname, P, A, S, ...)                                               \
-    LARGE_CALL(iname, comm, prefers_own, (void)0, (UNPACK P, MPI_Request * request), (UNPACK A, request), \
-               (UNPACK S, request), __VA_ARGS__)                                                          \
-    LARGE_CALL(name##_init, comm, prefers_own, (void)0, (UNPACK P, MPI_Info info, MPI_Request * request), \
-               (UNPACK A, info, request), (UNPACK S, info, request), __VA_ARGS__)
+#define LARGE_LISTS(Name, name, small_ones, ...)                                            \
+    LARGE_CALL(Name, comm, 1, ours.is_on ? native_meet(comm) : 0, (LARGE_PARAMETERS(Name)), \
+               (ARGUMENTS(Name)), small_ones, __VA_ARGS__)                                  \
+    LATER_FORMS(1, Name, name, small_ones, __VA_ARGS__)
+#define LATER_FORMS(prefers_own, Name, name, small_ones, ...)                                        \
+    LARGE_CALL(I##name, comm, prefers_own, (void)0, (LARGE_PARAMETERS(Name), MPI_Request * request), \
+               (ARGUMENTS(Name), request), (UNPACK small_ones, request), __VA_ARGS__)                \
+    LARGE_CALL(Name##_init, comm, prefers_own, (void)0,                                              \
+               (LARGE_PARAMETERS(Name), MPI_Info info, MPI_Request * request),                       \
+               (ARGUMENTS(Name), info, request), (UNPACK small_ones, info, request), __VA_ARGS__)
 
 /* Defines a reduction of each element by itself: the blocking form goes by pieces. */
-#define LARGE_REDUCTION(name, iname, P, A, S, ...)                              \
-    EXPORT int MPI_##name##_c P                                                 \
+#define LARGE_REDUCTION(Name, name, small_ones, ...)                            \
+    EXPORT int MPI_##Name##_c(LARGE_PARAMETERS(Name))                           \
     {                                                                           \
-        static int(*own) P;                                                     \
+        static int (*own)(LARGE_PARAMETERS(Name));                              \
         static void *small;                                                     \
-        const void *whole_out = out;                                            \
-        void *whole_in = in;                                                    \
+        const void *whole_from = from;                                          \
+        void *whole_into = into;                                                \
         int status = NO_MPI;                                                    \
         if (!small)                                                             \
-            small = large_find_small("MPI_" #name);                             \
+            small = large_find_small("MPI_" #Name);                             \
         if (!mpi_calls_fit()) {                                                 \
-            own = (int(*) P)mpi_calls_find(#name "_c");                         \
-            return own ? own A : NO_MPI;                                        \
+            own = (int (*)(LARGE_PARAMETERS(Name)))mpi_calls_find(#Name "_c");  \
+            return own ? own(ARGUMENTS(Name)) : NO_MPI;                         \
         }                                                                       \
         MPI_Aint extent = count > PIECE ? large_extent(type) : 0;               \
         for (MPI_Count at = 0; small && (at == 0 || at < count); at += PIECE) { \
             int n = count - at > PIECE ? PIECE : (int)(count - at);             \
-            out = large_at(whole_out, at * extent);                             \
-            in = large_at(whole_in, at * extent);                               \
-            status = ((SMALL_CALL(name))small)S;                                \
+            from = large_at(whole_from, at * extent);                           \
+            into = large_at(whole_into, at * extent);                           \
+            status = ((SMALL_CALL(Name))small)small_ones;                       \
             if (status != MPI_SUCCESS)                                          \
                 break;                                                          \
         }                                                                       \
         return status;                                                          \
     }                                                                           \
-    BOTH(name##_c);                                                             \
-    LATER_FORMS(0, name, iname, P, A, S, __VA_ARGS__)
+    BOTH(Name##_c);                                                             \
+    LATER_FORMS(0, Name, name, small_ones, __VA_ARGS__)
 
 #endif

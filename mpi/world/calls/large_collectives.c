@@ -2,64 +2,27 @@
 #define _GNU_SOURCE
 #include "world/calls/large.h"
 
-LARGE_FORMS(Bcast, Ibcast, (void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm),
-            (buffer, count, type, root, comm), (buffer, n, type, root, comm),
-            int n = large_count(&large, count, &type))
-LARGE_FORMS(Gather, Igather,
-            (const void *out, MPI_Count out_count, MPI_Datatype out_type, void *in, MPI_Count in_count,
-             MPI_Datatype in_type, int root, MPI_Comm comm),
-            (out, out_count, out_type, in, in_count, in_type, root, comm),
-            (out, n, out_type, in, m, in_type, root, comm),
-            int n = large_sent(&large, out, out_count, &out_type),
-            m = large_is_root(comm, root) ? large_count(&large, in_count, &in_type) : 0)
-LARGE_FORMS(Scatter, Iscatter,
-            (const void *out, MPI_Count out_count, MPI_Datatype out_type, void *in, MPI_Count in_count,
-             MPI_Datatype in_type, int root, MPI_Comm comm),
-            (out, out_count, out_type, in, in_count, in_type, root, comm),
-            (out, n, out_type, in, m, in_type, root, comm),
-            int n = large_is_root(comm, root) ? large_count(&large, out_count, &out_type) : 0,
-            m = large_sent(&large, in, in_count, &in_type))
-LARGE_FORMS(Allgather, Iallgather,
-            (const void *out, MPI_Count out_count, MPI_Datatype out_type, void *in, MPI_Count in_count,
-             MPI_Datatype in_type, MPI_Comm comm),
-            (out, out_count, out_type, in, in_count, in_type, comm), (out, n, out_type, in, m, in_type, comm),
-            int n = large_sent(&large, out, out_count, &out_type),
-            m = large_count(&large, in_count, &in_type))
-LARGE_FORMS(Alltoall, Ialltoall,
-            (const void *out, MPI_Count out_count, MPI_Datatype out_type, void *in, MPI_Count in_count,
-             MPI_Datatype in_type, MPI_Comm comm),
-            (out, out_count, out_type, in, in_count, in_type, comm), (out, n, out_type, in, m, in_type, comm),
-            int n = large_sent(&large, out, out_count, &out_type),
-            m = large_count(&large, in_count, &in_type))
-LARGE_FORMS(Neighbor_allgather, Ineighbor_allgather,
-            (const void *out, MPI_Count out_count, MPI_Datatype out_type, void *in, MPI_Count in_count,
-             MPI_Datatype in_type, MPI_Comm comm),
-            (out, out_count, out_type, in, in_count, in_type, comm), (out, n, out_type, in, m, in_type, comm),
-            int n = large_sent(&large, out, out_count, &out_type),
-            m = large_count(&large, in_count, &in_type))
-LARGE_FORMS(Neighbor_alltoall, Ineighbor_alltoall,
-            (const void *out, MPI_Count out_count, MPI_Datatype out_type, void *in, MPI_Count in_count,
-             MPI_Datatype in_type, MPI_Comm comm),
-            (out, out_count, out_type, in, in_count, in_type, comm), (out, n, out_type, in, m, in_type, comm),
-            int n = large_sent(&large, out, out_count, &out_type),
-            m = large_count(&large, in_count, &in_type))
-LARGE_REDUCTION(Reduce, Ireduce,
-                (const void *out, void *in, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                 MPI_Comm comm),
-                (out, in, count, type, op, root, comm), (out, in, n, type, op, root, comm),
-                int n = large_few(&large, count))
-LARGE_REDUCTION(Allreduce, Iallreduce,
-                (const void *out, void *in, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-                (out, in, count, type, op, comm), (out, in, n, type, op, comm),
-                int n = large_few(&large, count))
-LARGE_FORMS(Reduce_scatter_block, Ireduce_scatter_block,
-            (const void *out, void *in, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-            (out, in, count, type, op, comm), (out, in, n, type, op, comm), int n = large_few(&large, count))
-LARGE_REDUCTION(Scan, Iscan,
-                (const void *out, void *in, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-                (out, in, count, type, op, comm), (out, in, n, type, op, comm),
-                int n = large_few(&large, count))
-LARGE_REDUCTION(Exscan, Iexscan,
-                (const void *out, void *in, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-                (out, in, count, type, op, comm), (out, in, n, type, op, comm),
-                int n = large_few(&large, count))
+LARGE_FORMS(Bcast, bcast, (buffer, n, type, root, comm), int n = large_count(&large, count, &type))
+LARGE_FORMS(Gather, gather, (from, n, type, into, m, into_type, root, comm),
+            int n = large_sent(&large, from, count, &type),
+            m = large_is_root(comm, root) ? large_count(&large, into_count, &into_type) : 0)
+LARGE_FORMS(Scatter, scatter, (from, n, type, into, m, into_type, root, comm),
+            int n = large_is_root(comm, root) ? large_count(&large, count, &type) : 0,
+            m = large_sent(&large, into, into_count, &into_type))
+
+/* The same count for each rank, or for each neighbour. */
+#define LARGE_EVEN(Name, name)                                         \
+    LARGE_FORMS(Name, name, (from, n, type, into, m, into_type, comm), \
+                int n = large_sent(&large, from, count, &type),        \
+                m = large_count(&large, into_count, &into_type))
+LARGE_EVEN(Allgather, allgather)
+LARGE_EVEN(Alltoall, alltoall)
+LARGE_EVEN(Neighbor_allgather, neighbor_allgather)
+LARGE_EVEN(Neighbor_alltoall, neighbor_alltoall)
+
+LARGE_REDUCTION(Reduce, reduce, (from, into, n, type, op, root, comm), int n = large_few(&large, count))
+LARGE_REDUCTION(Allreduce, allreduce, (from, into, n, type, op, comm), int n = large_few(&large, count))
+LARGE_FORMS(Reduce_scatter_block, reduce_scatter_block, (from, into, n, type, op, comm),
+            int n = large_few(&large, count))
+LARGE_REDUCTION(Scan, scan, (from, into, n, type, op, comm), int n = large_few(&large, count))
+LARGE_REDUCTION(Exscan, exscan, (from, into, n, type, op, comm), int n = large_few(&large, count))

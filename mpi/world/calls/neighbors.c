@@ -133,84 +133,55 @@ static int prepare(struct collective *all, int (*run)(const struct collective *)
 }
 
 /* Natively, within a site: all meet first, so that nobody waits who could move others along. */
-#define NEIGHBORS(name, iname, PARAMETERS, ARGUMENTS)                                                 \
-    COLLECTIVE_FORMS(                                                                                 \
-        name, iname, PARAMETERS, ARGUMENTS,                                                           \
-        do {                                                                                          \
-            if (ours.is_on)                                                                           \
-                native_meet(comm);                                                                    \
-            OTHER(#name, PARAMETERS, COLLECTIVE_ONLY ARGUMENTS);                                      \
-        } while (0),                                                                                  \
-        OTHER(#iname, (COLLECTIVE_ONLY PARAMETERS, MPI_Request * request), COLLECTIVE_ONLY ARGUMENTS, \
-              request))
+#define NEIGHBORS(Name, name)                                  \
+    FORMS(                                                     \
+        Name, name,                                            \
+        do {                                                   \
+            if (ours.is_on)                                    \
+                native_meet(comm);                             \
+            OTHER(#Name, (PARAMETERS(Name)), ARGUMENTS(Name)); \
+        } while (0),                                           \
+        OTHER("I" #name, (PARAMETERS(Name), MPI_Request *), ARGUMENTS(Name), request))
 
-static int prepare_Neighbor_allgather(struct collective *all, const void *out, int out_count,
-                                      MPI_Datatype out_type, void *in, int in_count, MPI_Datatype in_type,
-                                      MPI_Comm comm)
+static int prepare_Neighbor_allgather(struct collective *all, PARAMETERS(Neighbor_allgather))
 {
     (void)comm;
-    return prepare(all, run_same, (struct part){.buffer = out, .count = out_count, .type = out_type},
-                   (struct part){.buffer = in, .count = in_count, .type = in_type});
+    return prepare(all, run_same, (struct part){.buffer = from, .count = count, .type = type},
+                   (struct part){.buffer = into, .count = into_count, .type = into_type});
 }
-NEIGHBORS(Neighbor_allgather, Ineighbor_allgather,
-          (const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
-           MPI_Datatype in_type, MPI_Comm comm),
-          (out, out_count, out_type, in, in_count, in_type, comm));
+NEIGHBORS(Neighbor_allgather, neighbor_allgather);
 
-static int prepare_Neighbor_allgatherv(struct collective *all, const void *out, int out_count,
-                                       MPI_Datatype out_type, void *in, const int in_counts[],
-                                       const int in_starts[], MPI_Datatype in_type, MPI_Comm comm)
-{
-    (void)comm;
-    return prepare(all, run_same, (struct part){.buffer = out, .count = out_count, .type = out_type},
-                   (struct part){.buffer = in, .counts = in_counts, .starts = in_starts, .type = in_type});
-}
-NEIGHBORS(Neighbor_allgatherv, Ineighbor_allgatherv,
-          (const void *out, int out_count, MPI_Datatype out_type, void *in, const int in_counts[],
-           const int in_starts[], MPI_Datatype in_type, MPI_Comm comm),
-          (out, out_count, out_type, in, in_counts, in_starts, in_type, comm));
-
-static int prepare_Neighbor_alltoall(struct collective *all, const void *out, int out_count,
-                                     MPI_Datatype out_type, void *in, int in_count, MPI_Datatype in_type,
-                                     MPI_Comm comm)
-{
-    (void)comm;
-    return prepare(all, run_each, (struct part){.buffer = out, .count = out_count, .type = out_type},
-                   (struct part){.buffer = in, .count = in_count, .type = in_type});
-}
-NEIGHBORS(Neighbor_alltoall, Ineighbor_alltoall,
-          (const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
-           MPI_Datatype in_type, MPI_Comm comm),
-          (out, out_count, out_type, in, in_count, in_type, comm));
-
-static int prepare_Neighbor_alltoallv(struct collective *all, const void *out, const int out_counts[],
-                                      const int out_starts[], MPI_Datatype out_type, void *in,
-                                      const int in_counts[], const int in_starts[], MPI_Datatype in_type,
-                                      MPI_Comm comm)
-{
-    (void)comm;
-    return prepare(all, run_each,
-                   (struct part){.buffer = out, .counts = out_counts, .starts = out_starts, .type = out_type},
-                   (struct part){.buffer = in, .counts = in_counts, .starts = in_starts, .type = in_type});
-}
-NEIGHBORS(Neighbor_alltoallv, Ineighbor_alltoallv,
-          (const void *out, const int out_counts[], const int out_starts[], MPI_Datatype out_type, void *in,
-           const int in_counts[], const int in_starts[], MPI_Datatype in_type, MPI_Comm comm),
-          (out, out_counts, out_starts, out_type, in, in_counts, in_starts, in_type, comm));
-
-static int prepare_Neighbor_alltoallw(struct collective *all, const void *out, const int out_counts[],
-                                      const MPI_Aint out_places[], const MPI_Datatype out_types[], void *in,
-                                      const int in_counts[], const MPI_Aint in_places[],
-                                      const MPI_Datatype in_types[], MPI_Comm comm)
+static int prepare_Neighbor_allgatherv(struct collective *all, PARAMETERS(Neighbor_allgatherv))
 {
     (void)comm;
     return prepare(
-        all, run_each,
-        (struct part){.buffer = out, .counts = out_counts, .places = out_places, .types = out_types},
-        (struct part){.buffer = in, .counts = in_counts, .places = in_places, .types = in_types});
+        all, run_same, (struct part){.buffer = from, .count = count, .type = type},
+        (struct part){.buffer = into, .counts = into_counts, .starts = into_places, .type = into_type});
 }
-NEIGHBORS(Neighbor_alltoallw, Ineighbor_alltoallw,
-          (const void *out, const int out_counts[], const MPI_Aint out_places[],
-           const MPI_Datatype out_types[], void *in, const int in_counts[], const MPI_Aint in_places[],
-           const MPI_Datatype in_types[], MPI_Comm comm),
-          (out, out_counts, out_places, out_types, in, in_counts, in_places, in_types, comm));
+NEIGHBORS(Neighbor_allgatherv, neighbor_allgatherv);
+
+static int prepare_Neighbor_alltoall(struct collective *all, PARAMETERS(Neighbor_alltoall))
+{
+    (void)comm;
+    return prepare(all, run_each, (struct part){.buffer = from, .count = count, .type = type},
+                   (struct part){.buffer = into, .count = into_count, .type = into_type});
+}
+NEIGHBORS(Neighbor_alltoall, neighbor_alltoall);
+
+static int prepare_Neighbor_alltoallv(struct collective *all, PARAMETERS(Neighbor_alltoallv))
+{
+    (void)comm;
+    return prepare(
+        all, run_each, (struct part){.buffer = from, .counts = counts, .starts = places, .type = type},
+        (struct part){.buffer = into, .counts = into_counts, .starts = into_places, .type = into_type});
+}
+NEIGHBORS(Neighbor_alltoallv, neighbor_alltoallv);
+
+static int prepare_Neighbor_alltoallw(struct collective *all, PARAMETERS(Neighbor_alltoallw))
+{
+    (void)comm;
+    return prepare(
+        all, run_each, (struct part){.buffer = from, .counts = counts, .places = places, .types = types},
+        (struct part){.buffer = into, .counts = into_counts, .places = into_places, .types = into_types});
+}
+NEIGHBORS(Neighbor_alltoallw, neighbor_alltoallw);

@@ -36,21 +36,17 @@ static int run_reduce(const struct collective *all)
                         all->op, all->root);
 }
 
-static int prepare_Reduce(struct collective *all, const void *send, void *receive, int count,
-                          MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+static int prepare_Reduce(struct collective *all, PARAMETERS(Reduce))
 {
     (void)comm;
     int status = check_root(all->on, root);
     all->root = root;
     all->run = run_reduce;
     if (status == MPI_SUCCESS && root != MPI_PROC_NULL)
-        status = prepare(all, run_reduce, send, receive, count, type, op);
+        status = prepare(all, run_reduce, from, into, count, type, op);
     return status;
 }
-COLLECTIVE(Reduce, Ireduce,
-           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root,
-            MPI_Comm comm),
-           (send, receive, count, type, op, root, comm));
+COLLECTIVE(Reduce, reduce);
 
 static int run_allreduce(const struct collective *all)
 {
@@ -58,15 +54,12 @@ static int run_allreduce(const struct collective *all)
                            all->in.type, all->op);
 }
 
-static int prepare_Allreduce(struct collective *all, const void *send, void *receive, int count,
-                             MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int prepare_Allreduce(struct collective *all, PARAMETERS(Allreduce))
 {
     (void)comm;
-    return prepare(all, run_allreduce, send, receive, count, type, op);
+    return prepare(all, run_allreduce, from, into, count, type, op);
 }
-COLLECTIVE(Allreduce, Iallreduce,
-           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-           (send, receive, count, type, op, comm));
+COLLECTIVE(Allreduce, allreduce);
 
 static int run_reduce_scatter(const struct collective *all)
 {
@@ -75,11 +68,10 @@ static int run_reduce_scatter(const struct collective *all)
                                 in->type, all->op);
 }
 
-static int prepare_Reduce_scatter(struct collective *all, const void *send, void *receive, const int counts[],
-                                  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int prepare_Reduce_scatter(struct collective *all, PARAMETERS(Reduce_scatter))
 {
     (void)comm;
-    int status = prepare(all, run_reduce_scatter, send, receive, 0, type, op);
+    int status = prepare(all, run_reduce_scatter, from, into, 0, type, op);
     for (int i = 0; i < all->on->size && status == MPI_SUCCESS; i++)
         if (!counts || counts[i] < 0)
             status = comm_error(all->on, counts ? MPI_ERR_COUNT : MPI_ERR_ARG);
@@ -87,19 +79,14 @@ static int prepare_Reduce_scatter(struct collective *all, const void *send, void
     all->in.entries = all->on->size;
     return status;
 }
-COLLECTIVE(Reduce_scatter, Ireduce_scatter,
-           (const void *send, void *receive, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-           (send, receive, counts, type, op, comm));
+COLLECTIVE(Reduce_scatter, reduce_scatter);
 
-static int prepare_Reduce_scatter_block(struct collective *all, const void *send, void *receive, int count,
-                                        MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int prepare_Reduce_scatter_block(struct collective *all, PARAMETERS(Reduce_scatter_block))
 {
     (void)comm;
-    return prepare(all, run_reduce_scatter, send, receive, count, type, op);
+    return prepare(all, run_reduce_scatter, from, into, count, type, op);
 }
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
-           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-           (send, receive, count, type, op, comm));
+COLLECTIVE(Reduce_scatter_block, reduce_scatter_block);
 
 /* Intercommunicators have no scans. */
 static int prepare_in_order(struct collective *all, int (*run)(const struct collective *), const void *send,
@@ -115,15 +102,12 @@ static int run_scan(const struct collective *all)
                       all->op);
 }
 
-static int prepare_Scan(struct collective *all, const void *send, void *receive, int count, MPI_Datatype type,
-                        MPI_Op op, MPI_Comm comm)
+static int prepare_Scan(struct collective *all, PARAMETERS(Scan))
 {
     (void)comm;
-    return prepare_in_order(all, run_scan, send, receive, count, type, op);
+    return prepare_in_order(all, run_scan, from, into, count, type, op);
 }
-COLLECTIVE(Scan, Iscan,
-           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-           (send, receive, count, type, op, comm));
+COLLECTIVE(Scan, scan);
 
 static int run_exscan(const struct collective *all)
 {
@@ -131,12 +115,9 @@ static int run_exscan(const struct collective *all)
                         all->op);
 }
 
-static int prepare_Exscan(struct collective *all, const void *send, void *receive, int count,
-                          MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int prepare_Exscan(struct collective *all, PARAMETERS(Exscan))
 {
     (void)comm;
-    return prepare_in_order(all, run_exscan, send, receive, count, type, op);
+    return prepare_in_order(all, run_exscan, from, into, count, type, op);
 }
-COLLECTIVE(Exscan, Iexscan,
-           (const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-           (send, receive, count, type, op, comm));
+COLLECTIVE(Exscan, exscan);

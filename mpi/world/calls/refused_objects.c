@@ -1,6 +1,7 @@
 /* Communicators with processes of other jobs, windows and files, which do not work over sites yet: native
  * within a site. */
 #define _GNU_SOURCE
+#include "common/binding/signatures.h"
 #include "world/calls/refuse.h"
 
 REFUSE(Comm_accept, comm, (const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
@@ -19,13 +20,7 @@ REFUSE_MEETING(Comm_spawn_multiple, comm,
                 intercomm, array_of_errcodes))
 REFUSE_MEETING(File_open, comm, (MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh),
                (comm, filename, amode, info, fh))
-REFUSE_MEETING(Win_allocate, comm,
-               (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
-               (size, disp_unit, info, comm, baseptr, win))
-REFUSE_MEETING(Win_allocate_shared, comm,
-               (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
-               (size, disp_unit, info, comm, baseptr, win))
-REFUSE_MEETING(Win_create, comm,
-               (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-               (base, size, disp_unit, info, comm, win))
+REFUSE_MEETING(Win_allocate, comm, (PARAMETERS(Win_allocate)), (ARGUMENTS(Win_allocate)))
+REFUSE_MEETING(Win_allocate_shared, comm, (PARAMETERS(Win_allocate_shared)), (ARGUMENTS(Win_allocate_shared)))
+REFUSE_MEETING(Win_create, comm, (PARAMETERS(Win_create)), (ARGUMENTS(Win_create)))
 REFUSE_MEETING(Win_create_dynamic, comm, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
