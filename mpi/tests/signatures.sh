@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# signatures.sh: the list of MPI calls' arguments (common/binding/signatures.h) against the headers of each MPI
-# that is there: Debian's, PyPI's, and the standard binary interface. Each entry of the list is compared.
+# signatures.sh: the list of MPI calls' arguments (common/binding/signatures.h) against the headers of each
+# MPI that is there: Debian's, PyPI's, and the standard binary interface. Each entry of the list is compared.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
