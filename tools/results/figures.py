@@ -28,7 +28,7 @@ place = RESULTS
 def read(name: str) -> list[dict]:
     """The rows of a CSV file of the directory, compressed or not. A line of # is a remark."""
     path = place / name
-    packed = path.with_name(name + ".gz")
+    packed = path.with_name(path.name + ".gz")
     data = gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes()
     lines = io.StringIO(data.decode("utf-8"), newline="")
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
