@@ -197,7 +197,7 @@ bench: setup build programs ## figures of direct and Causeway in turn, into resu
 	@$(MEASURE) bench
 
 # NPB=DIR or NPB=TAR: the sources of the NAS Parallel Benchmarks.
-papers: setup build ## the tables and figures of the four papers, into results/papers; NPB=DIR has the NAS Parallel Benchmarks (40 minutes)
+papers: setup build ## the tables and figures of the four papers, into results/papers; NPB=DIR has the NAS Parallel Benchmarks (about 95 minutes on two quiet cores)
 	@tools/papers/papers.py $(if $(NPB),--npb $(NPB))
 
 papers-quick: setup build ## one run of little of each, into target/papers-quick (two minutes)

@@ -2,14 +2,14 @@
 """Measures what the tables and figures of the four papers show, on an emulated grid, and sets it
 beside what they published.
 
-`papers.py [--quick|--second] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers, and
-the applications of one paper by scripts of their own. It goes on where an earlier run stopped. It
-writes the rows, the index, which it computes from them, and the report to results/papers. With
---quick it measures one run of little, and writes all beside what it measured. With --second it
-measures two runs of everything but counts in target/papers-second, and writes their rows to
-results/papers/second: the page says how these agree with the first ones. items.py says what
-each paper shows and where its figure comes from. `--index` measures nothing, and writes the index
-of the rows that are there; `--check` has status 1 where it is another one."""
+`papers.py [--quick|--second] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in
+target/papers, and the applications of one paper by scripts of their own. It goes on where an
+earlier run stopped. It writes the rows, the index, which it computes from them, and the report to
+results/papers. With --quick it measures one run of little, and writes all beside what it measured.
+With --second it measures two runs of everything but counts in target/papers-second, and writes
+their rows to results/papers/second: the page says how these agree with the first ones. items.py
+says what each paper shows and where its figure comes from. `--index` measures nothing, and writes
+the index of the rows that are there; `--check` has status 1 where it is another one."""
 
 import argparse
 import json

@@ -33,12 +33,13 @@ def figures(found: dict) -> Iterator[tuple[tuple, Figure]]:
                 yield (name, *key), Figure(statistics.median(sums), min(sums), max(sums))
         elif "entries" in own:
             for entry in own["entries"]:
-                key = (name, *(str(entry[column]) for column in rows.CELL + rows.VALUE if entry[column]))
+                columns = (entry[column] for column in rows.CELL + rows.VALUE)
+                key = (name, *(str(value) for value in columns if value))
                 yield key, Figure(entry["median"], entry["low"], entry["high"])
 
 
 def apart(first: Figure, again: Figure) -> float:
-    """How far the second median lies outside the first one's range, as a share of its nearer end."""
+    """How far the second median is outside the first one's range, as a share of its nearer end."""
     if first.low <= again.median <= first.high or not first.low:
         return 0
     return again.median / first.high - 1 if again.median > first.high else 1 - again.median / first.low
