@@ -2,7 +2,7 @@
 # Runs fuzz targets one after the other, each for SECONDS of processor time (a busy host only takes longer),
 # on one core: run.sh SECONDS [TARGET...]
 # What was learnt stays in target/fuzz/TARGET/corpus; an input that failed is in target/fuzz/TARGET/failed,
-# and the command to run it again is printed. Targets in C (mpi/tests/world) are named world_...
+# and the command to run it again is printed. Targets in C (tests/libraries/world) are named world_...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1
@@ -17,7 +17,7 @@ rust=(--sanitizer none --target-dir "$build")
 
 # In C, clang's libFuzzer comes with it. Small sizes let a short input fill a window.
 compile() { # target
-    local sources=("mpi/tests/world/${1#world_}_fuzz.c")
+    local sources=("tests/libraries/world/${1#world_}_fuzz.c")
     case $1 in
         world_messages) sources+=(mpi/world/join/{join,message,settings}.c) ;;
         world_frames) sources+=(mpi/world/{engine,frames}/*.c) ;;
@@ -28,7 +28,7 @@ compile() { # target
             ;;
     esac
     clang -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-        -DLIBFUZZER -DCAUSEWAY_SMALL_SIZES -I mpi -include mpi/tests/world/fuzz_kernel.h "${sources[@]}" \
+        -DLIBFUZZER -DCAUSEWAY_SMALL_SIZES -I mpi -include tests/libraries/world/fuzz_kernel.h "${sources[@]}" \
         -o "$build/$1"
 }
 

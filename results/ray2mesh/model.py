@@ -4,7 +4,7 @@ the same prediction beside what was measured at those that it has.
 
     results/ray2mesh/model.py [curve.csv.gz]
 
-The second phase runs in virtual time, by the library's own decisions (examples/tests/workers/
+The second phase runs in virtual time, by the library's own decisions (tests/examples/workers/
 scale.c). The first and the third are counted here: messages of each collective operation, with the
 way of each. README.md lists what is assumed. It prints CSV.
 """
@@ -200,7 +200,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(folder) / "scale")
         sources = [str(WORKERS / f"{name}.c") for name in ("schedule", "memory", "tree")]
-        scale = str(ROOT / "examples/tests/workers/scale.c")
+        scale = str(ROOT / "tests/examples/workers/scale.c")
         subprocess.run(["cc", "-O2", scale, *sources, "-lm", "-o", program], check=True)
         print(
             "kind,sites,ranks,form,rays,broadcast_s,rays_s,ideal_s,exchange_s,messages,"

@@ -77,7 +77,7 @@ fn debian_open_mpi_over_a_path_that_loses_goes_over_quic_and_outlives_cuts() {
 }
 
 #[test]
-#[ignore = "takes most of a minute; run by make test-cuts"]
+#[ignore = "takes most of a minute; run by make test T=cuts"]
 fn long_cuts_of_lanes_over_quic_alone_are_outlived() {
     let quic = ["transport = \"quic\""];
     let Some(mut job) = Job::start("lossy", "cuts-quic-alone", &quic, &mpi::debian_mpich(), 120) else {
@@ -92,7 +92,7 @@ fn long_cuts_of_lanes_over_quic_alone_are_outlived() {
 }
 
 #[test]
-#[ignore = "takes most of a minute; run by make test-cuts"]
+#[ignore = "takes most of a minute; run by make test T=cuts"]
 fn long_cuts_that_end_before_the_lane_is_given_up_are_outlived_by_it() {
     let Some(mut job) = Job::start("rennes-nancy", "cuts-14s", &[], &mpi::debian_openmpi(), 120) else {
         return;
@@ -104,7 +104,7 @@ fn long_cuts_that_end_before_the_lane_is_given_up_are_outlived_by_it() {
 }
 
 #[test]
-#[ignore = "takes a minute; run by make test-cuts"]
+#[ignore = "takes a minute; run by make test T=cuts"]
 fn long_cut_of_thirty_seconds_is_outlived() {
     let Some(mut job) = Job::start("rennes-nancy", "cuts-30s", &[], &mpi::debian_openmpi(), 180) else {
         return;
@@ -116,7 +116,7 @@ fn long_cut_of_thirty_seconds_is_outlived() {
 }
 
 #[test]
-#[ignore = "takes six minutes; run by make test-cuts"]
+#[ignore = "takes six minutes; run by make test T=cuts"]
 fn long_cut_of_five_minutes_is_outlived() {
     let Some(mut job) = Job::start("rennes-nancy", "cuts-5min", &[], &mpi::debian_openmpi(), 360) else {
         return;
@@ -126,7 +126,7 @@ fn long_cut_of_five_minutes_is_outlived() {
 }
 
 #[test]
-#[ignore = "takes most of a minute; run by make test-cuts"]
+#[ignore = "takes most of a minute; run by make test T=cuts"]
 fn long_run_of_resets_of_one_of_two_lanes_is_outlived() {
     let lanes = ["lanes = 2", TCP[0]];
     let Some(mut job) = Job::start("rennes-nancy", "resets", &lanes, &mpi::debian_openmpi(), 60) else {
@@ -137,7 +137,7 @@ fn long_run_of_resets_of_one_of_two_lanes_is_outlived() {
 }
 
 #[test]
-#[ignore = "takes a minute; run by make test-cuts"]
+#[ignore = "takes a minute; run by make test T=cuts"]
 fn long_lived_lanes_whose_mappings_the_nat_forgets_are_replaced() {
     let scenario = root().join("tests/e2e/nat.toml").display().to_string();
     let Some(mut job) = Job::start(&scenario, "forgets", &TCP, &mpi::debian_openmpi(), 180) else {

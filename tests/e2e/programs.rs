@@ -196,7 +196,7 @@ fn checked(mpi: &Mpi, program: &str, ranks: u32) -> Item {
 /// told of sites.
 fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 5] {
     // A rank on each node: MPICH 4.0.2 by itself adds up wrongly where nodes have unlike numbers
-    // (mpi/tests/compare.c).
+    // (tests/libraries/compare.c).
     let (placement, sizes, ranks, first, groups) = match extent {
         Extent::TwoSites | Extent::Overlap | Extent::Suite => {
             ("rennes=2,nancy=2", "2 2", 4, "rennes of 2", "first,there,-,-")

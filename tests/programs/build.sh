@@ -5,7 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-cache=$root/.cache/mpi
+. "$root/tests/mpis.sh"
 flags=(-O2 -g -Wall -Wextra -Werror -std=gnu11)
 
 compile() { # compiler flags... source: builds target/mpi/$name/<source without suffix> when it is out of date
@@ -39,46 +39,42 @@ for name in "$@"; do
     for source in streams endings; do compile cc "${flags[@]}" "$here/$source.c"; done
     # No preload library gets into it.
     compile cc -static "${flags[@]}" "$here/truth.c"
+    mpi_compiler "$name"
+    c=("${words[@]}" "${flags[@]}")
     case $name in
-    debian-openmpi) c=(mpicc.openmpi "${flags[@]}") fortran=mpif90.openmpi ;;
+    debian-openmpi) fortran=mpif90.openmpi ;;
     debian-mpich)
-        c=(mpicc.mpich "${flags[@]}") fortran=mpif90.mpich
+        fortran=mpif90.mpich
         # mpi4py's wheel asks for the common name of this binary interface, which Debian does not install.
         mkdir -p "$root/target/mpi/$name/lib"
         ln -sfn "$(ldconfig -p | awk '/libmpich.so.12 / { print $NF; exit }')" "$root/target/mpi/$name/lib/libmpi.so.12"
         ;;
-    openmpi | mpich) c=("$cache/$name/bin/mpicc" "${flags[@]}") ;;
-    abi) c=("$cache/mpich/bin/mpicc_abi" -DSTANDARD_ABI "${flags[@]}") ;;
-    intel)
-        # The runtime has no headers; MPICH's describe the same binary interface (libmpi.so.12).
-        c=(cc "${flags[@]}" -I "$cache/mpich/include")
-        libraries=("$cache/intel/lib/libmpi.so.12" -Wl,-rpath,"$cache/intel/lib")
-        ;;
-    *) echo "build.sh: no such MPI: $name" >&2 && exit 2 ;;
+    # The runtime has no headers of its own (tests/mpis.sh).
+    intel) libraries=("$cache/intel/lib/libmpi.so.12" -Wl,-rpath,"$cache/intel/lib") ;;
     esac
     for source in ring alltoall spawn own_world own_imports own_fabric pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
     compile_all "$root/mpi/programs/data" "${c[@]}"
-    for source in compare counted crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done
+    for source in compare counted crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/tests/libraries/$source.c"; done
     for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts bottom creations many mistakes; do
-        compile "${c[@]}" "$root/mpi/tests/world/$source.c"
+        compile "${c[@]}" "$root/tests/libraries/world/$source.c"
     done
     compile "${c[@]}" "$root/mpi/examples/topology.c"
     # Partitioned communication is of MPI 4.
-    case $name in mpich | abi) for source in delivery delivery_windows; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done ;; esac
+    case $name in mpich | abi) for source in delivery delivery_windows; do compile "${c[@]}" "$root/tests/libraries/$source.c"; done ;; esac
     if [ -n "$fortran" ]; then
         for source in hello_mpif.f ring_mpi.f90 hello_f08.f90; do compile "$fortran" -O2 "$here/$source"; done
         compile "$fortran" -O2 "$root/mpi/examples/topology_fortran.f90"
         libraries=("$root/target/mpi/$name/crossed.o")
-        "${c[@]}" -c "$root/mpi/tests/crossed.c" -o "${libraries[0]}"
+        "${c[@]}" -c "$root/tests/libraries/crossed.c" -o "${libraries[0]}"
         # No warnings: MPICH's mpi module has no interface that takes buffers of any shape, of which the
         # compiler tells at each call.
-        compile "$fortran" -O2 -w -std=legacy "$root/mpi/tests/world/bottom_mpi.f90"
+        compile "$fortran" -O2 -w -std=legacy "$root/tests/libraries/world/bottom_mpi.f90"
         # Open MPI 4 has another name for it.
         init=mpi_alltoallw_init
         [ "$name" != debian-openmpi ] || init=mpix_alltoallw_init
         for source in mpif mpi f08; do
-            compile "$fortran" -cpp "-DINIT=$init" -O2 -w -std=legacy "$root/mpi/tests/world/lists_$source.f90"
+            compile "$fortran" -cpp "-DINIT=$init" -O2 -w -std=legacy "$root/tests/libraries/world/lists_$source.f90"
         done
-        for source in mpif.f mpi.f90 f08.f90; do compile "$fortran" -O2 -w -std=legacy "$root/mpi/tests/collectives_$source"; done
+        for source in mpif.f mpi.f90 f08.f90; do compile "$fortran" -O2 -w -std=legacy "$root/tests/libraries/collectives_$source"; done
     fi
 done

@@ -145,7 +145,7 @@ def main() -> None:
     if "--check" not in sys.argv:
         readme.write_text(new, encoding="utf-8")
     elif new != old:
-        sys.exit("results/README.md: its index is not what bars.toml and the rows say: run make results-index")
+        sys.exit("results/README.md: its index is not what bars.toml and the rows say: run tools/results/index.py")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Sorts a run of `make bench` into the questions' directories: tools/results/take.py
-results/DATE-NAME, then make results-index.
+results/DATE-NAME, then tools/results/index.py.
 
 Each section's rows take the place of the question's older ones (git keeps those); its tables become
 the .md file beside them. What somebody has written about the run (NOTE.md) is not moved: its place

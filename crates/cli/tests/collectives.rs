@@ -17,7 +17,7 @@ fn causeway(arguments: &[&str]) -> Option<Output> {
 fn causeway_with(environment: &[(&str, &str)], arguments: &[&str]) -> Option<Output> {
     let causeway = Path::new(env!("CARGO_BIN_EXE_causeway"));
     if !causeway.with_file_name("causeway-collectives").exists() {
-        println!("skipped: causeway-collectives is not built; make test-unit builds it");
+        println!("skipped: causeway-collectives is not built; make test T=unit builds it");
         return None;
     }
     let mut command = Command::new(causeway);

@@ -1,4 +1,4 @@
-//! Runs the library of mpi/ucx/ against an MPI of a few lines (mpi/ucx/tests). Skips, with the reason,
+//! Runs the library of mpi/ucx/ against an MPI of a few lines (tests/ucx). Skips, with the reason,
 //! where there is no C compiler.
 #![allow(
     clippy::unwrap_used,
@@ -28,13 +28,13 @@ impl Built {
             directory: tempfile::tempdir().unwrap(),
         };
         let library = |name| vec!["-shared".into(), "-fPIC".into(), "-o".into(), built.path(name)];
-        compile(library("ucx.so"), &["finalize.c", "unpack.c"]);
+        compile(library("ucx.so"), &["mpi/ucx/finalize.c", "mpi/ucx/unpack.c"]);
         let mut program = vec!["-o".into(), built.path("program")];
         if with_mpi {
-            compile(library("mpi.so"), &["tests/mpi.c"]);
+            compile(library("mpi.so"), &["tests/ucx/mpi.c"]);
             program.extend(["-Wl,--no-as-needed".into(), built.path("mpi.so")]);
         }
-        compile(program, &["tests/program.c"]);
+        compile(program, &["tests/ucx/program.c"]);
         Some(built)
     }
 
@@ -57,9 +57,9 @@ impl Built {
 }
 
 fn compile(mut arguments: Vec<PathBuf>, sources: &[&str]) {
-    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mpi/ucx");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // Sources first: libraries are searched for what stands before them.
-    arguments.splice(0..0, sources.iter().map(|source| library.join(source)));
+    arguments.splice(0..0, sources.iter().map(|source| root.join(source)));
     let status = Command::new("cc").args(&arguments).status().unwrap();
     assert!(status.success(), "cc {arguments:?}: {status}");
 }

@@ -53,7 +53,7 @@ impl Shell {
         };
         for library in ["libcauseway_shim.so", "libcauseway_ucx.so"] {
             if !causeway.with_file_name(library).exists() {
-                return skip(&format!("{library} is not built; make test-unit builds it"));
+                return skip(&format!("{library} is not built; make test T=unit builds it"));
             }
         }
         if let Err(reason) = namespaces::probe() {

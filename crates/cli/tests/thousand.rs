@@ -301,7 +301,7 @@ fn grid(names: &[String], net: u8) -> (Gateway, Receiver<Told>) {
 fn shim_is_built() -> bool {
     let built = Path::new(env!("CARGO_BIN_EXE_causeway")).with_file_name("libcauseway_shim.so");
     if !built.exists() {
-        println!("skipped: libcauseway_shim.so is not built; make test-unit builds it");
+        println!("skipped: libcauseway_shim.so is not built; make test T=unit builds it");
     }
     built.exists()
 }

@@ -5,7 +5,7 @@
  * `Count` is the type of a number of elements, `Place` that of a displacement that has two. The same argument
  * has the same name everywhere: what a rank gives is `from` with count, type, counts, places and types, or
  * `buffer` where it goes to one rank; what it gets is `into` with into_count and so on.
- * mpi/tests/signatures.sh compares all of them with the headers of MPIs. */
+ * tests/libraries/signatures.sh compares all of them with the headers of MPIs. */
 #ifndef CAUSEWAY_SIGNATURES_H
 #define CAUSEWAY_SIGNATURES_H
 

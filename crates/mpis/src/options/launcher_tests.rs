@@ -246,31 +246,31 @@ fn dashed(name: &str) -> String {
 }
 
 #[test]
-#[ignore = "starts each launcher a hundred times; run by make test-mpis"]
+#[ignore = "starts each launcher a hundred times; run by make test T=mpis"]
 fn each_option_of_debians_open_mpi_takes_what_the_table_says() {
     agrees(Mpi::OpenMpi4, "mpirun.openmpi", &["--help", "all"]);
 }
 
 #[test]
-#[ignore = "starts each launcher a hundred times; run by make test-mpis"]
+#[ignore = "starts each launcher a hundred times; run by make test T=mpis"]
 fn each_option_of_debians_mpich_takes_what_the_table_says() {
     agrees(Mpi::Mpich, "mpirun.mpich", &["--help"]);
 }
 
 #[test]
-#[ignore = "starts each launcher a hundred times; run by make test-mpis"]
+#[ignore = "starts each launcher a hundred times; run by make test T=mpis"]
 fn each_option_of_open_mpi_5_takes_what_the_table_says() {
     agrees(Mpi::OpenMpi5, ".cache/mpi/openmpi/bin/mpirun", &["--help"]);
 }
 
 #[test]
-#[ignore = "starts each launcher a hundred times; run by make test-mpis"]
+#[ignore = "starts each launcher a hundred times; run by make test T=mpis"]
 fn each_option_of_mpich_5_takes_what_the_table_says() {
     agrees(Mpi::Mpich, ".cache/mpi/mpich/bin/mpiexec", &["--help"]);
 }
 
 #[test]
-#[ignore = "starts each launcher a hundred times; run by make test-mpis"]
+#[ignore = "starts each launcher a hundred times; run by make test T=mpis"]
 fn each_option_of_intel_mpi_takes_what_the_table_says() {
     agrees(Mpi::Intel, ".cache/mpi/intel/bin/mpiexec.hydra", &["--help"]);
 }

