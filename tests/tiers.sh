@@ -7,8 +7,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 page=$here/../docs/testing.md
 of_test=(unit messages profilers crossings examples world own-mpi e2e papers)
 
-said() { # tier, key
-    sed -n "s/^# $2: //p" "$here/tiers/$1.sh"
+said() { # tier, key; a text goes on in lines that begin with more blanks
+    awk -v key="# $2: " '
+        index($0, key) == 1 { text = substr($0, length(key) + 1); inside = 1; next }
+        inside && sub(/^#   /, "") { text = text " " $0; next }
+        { inside = 0 }
+        END { print text }' "$here/tiers/$1.sh"
 }
 
 all() { # the tiers of `make test` first

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: random collectives: each is compared with the MPI's own, and nothing may be sent if nothing is improved; non-blocking ones are also run with as few tags as MPI allows
+# what: random collectives: each is compared with the MPI's own, and nothing may be sent if nothing is
+#   improved; non-blocking ones are also run with as few tags as MPI allows
 # needs: the network once
 # takes: five minutes; `CASES` (20000) for each MPI
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: programs that play a hostile member, neighbour or disk: against gateways, processes, the rendezvous and the broker, then against jobs of both MPIs
+# what: programs that play a hostile member, neighbour or disk: against gateways, processes, the rendezvous
+#   and the broker, then against jobs of both MPIs
 # needs: root, or user namespaces
 # takes: two minutes; each part is in `make test`
 set -euo pipefail

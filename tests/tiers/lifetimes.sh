@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour
+# what: communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined
+#   behaviour
 # needs: the network once
 # takes: two minutes
 set -euo pipefail

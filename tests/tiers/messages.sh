@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: the counts of `causeway bench messages`, against what a program sends with the usual calls, and against what a Fortran program sends
+# what: the counts of `causeway bench messages`, against what a program sends with the usual calls, and
+#   against what a Fortran program sends
 # needs: nothing
 # takes: ten seconds; part of `make test`
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: mpi4py's tests of collectives on 2, 3, 5, 7 and 8 ranks over 1, 2 and 3 sites of this host; each test must end at each rank as it does without the library
+# what: mpi4py's tests of collectives on 2, 3, 5, 7 and 8 ranks over 1, 2 and 3 sites of this host; each
+#   test must end at each rank as it does without the library
 # needs: the network once
 # takes: half an hour
 set -euo pipefail

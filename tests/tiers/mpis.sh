@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: Open MPI 5, MPICH 5 over ofi and ucx, Intel MPI, all from PyPI, end to end; every option in the help of five launchers, against the tables of `causeway run` and the launcher
+# what: Open MPI 5, MPICH 5 over ofi and ucx, Intel MPI, all from PyPI, end to end; every option in the help
+#   of five launchers, against the tables of `causeway run` and the launcher
 # needs: root, or user namespaces; the network once
 # takes: half an hour
 set -euo pipefail

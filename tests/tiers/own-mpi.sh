@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: sites that each run their own MPI, as one MPI_COMM_WORLD: Open MPI with MPICH of Debian on this host, the test of data, and mpi4py's tests
+# what: sites that each run their own MPI, as one MPI_COMM_WORLD: Open MPI with MPICH of Debian on this
+#   host, the test of data, and mpi4py's tests
 # needs: nothing
 # takes: a minute and a half; part of `make test`
 set -euo pipefail

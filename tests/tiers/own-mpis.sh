@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: the same with MPICH 5, Intel MPI and three sites; random programs for each pairing, sanitizers and a soak; applications of Debian, also over the grid
+# what: the same with MPICH 5, Intel MPI and three sites; random programs for each pairing, sanitizers and a
+#   soak; applications of Debian, also over the grid
 # needs: the network once
 # takes: an hour or two; `PROGRAMS` (20000) for each pairing
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: pure code; two tunnel ends in virtual time; sockets and processes of this host; labs of namespaces, nftables, sshd and the user-space WAN, skipped with a printed reason where there can be none
+# what: pure code; two tunnel ends in virtual time; sockets and processes of this host; labs of namespaces,
+#   nftables, sshd and the user-space WAN, skipped with a printed reason where there can be none
 # needs: nothing; labs need root, or user namespaces
 # takes: part of `make test`
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# what: the world of unlike MPIs, as far as it needs none: the engine against MPI rules, joining, streams, and the list of MPI's arguments against MPIs' headers
+# what: the world of unlike MPIs, as far as it needs none: the engine against MPI rules, joining, streams,
+#   and the list of MPI's arguments against MPIs' headers
 # needs: nothing
 # takes: a minute; `ENGINE_CASES` (20000) random programs; part of `make test`
 set -euo pipefail
