@@ -132,7 +132,7 @@ static void owner(const struct channel *channel, int *at, int *comm)
     *at = place / COMMS, *comm = place % COMMS;
 }
 
-static int native_probe(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,
+static int mpi_probe(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,
                         int32_t *found_tag)
 {
     int at, comm;
@@ -148,7 +148,7 @@ static int native_probe(struct channel *channel, int32_t source, int32_t tag, in
     return 1;
 }
 
-static void native_take(struct channel *channel, int32_t source, int32_t tag, struct operation *receive)
+static void mpi_take(struct channel *channel, int32_t source, int32_t tag, struct operation *receive)
 {
     int at, comm;
     owner(channel, &at, &comm);
@@ -159,7 +159,7 @@ static void native_take(struct channel *channel, int32_t source, int32_t tag, st
     inner[at][inner_count[at]++] = (int)(want - wants);
 }
 
-static const struct native here = {native_probe, native_take};
+static const struct native mpi = {mpi_probe, mpi_take};
 
 static void open_comm(int at, int comm)
 {
@@ -255,14 +255,14 @@ static void probe(int at)
     if (!is_open[at][comm] || want_count == MOST_RECEIVES || (source != ANY && numbers[comm][source] == at))
         return;
     struct channel *channel = &channels[at][comm];
-    engine_match_native(engines[at], &here);
+    engine_match_native(engines[at], &mpi);
     struct operation found;
     if (engine_probe(channel, source, tag, &found)) {
         struct want *want = do_receive(at, comm, found.source, found.tag);
         CHECK(want->receive.state != OPERATION_WAITS && want->receive.bytes == found.bytes,
               "a probe's message went");
         probes++;
-    } else if (native_probe(channel, source, tag, &found_source, &found_tag)) {
+    } else if (mpi_probe(channel, source, tag, &found_source, &found_tag)) {
         if (engine_is_owed(channel, found_source, found_tag))
             return;
         struct want *want = do_receive(at, comm, found_source, found_tag);
@@ -337,7 +337,7 @@ static int native_moves(int at)
     int did = coming_count[at] > 0;
     if (draw(laziness) == 0)
         native_comes(at);
-    did |= engine_match_native(engines[at], &here) > 0;
+    did |= engine_match_native(engines[at], &mpi) > 0;
     if (inner_count[at] && draw(2)) {
         engine_native_done(engines[at], &wants[inner[at][--inner_count[at]]].receive);
         did = 1;
