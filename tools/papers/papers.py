@@ -4,12 +4,13 @@ beside what they published.
 
 `papers.py [--quick|--second] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in
 target/papers, and the applications of one paper by scripts of their own. It goes on where an
-earlier run stopped. It writes the rows, the index, which it computes from them, and the report to
-results/papers. With --quick it measures one run of little, and writes all beside what it measured.
-With --second it measures two runs of everything but counts in target/papers-second, and writes
-their rows to results/papers/second: the page says how these agree with the first ones. items.py
-says what each paper shows and where its figure comes from. `--index` measures nothing, and writes
-the index of the rows that are there; `--check` has status 1 where it is another one."""
+earlier run stopped. It writes the rows and the index, which it computes from them, to
+results/papers, and a report to target/papers. With --quick it measures one run of little, and
+writes all beside what it measured. With --second it measures one run of everything but counts in
+target/papers-second, and writes their rows to results/papers/second: the page says how these agree
+with the first ones. items.py says what each paper shows and where its figure comes from. `--index`
+measures nothing, and writes the index of the rows that are there; `--check` has status 1 where it
+is another one."""
 
 import argparse
 import json
@@ -154,17 +155,17 @@ def applications(out: pathlib.Path, options: argparse.Namespace) -> None:
             build = ["make", "-s", "-C", ROOT / "examples" / name, "MPICC=mpicc.openmpi"]
             subprocess.run([*build, f"OUT={programs / name}", *TARGETS[name]], check=True)
             for words in commands:
-                runs = 1 if options.quick else 2 if options.second else 5
+                runs = 1 if options.quick or options.second else 5
                 words = [str(word).format(programs=programs, rows=part, runs=runs) for word in words]
                 first = [options.causeway] if words[0] == "lab" else []
                 subprocess.run([*first, *words], check=True, env=environment, stdout=subprocess.DEVNULL)
             part.rename(whole)
 
 
-def in_two_runs() -> dict[str, list[str]]:
-    """All experiments with two runs of each cell."""
+def in_one_run() -> dict[str, list[str]]:
+    """All experiments with one run of each cell."""
     def shorter(words: list[str]) -> list[str]:
-        return ["2" if before in ("--least", "--most") else word for before, word in zip(["", *words], words)]
+        return ["1" if before in ("--least", "--most") else word for before, word in zip(["", *words], words)]
     return {name: shorter(words) for name, words in EXPERIMENTS.items()}
 
 
@@ -220,7 +221,7 @@ def main() -> int:
     out = ROOT / "target" / ("papers-quick" if options.quick else "papers-second" if options.second else "papers")
     out.mkdir(parents=True, exist_ok=True)
     without_slow_start(out)
-    experiments = (QUICK if options.quick else in_two_runs() if options.second else EXPERIMENTS).items()
+    experiments = (QUICK if options.quick else in_one_run() if options.second else EXPERIMENTS).items()
     applications(out, options)
     benches = [name for name, words in experiments if measure(name, words, out, options)]
     if options.second:
@@ -229,7 +230,7 @@ def main() -> int:
     messages = counts.count(benches, out, options)
     where = out if options.quick else RESULTS
     where.mkdir(parents=True, exist_ok=True)
-    report = [options.causeway, "report", *(out / name for name in benches), "--out", where / "report.html",
+    report = [options.causeway, "report", *(out / name for name in benches), "--out", out / "report.html",
               "--title", "The tables and figures of four papers, measured again"]
     subprocess.run(report, stdout=subprocess.DEVNULL, check=True)
     if messages:
@@ -238,7 +239,7 @@ def main() -> int:
     repeated = {} if options.quick else found_in(SECOND)
     page = items.index(found_in(where), repeated, host_of(out, benches[0]), options.quick)
     (where / "README.md").write_text(page, encoding="utf-8")
-    print(f"papers: {where / 'README.md'}, {where / 'report.html'}")
+    print(f"papers: {where / 'README.md'}, {out / 'report.html'}")
     return 0
 
 
