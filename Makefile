@@ -45,7 +45,7 @@ test: ## every test that a fresh Debian 12 can run, or T=TIER alone (tests/tiers
 fuzz: ## random bytes against what is read from outside, FUZZ_SECONDS (60) for each target; needs nightly Rust, cargo-fuzz and clang
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(MPI_SOURCES) $(wildcard tests/programs/*.c examples/*/*.c examples/*/src/*.c examples/*/program/*.c tests/examples/*/*.c)
+C_SOURCES := $(MPI_SOURCES) $(wildcard tests/programs/*.c lib/*/*.c lib/*/src/*.c examples/*/*.c examples/*/src/*.c examples/*/program/*.c tests/examples/*/*.c)
 
 lint: setup ## formatting, clippy, licences, links and figures of documents, the order of code; warnings are errors
 	cargo fmt --all --check

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKERS = ROOT / "examples/workers/src"
+WORKERS = ROOT / "lib/workers/src"
 # Measured on this machine; README.md says how. Seconds, but for RATE, in bytes a second.
 MESSAGE = 17e-6
 NEAR = 60e-6

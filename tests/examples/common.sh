@@ -41,9 +41,9 @@ launch() {
     timeout 60 "${words[@]}" -n "$2" "${@:3}"
 }
 
-# make_for MPI [TARGET...]: builds the example for an MPI.
+# make_for MPI [TARGET...]: builds the example for an MPI, with its library.
 make_for() {
-    make -s -j2 -C "$root/examples/$name" "MPICC=mpicc.$1" "MPIF90=mpif90.$1" "OUT=$out/$1" "CFLAGS=-Werror ${flags[*]}" "${@:2}"
+    make -s -j2 -C "$root/examples/${example:-$name}" "MPICC=mpicc.$1" "MPIF90=mpif90.$1" "OUT=$out/$1" "CFLAGS=-Werror ${flags[*]}" "${@:2}"
 }
 
 # beside NAME COMMAND...: runs it while others run; what it says is printed by wait_for_all.

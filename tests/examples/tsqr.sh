@@ -13,7 +13,7 @@ targets=(all)
 build() { # MPI
     make_for "$1" "${targets[@]}"
     "mpicc.$1" "${strict[@]}" "$here/tsqr/check.c" "$out/$1/libcauseway_tsqr.a" -o "$out/$1/check" -llapack -lblas -lm
-    [ "$1" = mpich ] || cc "${strict[@]}" "$here/tsqr/layout.c" "$root/examples/tsqr/src/layout.c" -o "$out/layout"
+    [ "$1" = mpich ] || cc "${strict[@]}" "$here/tsqr/layout.c" "$root/lib/tsqr/src/layout.c" -o "$out/layout"
 }
 
 # killed MPI PATTERN: a rank is killed while all factorise; the job must end by itself and say why.
@@ -89,7 +89,7 @@ fi
 numpy=$(echo "$root"/.cache/mpi/rays/lib/python3*/site-packages)
 if [ -x "$suite" ] && [ -d "$numpy/numpy" ] && [ ! "${SANITIZED:-}" ]; then
     use_mpi4py
-    export PYTHONPATH=$root/examples/tsqr:$numpy OPENBLAS_NUM_THREADS=1 CAUSEWAY_TSQR_LIBRARY=$out/openmpi/libcauseway_tsqr.so
+    export PYTHONPATH=$root/lib/tsqr:$numpy OPENBLAS_NUM_THREADS=1 CAUSEWAY_TSQR_LIBRARY=$out/openmpi/libcauseway_tsqr.so
     CAUSEWAY_TSQR_GROUPS=1,2 launch openmpi 3 "$suite" "$here/tsqr/check.py"
     said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$suite" "$root/examples/tsqr/modes.py" --side 30 --times 10 --steps 5 2>&1)
     expect '^modes: time 10 of 10' "$said"

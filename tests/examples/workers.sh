@@ -5,6 +5,7 @@
 # sanitizers for addresses and undefined behaviour.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
+example=collatz
 seed=${1:-$RANDOM} cases=${2:-8} runs=${3:-3000}
 targets=(all)
 [ "${SANITIZED:-}" ] || targets+=(fortran)
@@ -45,7 +46,7 @@ with() {
 }
 
 model() {
-    local sources=("$root"/examples/workers/src/{schedule,sums,memory,tree}.c)
+    local sources=("$root"/lib/workers/src/{schedule,sums,memory,tree}.c)
     cc "${strict[@]}" "$here/workers/model.c" "${sources[@]}" -o "$out/model" -lm
     "$out/model" "$seed" "$runs"
 }
@@ -72,8 +73,8 @@ else
 fi
 if [ -x "$suite" ] && [ ! "${SANITIZED:-}" ]; then
     use_mpi4py
-    export PYTHONPATH=$root/examples/workers CAUSEWAY_WORKERS_LIBRARY=$out/openmpi/libcauseway_workers.so
-    same 2,1 hierarchical openmpi 3 "$suite" "$root/examples/workers/collatz.py"
+    export PYTHONPATH=$root/lib/workers CAUSEWAY_WORKERS_LIBRARY=$out/openmpi/libcauseway_workers.so
+    same 2,1 hierarchical openmpi 3 "$suite" "$root/examples/collatz/collatz.py"
     launch openmpi 3 "$suite" "$here/workers/check.py"
 else
     echo "workers: Python is not tested: it needs $suite, which make setup installs, and no sanitizers"

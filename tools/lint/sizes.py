@@ -44,7 +44,7 @@ def functions(path: pathlib.Path, lines: list[str]) -> list[tuple[int, str, int]
 
 
 def main() -> int:
-    sources = [*pathlib.Path("crates").glob("*/src/**/*.rs"), *(path for path in pathlib.Path("mpi").rglob("*.[ch]") if "tests" not in path.parts), *pathlib.Path("examples").glob("*/src/*.[ch]")]
+    sources = [*pathlib.Path("crates").glob("*/src/**/*.rs"), *(path for path in pathlib.Path("mpi").rglob("*.[ch]") if "tests" not in path.parts), *pathlib.Path("examples").glob("*/src/*.[ch]"), *pathlib.Path("lib").glob("*/src/*.[ch]")]
     wrong = 0
     for path in sorted(sources):
         if path.stem == "tests":

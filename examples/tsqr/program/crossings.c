@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "crossings.h"
 
-#include "../src/topology.h"
+#include "src/topology.h"
 
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,6 +1,6 @@
 #include "table.h"
 
-#include "../causeway_tsqr.h"
+#include "causeway_tsqr.h"
 
 #include <errno.h>
 #include <stdio.h>

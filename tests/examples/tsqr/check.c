@@ -1,7 +1,7 @@
 /* check SEED CASES: random factorisations by causeway_tsqr on any number of ranks, against LAPACK's of the
  * whole matrix at rank 0 and against ScaLAPACK's threshold for residual and orthogonality. Then mistakes,
  * each of which must be told at all ranks. Matrices are kept as double complex here, whatever the type. */
-#include "../../../examples/tsqr/causeway_tsqr.h"
+#include "../../../lib/tsqr/causeway_tsqr.h"
 
 #include <complex.h>
 #include <math.h>

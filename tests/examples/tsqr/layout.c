@@ -1,7 +1,7 @@
 /* layout SEED CASES: the tree over sites in virtual time: CASES random matrices of distances, and examples
  * with names. The simulator here knows only parents and orders: each site takes its children's messages in
  * order, merges each, and sends on; answers go the other way round. */
-#include "../../../examples/tsqr/src/layout.h"
+#include "../../../lib/tsqr/src/layout.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * item that always fails, parameters that are not alike, a rank that hangs in its first item until all
  * results are there. DIRECTORY is for files by which ranks tell each other so. `check silent 1 DIRECTORY` has
  * a rank that never comes back. */
-#include "../../../examples/workers/causeway_workers.h"
+#include "../../../lib/workers/causeway_workers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * units fail at random, ranks fall silent or are lost. Every run must accept each block exactly once, give
  * the sum that one rank gives to the last bit, keep no more units than chunks asked for, and, where nothing
  * fails, end near the ideal time. A failing run prints its seed; `model SEED 1` repeats it. */
-#include "../../../examples/workers/src/memory.h"
-#include "../../../examples/workers/src/schedule.h"
-#include "../../../examples/workers/src/sums.h"
-#include "../../../examples/workers/src/tree.h"
+#include "../../../lib/workers/src/memory.h"
+#include "../../../lib/workers/src/schedule.h"
+#include "../../../lib/workers/src/sums.h"
+#include "../../../lib/workers/src/tree.h"
 
 #include <inttypes.h>
 #include <math.h>

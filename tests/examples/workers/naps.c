@@ -1,7 +1,7 @@
 /* naps ITEMS MICROSECONDS: items that sleep, between nothing and twice as long, so that more ranks than cores
  * behave as if each had its own. It prints how long the run took beside the ideal, and how many messages rank
  * 0 exchanged: of these, those with other groups cross the WAN. */
-#include "../../../examples/workers/causeway_workers.h"
+#include "../../../lib/workers/causeway_workers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,9 +12,9 @@
  * 0 with 1, 0 with 2, 1 with 2, 0 with 3 and so on. It prints one line of CSV: ranks, groups, shape, seconds,
  * the ideal (what items take, shared among all ranks), messages of rank 0, those with other sites, and the
  * share of its time that rank 0 spends on messages. */
-#include "../../../examples/workers/src/memory.h"
-#include "../../../examples/workers/src/schedule.h"
-#include "../../../examples/workers/src/tree.h"
+#include "../../../lib/workers/src/memory.h"
+#include "../../../lib/workers/src/schedule.h"
+#include "../../../lib/workers/src/tree.h"
 
 #include <inttypes.h>
 #include <math.h>

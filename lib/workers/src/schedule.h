@@ -77,4 +77,9 @@ int64_t workers_schedule_retries(const struct workers_schedule *schedule);
 int64_t workers_schedule_copies(const struct workers_schedule *schedule);
 int workers_schedule_units(const struct workers_schedule *schedule);
 
+/* The seconds that the shortest chunk lasts: four round trips, so that the next one, which is asked for when
+ * it begins, is there long before it ends; and 2 ms where there is hardly a round trip, so that messages cost
+ * little beside items. */
+double workers_schedule_shortest(double round_trip_seconds);
+
 #endif

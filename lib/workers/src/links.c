@@ -1,6 +1,7 @@
 #include "links.h"
 
 #include "memory.h"
+#include "schedule.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,9 +11,6 @@
 /* Half of the shortest round trip is more than what a message costs a rank, and where all others are far away
  * much more. No MPI is known that spends more than this on a short one. */
 #define MESSAGE_SECONDS_MOST 50e-6
-/* As in schedule.c: the shortest chunk of a child. */
-#define LEAST_ROUND_TRIPS 4
-#define LEAST_SECONDS 0.002
 
 static int ping(MPI_Comm comm, const int *children, int count, double *round_trips)
 {
@@ -59,5 +57,5 @@ double workers_links_message_seconds(const double *round_trips, int count)
 
 double workers_links_busy(double message_seconds, double round_trip)
 {
-    return 2 * message_seconds / fmax(LEAST_ROUND_TRIPS * round_trip, LEAST_SECONDS);
+    return 2 * message_seconds / workers_schedule_shortest(round_trip);
 }

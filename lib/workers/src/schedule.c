@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A chunk lasts at least so many round trips, so that the next, which is asked for when it begins, is there
- * long before it ends; and at least so long where there is hardly a round trip, so that messages cost little
- * beside items. */
-#define LEAST_ROUND_TRIPS 4
-#define LEAST_SECONDS 0.002
 /* A chunk is two messages at its boss: with all children busy, these take at most a tenth of its time. */
 #define MESSAGES_SHARE 10
 /* A chunk lasts at most so many times the least, so that a rank whose speed has changed does not hold back
@@ -226,7 +221,7 @@ static int64_t chunk_of(const struct workers_schedule *s, const struct child *ch
         all += rate_of(s->children + i, usual > 0 ? usual : 1);
     double guided = s->pool_blocks * own / (SHARE_OF_ROUND * all);
     if (child->rate > 0) {
-        double least = fmax(LEAST_ROUND_TRIPS * child->link.round_trip_seconds, LEAST_SECONDS);
+        double least = workers_schedule_shortest(child->link.round_trip_seconds);
         least = fmax(least, 2 * MESSAGES_SHARE * s->message * s->count);
         guided = fmin(fmax(guided, own * least), own * least * LONGEST);
     }
@@ -430,3 +425,5 @@ void workers_schedule_lose(struct workers_schedule *s, int child)
 int64_t workers_schedule_retries(const struct workers_schedule *s) { return s->retries; }
 int64_t workers_schedule_copies(const struct workers_schedule *s) { return s->copies; }
 int workers_schedule_units(const struct workers_schedule *s) { return (int)s->unit_count; }
+
+double workers_schedule_shortest(double round_trip_seconds) { return fmax(4 * round_trip_seconds, 0.002); }
