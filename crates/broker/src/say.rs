@@ -1,7 +1,7 @@
-//! Writes what the broker says on standard error. `causeway_log` escapes what others chose and waits for no
-//! reader. `causeway_log::refusals` decides how often a refusal is said.
+//! Writes what the broker says on standard error. `causeway_service` escapes what others chose and waits for no
+//! reader. `causeway_service::refusals` decides how often a refusal is said.
 
-use causeway_log::{Lines, Refusals};
+use causeway_service::{Lines, Refusals};
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -29,19 +29,65 @@ pub(crate) struct Base<'a> {
     pub(crate) membership: &'a mut Membership,
 }
 
+/// What every bundle can do that has tunnels and membership.
+pub(crate) trait Bundle {
+    /// Lends the owners to read.
+    fn owners(&self) -> (&Driver, &Membership);
+
+    /// Lends the owners to change.
+    fn owners_mut(&mut self) -> (&mut Driver, &mut Tunnels, &mut Membership);
+
+    fn config(&self) -> &Config {
+        &self.owners().0.config
+    }
+
+    fn directory(&self) -> &Directory {
+        self.owners().1.directory()
+    }
+
+    fn jobs(&self) -> &Jobs {
+        self.owners().1.jobs()
+    }
+
+    /// Says a line of this gateway's.
+    fn say(&self, text: impl Display) {
+        self.owners().0.say(text);
+    }
+
+    /// Counts and says that something is refused.
+    fn refuse(&mut self, kind: &str, whom: impl Display, why: impl Display) {
+        self.owners_mut().0.log.refuse(kind, whom, why);
+    }
+
+    /// Counts a refusal of what a site asked for under a job, and writes it down.
+    fn record_refusal(&mut self, (kind, why): Refusal, site: &str, token: Token) {
+        let (driver, _, membership) = self.owners_mut();
+        consent::record_refusal(driver, membership.jobs(), kind, site, token, why);
+    }
+
+    /// Has the loop tell the owner of the deadline after so long.
+    fn set_deadline(&mut self, after: Duration, deadline: impl Into<Deadline>) {
+        self.owners_mut().0.set_deadline(after, deadline);
+    }
+
+    /// Sends a message to the gateway of another site.
+    fn tell(&mut self, pair: PairKey, message: GatewayToGateway) {
+        let (driver, tunnels, _) = self.owners_mut();
+        tunnels.pairs_mut().tell(driver, pair, message);
+    }
+}
+
+impl Bundle for Base<'_> {
+    fn owners(&self) -> (&Driver, &Membership) {
+        (self.driver, self.membership)
+    }
+
+    fn owners_mut(&mut self) -> (&mut Driver, &mut Tunnels, &mut Membership) {
+        (self.driver, self.tunnels, self.membership)
+    }
+}
+
 impl Base<'_> {
-    pub(crate) fn config(&self) -> &Config {
-        &self.driver.config
-    }
-
-    pub(crate) fn directory(&self) -> &Directory {
-        self.membership.directory()
-    }
-
-    pub(crate) fn jobs(&self) -> &Jobs {
-        self.membership.jobs()
-    }
-
     /// Says when the loop last woke.
     pub(crate) fn now(&self) -> Instant {
         self.driver.now
@@ -49,32 +95,6 @@ impl Base<'_> {
 
     pub(crate) fn registry(&self) -> &Registry {
         self.driver.registry()
-    }
-
-    /// Says a line of this gateway's.
-    pub(crate) fn say(&self, text: impl Display) {
-        self.driver.say(text);
-    }
-
-    /// Counts and says that something is refused.
-    pub(crate) fn refuse(&mut self, kind: &str, whom: impl Display, why: impl Display) {
-        self.driver.log.refuse(kind, whom, why);
-    }
-
-    /// Counts a refusal of what a site asked for under a job, and writes it down.
-    pub(crate) fn record_refusal(&mut self, (kind, why): Refusal, site: &str, token: Token) {
-        let jobs = self.membership.jobs();
-        consent::record_refusal(self.driver, jobs, kind, site, token, why);
-    }
-
-    /// Has the loop tell the owner of the deadline after so long.
-    pub(crate) fn set_deadline(&mut self, after: Duration, deadline: impl Into<Deadline>) {
-        self.driver.set_deadline(after, deadline);
-    }
-
-    /// Sends a message to the gateway of another site.
-    pub(crate) fn tell(&mut self, pair: PairKey, message: GatewayToGateway) {
-        self.tunnels.pairs_mut().tell(self.driver, pair, message);
     }
 
     /// Has a pair that may have something to send get its turn.

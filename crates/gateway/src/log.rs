@@ -1,8 +1,8 @@
-//! What the gateway says on standard error, and what it counts. All of it goes through `causeway_log`, which
+//! What the gateway says on standard error, and what it counts. All of it goes through `causeway_service`, which
 //! escapes what others chose and waits for no reader. A refusal is counted always, and said so often as
-//! `causeway_log::refusals` has it.
+//! `causeway_service::refusals` has it.
 
-use causeway_log::{Lines, Refusals};
+use causeway_service::{Lines, Refusals};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::{Duration, Instant};

@@ -2,10 +2,11 @@
 //!
 //! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps
 //! out the other. Where a room is full its oldest connection ends: whoever means it is through in a moment or
-//! comes back, and a flood ends itself. Among strangers `causeway_admission` says which.
+//! comes back, and a flood ends itself. Among strangers `causeway_service::admission` says which.
 
 use super::Limits;
-use causeway_admission::{Admission, Bound, network_of};
+use causeway_service::Admission;
+use causeway_service::admission::{Bound, network_of};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,7 @@
 
 use super::Shared;
 use crate::reflection;
-use causeway_admission::network_of;
+use causeway_service::admission::network_of;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};

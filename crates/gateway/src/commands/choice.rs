@@ -1,5 +1,6 @@
 //! What a command is told to choose the sites of a job by.
 
+use crate::base::Bundle;
 use crate::commands::CommandContext;
 use crate::membership::participants::why_without;
 use causeway_control::Sites;

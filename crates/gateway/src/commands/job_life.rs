@@ -1,6 +1,7 @@
 //! The life of a job: it starts when its command asks for it and every site knows it, and ends with the
 //! command, or with its site.
 
+use crate::base::Bundle;
 use crate::commands::command::Command;
 use crate::commands::command::Stage;
 use crate::commands::local::DEADLINE;

@@ -1,5 +1,6 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
+use crate::base::Bundle;
 use crate::commands::choice::sites_for_jobs;
 use crate::commands::command::{Command, KeptCommand, Stage};
 use crate::commands::event::CommandsEvent;

@@ -1,22 +1,16 @@
 //! What commands of this host ask, and what gateways tell each other.
 
-use crate::base::{Base, base};
-use crate::config::Config;
+use crate::base::{Base, Bundle, base};
 use crate::driver::Driver;
 use crate::inherited::InheritError;
-use crate::keys::{CommandKey, PairKey, Table};
+use crate::keys::{CommandKey, Table};
 use crate::membership::Membership;
-use crate::membership::consent::{self, Refusal};
-use crate::membership::directory::Directory;
-use crate::membership::jobs::Jobs;
 use crate::site::SiteSide;
 use crate::sys::source::CommandsSource;
 use crate::sys::timers::CommandsDeadline;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
-use crate::tunnels::message::GatewayToGateway;
-use causeway_wire::Token;
 use command::{Command, KeptCommand};
 use event::CommandsEvent;
 use recording::Unrecorded;
@@ -24,10 +18,9 @@ use slab::Slab;
 use spawner::Spawner;
 use starter::{KeptStarter, Start, Starter};
 use std::collections::{HashMap, VecDeque};
-use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 mod choice;
 pub(crate) mod command;
@@ -141,45 +134,17 @@ pub(crate) struct CommandContext<'a> {
     pub(crate) handed_over: u64,
 }
 
+impl Bundle for CommandContext<'_> {
+    fn owners(&self) -> (&Driver, &Membership) {
+        (self.driver, self.membership)
+    }
+
+    fn owners_mut(&mut self) -> (&mut Driver, &mut Tunnels, &mut Membership) {
+        (self.driver, self.tunnels, self.membership)
+    }
+}
+
 impl CommandContext<'_> {
-    pub(crate) fn config(&self) -> &Config {
-        &self.driver.config
-    }
-
-    pub(crate) fn directory(&self) -> &Directory {
-        self.membership.directory()
-    }
-
-    pub(crate) fn jobs(&self) -> &Jobs {
-        self.membership.jobs()
-    }
-
-    /// Says a line of this gateway's.
-    pub(crate) fn say(&self, text: impl Display) {
-        self.driver.say(text);
-    }
-
-    /// Counts and says that something is refused.
-    pub(crate) fn refuse(&mut self, kind: &str, whom: impl Display, why: impl Display) {
-        self.driver.log.refuse(kind, whom, why);
-    }
-
-    /// Counts a refusal of what a site asked for under a job, and writes it down.
-    pub(crate) fn record_refusal(&mut self, (kind, why): Refusal, site: &str, token: Token) {
-        let jobs = self.membership.jobs();
-        consent::record_refusal(self.driver, jobs, kind, site, token, why);
-    }
-
-    /// Has the loop tell the commands of the deadline after so long.
-    pub(crate) fn set_deadline(&mut self, after: Duration, deadline: CommandsDeadline) {
-        self.driver.set_deadline(after, deadline);
-    }
-
-    /// Sends a message to the gateway of another site.
-    pub(crate) fn tell(&mut self, pair: PairKey, message: GatewayToGateway) {
-        self.tunnels.pairs_mut().tell(self.driver, pair, message);
-    }
-
     /// Lends the connections of this site, and what their methods act on.
     pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
         (&mut *self.site, base!(self))

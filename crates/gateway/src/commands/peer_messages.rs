@@ -1,5 +1,6 @@
 //! What gateways of other sites say.
 
+use crate::base::Bundle;
 use crate::commands::{CommandContext, Commands};
 use crate::keys::PairKey;
 use crate::membership::consent;

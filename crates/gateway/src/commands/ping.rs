@@ -1,6 +1,7 @@
 //! Round trips to the gateways of other sites, for `causeway ping`: one message there, one back, through the
 //! tunnel that carries the streams, so that what delays them delays these.
 
+use crate::base::Bundle;
 use crate::commands::command::Stage;
 use crate::commands::{CommandContext, Commands};
 use crate::keys::{CommandKey, PairKey};

@@ -1,6 +1,7 @@
 //! Writes down the start of processes. What another site has started gets nothing before that is done.
 
 use crate::audit::{PATIENCE, Word};
+use crate::base::Bundle;
 use crate::commands::starter::{GRACE, Start, Starter, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;

@@ -1,5 +1,6 @@
 //! Gives a command's connection to a process on a node, of this site or another.
 
+use crate::base::Bundle;
 use crate::commands::starter::{Start, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::keys::CommandKey;

@@ -1,6 +1,7 @@
 //! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and
 //! output being the stream. They end with it.
 
+use crate::base::Bundle;
 use crate::commands::recording::{Unrecorded, can_record, note};
 use crate::commands::spawner::{Outcome, Program};
 use crate::commands::starter::{GRACE, KeptStarter, Start, Starter, Waiting};

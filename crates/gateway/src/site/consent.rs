@@ -1,7 +1,7 @@
 //! Where streams of other sites may go in this one. A site decides by its own configuration: nothing that
 //! another says of itself opens more.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::config::Config;
 use crate::membership::consent::{self, Refusal};
 use crate::membership::directory::Whereabouts;

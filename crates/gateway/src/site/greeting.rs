@@ -4,7 +4,7 @@
 //! is not there by then would never be seen. The kernel sends it with the end of the handshake (`deliver`);
 //! where it could not, another connection to the same listener, without a word, has it look again.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::keys::LegKey;
 use crate::site::SiteSide;
 use crate::site::leg::Socket;

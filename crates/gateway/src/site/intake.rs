@@ -1,6 +1,6 @@
 //! Connections from shims, until their preface has been read and judged.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::inherited::{InheritError, descriptor};
 use crate::keys::{IntakeKey, LegKey, PairKey};
 use crate::membership::directory::Whereabouts;
@@ -9,7 +9,8 @@ use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage, keep_urgent_data};
 use crate::sys::source::Class;
 use crate::sys::timers::SiteDeadline;
-use causeway_admission::{Admission, network_of};
+use causeway_service::Admission;
+use causeway_service::admission::network_of;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Claim, Decoded, FIXED_BYTES, MAX_BYTES, canonical};
 use causeway_wire::question::Question;

@@ -1,6 +1,6 @@
 //! What travels of a site's connections in a hand-over.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::inherited::InheritError;
 use crate::site::SiteSide;
 use crate::site::deliver;

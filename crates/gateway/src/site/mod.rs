@@ -4,7 +4,7 @@ use crate::base::Base;
 use crate::keys::{IntakeKey, LegKey, Table};
 use crate::sys::source::SiteSource;
 use crate::sys::timers::SiteDeadline;
-use causeway_admission::Admission;
+use causeway_service::Admission;
 use deliver::DeliveryPorts;
 use greeting::Knocks;
 use intake::Intake;

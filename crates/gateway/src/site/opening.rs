@@ -1,6 +1,6 @@
 //! Opens here the streams that other sites ask for: judges them, and begins their connections.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::keys::PairKey;
 use crate::site::SiteSide;
 use crate::site::deliver;

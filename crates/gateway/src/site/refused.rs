@@ -4,7 +4,7 @@
 //! reset, as where nothing was told. But a reset takes what has not been read, the reason with it. So the
 //! reset comes some time after the reason.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::site::SiteSide;
 use crate::sys::timers::SiteDeadline;
 use causeway_wire::{Reason, Verdict};

@@ -1,6 +1,6 @@
 //! Streams between a tunnel and its legs: what each event of either side does to the other.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::keys::{LegKey, PairKey};
 use crate::membership::jobs::Job;
 use crate::site::SiteSide;

@@ -9,7 +9,7 @@
 //! (`causeway run --transparent`), whichever runs. Neither end's process sees anything but the true
 //! addresses.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::error::GatewayError;
 use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::Refusal;

@@ -1,6 +1,6 @@
 //! What other owners report, as far as it concerns ways between gateways.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::keys::PeerIndex;
 use crate::membership::event::MembershipEvent;
 use crate::traversal::Traversal;

@@ -20,7 +20,7 @@ mod over_tcp;
 mod over_udp;
 mod rounds;
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
 use crate::tunnels::origin::Way;

@@ -1,7 +1,7 @@
 //! What a round over TCP does: opens a port, connects from it, and begins a lane on what comes up.
 
 use super::opening::{BROKER, Opening, SLOTS};
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::sys::source::Class;
 use crate::traversal::Traversal;

@@ -5,7 +5,7 @@
 
 use super::digest::digest;
 use super::selection::{Candidate, Offer, choose};
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::config::Transport;
 use crate::keys::{ByNumber, LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::TraversalDeadline;

@@ -7,7 +7,7 @@
 //! one, those that are about equal share them by lot. The lot is drawn from the names of all three sites and
 //! the lane's number: nothing has to be agreed on.
 
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::keys::{LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::TraversalDeadline;
 use crate::traversal::Traversal;

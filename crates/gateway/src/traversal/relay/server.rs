@@ -7,7 +7,7 @@
 use super::digest::digest;
 use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::inherited::{InheritError, descriptor};
 use crate::keys::{PairKey, SpliceKey, Table};
 use crate::sys::socket;

@@ -7,7 +7,7 @@ mod progress;
 pub(crate) use exchange::Handshake;
 
 use crate::keys::HandshakeKey;
-use causeway_admission::Admission;
+use causeway_service::Admission;
 use std::net::IpAddr;
 
 /// Strangers that may be in a handshake at a time, in all and from one address, behind which there may be the

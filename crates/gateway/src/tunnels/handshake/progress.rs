@@ -13,8 +13,8 @@ use crate::tunnels::handshake::exchange::{Failure, First, Handshake, NOBODY_LIST
 use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Came;
 use crate::tunnels::relay_visit::RelayVisit;
-use causeway_admission::network_of;
 use causeway_broker::tls::Expect;
+use causeway_service::admission::network_of;
 use causeway_tunnel::hello::{Hello, NONCE_BYTES};
 use causeway_tunnel::ticket::Ticket;
 use causeway_wire::TextError;

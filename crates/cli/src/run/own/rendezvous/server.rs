@@ -7,7 +7,8 @@
 use super::meeting::{Action, Event, Key, Meeting};
 use super::message::{self, Incoming, MessageError};
 use super::places::Places;
-use causeway_admission::{Admission, network_of};
+use causeway_service::Admission;
+use causeway_service::admission::network_of;
 use causeway_wire::preface::Decoded;
 use causeway_wire::{Preface, Sender, Token};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -4,7 +4,6 @@
 //! slowly each of its connections speaks, and who comes from elsewhere is not pushed out by it: to do that,
 //! it would have to come from as many origins as there are places. What an origin is, the caller says: an
 //! address, or a network ([`network_of`]).
-#![forbid(unsafe_code)]
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
