@@ -4,12 +4,11 @@ use super::{Binding, Buffers, FIRST_INCOMING, PROTOCOL, Session, Tls};
 use causeway_broker::Credentials;
 use causeway_broker::tls::{self as grid, Expect, Trust};
 use mio::net::TcpStream;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, UnbufferedClientConnection};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::server::UnbufferedServerConnection;
-use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
+use rustls::{ClientConfig, ServerConfig};
 use sha2::{Digest, Sha256};
 use std::io;
 use std::sync::Arc;
@@ -67,7 +66,8 @@ impl Context {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(io::Error::other)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate))
+            // The top of `tls` says what proves who that is.
+            .with_custom_certificate_verifier(grid::anybody())
             .with_no_client_auth();
         client.resumption = Resumption::disabled();
         client.alpn_protocols = vec![PROTOCOL.to_vec()];
@@ -123,44 +123,5 @@ impl Context {
             low_water: 1,
             reads_on: true,
         })
-    }
-}
-
-/// Takes every certificate whose key the other side holds; the top of `tls` says what proves who that is.
-#[derive(Debug)]
-struct AnyCertificate;
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        grid::no_tls12()
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        grid::verify_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        grid::schemes()
     }
 }
