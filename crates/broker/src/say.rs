@@ -1,5 +1,5 @@
-//! Writes what the broker says on standard error. `causeway_service` escapes what others chose and waits for no
-//! reader. `causeway_service::refusals` decides how often a refusal is said.
+//! Writes what the broker says on standard error. `causeway_service` escapes what others chose and waits for
+//! no reader. Its `refusals` decide how often a refusal is said.
 
 use causeway_service::{Lines, Refusals};
 use std::fmt::Display;

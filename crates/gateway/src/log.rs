@@ -1,6 +1,6 @@
-//! What the gateway says on standard error, and what it counts. All of it goes through `causeway_service`, which
-//! escapes what others chose and waits for no reader. A refusal is counted always, and said so often as
-//! `causeway_service::refusals` has it.
+//! What the gateway says on standard error, and what it counts. All of it goes through `causeway_service`,
+//! which escapes what others chose and waits for no reader. A refusal is always counted, and said as often as
+//! `causeway_service::refusals` allows.
 
 use causeway_service::{Lines, Refusals};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! What every service needs that strangers may call. The gateway, the broker and the rendezvous use it.
 //!
-//! `lines` writes what a service says on standard error: escaped, in a thread of its own, so that nobody waits
-//! for a reader that stands still. `refusals` decides which refusals are said: strangers must neither fill a
-//! log nor silence it. `admission` chooses the connection that ends when too many callers have come.
+//! `lines` writes what a service says on standard error: escaped, in a thread of its own, so that nobody
+//! waits for a reader that stands still. `refusals` decides which refusals are said: strangers must neither
+//! fill a log nor silence it. `admission` chooses the connection that ends when too many callers have come.
 #![forbid(unsafe_code)]
 
 pub mod admission;
