@@ -8,6 +8,7 @@
 //! bytes over both ([`causeway_wire::proof`]). Before each series goes its head: the size and the number of
 //! messages, eight bytes each, little-endian.
 
+use causeway_mpis::names::RANKS;
 use causeway_wire::Token;
 use causeway_wire::proof::{TAG_BYTES, same, tag};
 use std::io::{Error, ErrorKind, Read, Write};
@@ -51,8 +52,7 @@ pub struct Plan {
 
 /// The number that a launcher has given this process; `None` where none has started it.
 pub fn rank() -> Option<u32> {
-    let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-    let value = names.iter().find_map(|name| std::env::var(name).ok());
+    let value = RANKS.iter().find_map(|name| std::env::var(name).ok());
     value?.parse().ok()
 }
 

@@ -39,6 +39,12 @@ pub const SHARED_CORES: [(&str, &str); 4] = [
     ("I_MPI_PIN", "0"),
 ];
 
+/// How Open MPI's parameters are called as variables.
+pub const MCA: &str = "OMPI_MCA_";
+
+/// Open MPI's parameter for the seconds between a request to end and a kill.
+pub const KILL_AFTER: &str = "odls_base_sigkill_timeout";
+
 /// Open MPI 4's daemons forward to ranks on other nodes what this names, and OMPI_* besides. It is the form
 /// for parameter files of mpirun's -x: with that of its environment, mca_base_env_list, mpirun refuses -x.
 pub const FORWARDED: &str = "OMPI_MCA_mca_base_env_list_internal";

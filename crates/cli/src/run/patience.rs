@@ -1,6 +1,7 @@
 //! How long a launcher may take to end after it was asked to. Then it and all that it started are killed.
 
 use causeway_mpis::Mpi;
+use causeway_mpis::names::{KILL_AFTER, MCA};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -22,16 +23,13 @@ const SECOND: Duration = Duration::from_millis(1000);
 /// What Open MPI 4 gives its ranks unless the user says otherwise; 5 gives them no more.
 const RANKS: Duration = Duration::from_secs(1);
 
-/// The parameter by which the user does, in seconds.
-const RANKS_PARAMETER: &str = "odls_base_sigkill_timeout";
-
 impl Patience {
     /// The patience with this launcher, called with these words. hydra passes a first Ctrl-C on to the ranks
     /// and goes on if they do, so it has no time limit.
     pub fn with(mpi: Mpi, words: &[OsString]) -> Patience {
-        let named = words.windows(2).find(|pair| pair[0] == RANKS_PARAMETER);
+        let named = words.windows(2).find(|pair| pair[0] == KILL_AFTER);
         let named = named.map(|pair| pair[1].clone());
-        let ranks = named.or_else(|| std::env::var_os(format!("OMPI_MCA_{RANKS_PARAMETER}")));
+        let ranks = named.or_else(|| std::env::var_os(format!("{MCA}{KILL_AFTER}")));
         let ranks = ranks.and_then(|seconds| seconds.to_str()?.parse().ok());
         let more = ranks.map_or(Duration::ZERO, |seconds| {
             Duration::from_secs(u64::from(u32::min(seconds, LONGEST))).saturating_sub(RANKS)

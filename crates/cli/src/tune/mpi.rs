@@ -9,15 +9,13 @@ use crate::bench::by_hand::{self, Allowed};
 use crate::bench::mpis::NamedMpi;
 use causeway_bench::plan::KnownLink;
 use causeway_mpis::Mpi;
+use causeway_mpis::names::MCA;
 
 /// A message beyond every default limit, for what is expected.
 const EXAMPLE_BYTES: u64 = 64 << 10;
 
 /// Ranks of a usual job: more have smaller limits.
 const RANKS: u32 = 16;
-
-/// How Open MPI's parameters are called as variables.
-const MCA: &str = "OMPI_MCA_";
 
 /// Rows for one MPI. `set` is what Open MPI's file has.
 pub fn items(mpi: &NamedMpi, need: &Need, allowed: Allowed, set: &McaFile) -> Vec<Item> {
