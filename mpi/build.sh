@@ -35,31 +35,40 @@ has_header() { # interface, what is built
     [ -e "${header[$1]}" ] || { echo "$2 for $1: no ${header[$1]}, left out" >&2 && return 1; }
 }
 
-sources() { # folder...
-    find "${@/#/$here/}" -name '*.c' | sort
+sources() { # folder...: sets `sources`
+    mapfile -t sources < <(find "${@/#/$here/}" -name '*.c' | sort)
 }
 
 library() { # folder, its libraries' name, interface, words for the compiler
     has_header "$3" "$1" || return 0
-    # shellcheck disable=SC2046 # Names of sources have no blanks.
+    sources common "$1"
     compile "libcauseway_$2_$3.so" "${shared[@]}" -Wl,-z,defs -pthread ${defines[$3]:+"${defines[$3]}"} "${@:4}" \
-        -I "$(dirname "${header[$3]}")" $(sources common "$1")
+        -I "$(dirname "${header[$3]}")" "${sources[@]}"
 }
 
 program() { # folder, name, interface
     has_header "$3" "$2" || return 0
-    # shellcheck disable=SC2046 # Names of sources have no blanks.
-    compile "libcauseway_$2_$3.so" "${shared[@]}" "-DCAUSEWAY_${2^^}_LIBRARY" -I "$(dirname "${header[$3]}")" $(sources "$1")
+    sources "$1"
+    compile "libcauseway_$2_$3.so" "${shared[@]}" "-DCAUSEWAY_${2^^}_LIBRARY" -I "$(dirname "${header[$3]}")" "${sources[@]}"
 }
 
+for part in $parts; do
+    case $part in
+    collectives | world | messages | ucx | programs) ;;
+    *)
+        echo "build.sh: there is no part \"$part\"; parts are collectives, world, messages, ucx and programs" >&2
+        exit 2
+        ;;
+    esac
+done
 mkdir -p "$out"
 if is_wanted collectives; then
     for interface in openmpi openmpi5 mpich abi; do
         # Open MPI 5 has one world library with version 4.
         library collectives mpi "$interface" "-DCAUSEWAY_WORLD_LIBRARY=\"libcauseway_world_${interface%5}.so\""
     done
-    # shellcheck disable=SC2046 # Names of sources have no blanks.
-    compile causeway-collectives $(sources programs/explain collectives/select)
+    sources programs/explain collectives/select
+    compile causeway-collectives "${sources[@]}"
 fi
 if is_wanted world; then
     for interface in openmpi mpich abi; do
@@ -73,7 +82,6 @@ if is_wanted messages; then
     done
 fi
 if is_wanted ucx; then
-    # shellcheck disable=SC2046 # Names of sources have no blanks.
     compile libcauseway_ucx.so -shared -fPIC -pthread "$here"/ucx/*.c
 fi
 if is_wanted programs; then

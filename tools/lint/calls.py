@@ -13,8 +13,8 @@ import includes
 
 COMMENT = re.compile(r"/\*.*?\*/|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 # At the first column: a function with its body, or a variable.
-FUNCTION = re.compile(r"^(?!typedef|#|enum|struct \w+ \{)[A-Za-z_][^;=\n{]*?\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
-VARIABLE = re.compile(r"^(?!extern|typedef|#|enum|return)[a-z_][\w \*]*?\b(\w+)(?:\[[^\]]*\])?(?: = [^;]*)?;$", re.MULTILINE)
+FUNCTION = re.compile(r"^(?!typedef|#|enum(?: \w+)? \{|struct \w+ \{)[A-Za-z_][^;=\n{]*?\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
+VARIABLE = re.compile(r"^(?!extern|typedef|#|enum|return)(?:static )?[a-z_][\w ]*? \*?(\w+(?:\[[^\]]*\])?(?: = [^;]*?)?(?:, \*?\w+(?: = [^;,]*)?)*);$", re.MULTILINE)
 # Each program has one.
 ENTRY = {"main"}
 
@@ -23,7 +23,10 @@ def defined(text: str) -> tuple[set[str], set[str]]:
     """What a file defines for others, and for itself."""
     shared, own = set(), set()
     for match in [*FUNCTION.finditer(text), *VARIABLE.finditer(text)]:
-        (own if re.match(r"(__attribute__\S* )?static\b", match[0]) else shared).add(match[1])
+        # Several variables, or one whose value has commas.
+        parts = [match[1]] if "{" in match[1] else match[1].split(",")
+        names = {found[1] for part in parts if (found := re.match(r"\s*\*?(\w+)", part))}
+        (own if re.match(r"(__attribute__\S* )?static\b", match[0]) else shared).update(names)
     return shared, own
 
 

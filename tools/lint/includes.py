@@ -47,11 +47,13 @@ def is_in_order(source: pathlib.PurePath, target: pathlib.PurePath) -> bool:
     """Whether the one's folder may know the other's."""
     library, own = source.parts[0], source.parent.as_posix()
     other, far = target.parts[0], target.parent.as_posix()
+    order = [f"{library}/{folder}".rstrip("/") for folder in LIBRARIES[library]]
+    if own not in order:
+        return False
     if library in SHARED.get(far, ()):
         return True
     if other != library:
         return other == "common" and library in ("collectives", "world", "messages")
-    order = [f"{library}/{folder}".rstrip("/") for folder in LIBRARIES[library]]
     # Programs know nothing of each other.
     return own == far or (library != "programs" and far in order and own in order and order.index(far) < order.index(own))
 
@@ -87,7 +89,7 @@ def main() -> int:
     for source, target, where in all_:
         if not is_in_order(source, target):
             broken += 1
-            print(f"{where}: {target} does not come before it in the order of folders")
+            print(f"{where}: {target} does not come before it in the order of folders, or its own folder has no place there")
     files = [(source.with_suffix("").as_posix(), target.with_suffix("").as_posix(), where) for source, target, where in all_]
     for circle in circles([(a, b) for a, b, _ in files if a != b]):
         broken += 1

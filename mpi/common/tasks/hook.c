@@ -48,8 +48,10 @@ int hook_completes(MPI_Request *request, MPI_Status *received, int *status)
 int hook_join(int (*its_work)(void), const atomic_int *its_waits)
 {
     pthread_mutex_lock(&lock);
-    work = its_work;
-    waits = its_waits;
+    if (!is_hooked) {
+        work = its_work;
+        waits = its_waits;
+    }
     int status = is_hooked ? 0 : hook_register(hook);
     is_hooked = status == 0;
     pthread_mutex_unlock(&lock);
@@ -107,9 +109,11 @@ int hook_completes(MPI_Request *request, MPI_Status *received, int *status)
 int hook_join(int (*its_work)(void), const atomic_int *its_waits)
 {
     pthread_mutex_lock(&lock);
-    work = its_work;
-    waits = its_waits;
     int first = !is_hooked;
+    if (first) {
+        work = its_work;
+        waits = its_waits;
+    }
     is_hooked = 1;
     pthread_mutex_unlock(&lock);
     int status = first ? async_start(hook, NULL, STREAM_NULL) : MPI_SUCCESS;

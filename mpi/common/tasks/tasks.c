@@ -66,24 +66,41 @@ static void end(struct task *task)
     atomic_fetch_sub(&tasks_count, 1);
 }
 
-int tasks_run(void)
+/* Resumes a task that has nothing more to wait for. Returns whether it had. */
+static int take_up(struct task *task)
+{
+    if (!may_go_on(task))
+        return 0;
+    coroutine_resume(&task->coroutine);
+    return 1;
+}
+
+void tasks_begin(struct task *task)
 {
     if (pthread_mutex_trylock(&running))
+        return;
+    take_up(task);
+    if (task->coroutine.is_over)
+        end(task);
+    pthread_mutex_unlock(&running);
+}
+
+int tasks_run(void)
+{
+    /* Most calls find none. */
+    if (!tasks_are_under_way() || pthread_mutex_trylock(&running))
         return 0;
     int taken_up = 0;
     pthread_mutex_lock(&lock);
     struct task *task = tasks;
     pthread_mutex_unlock(&lock);
     while (task) {
-        int goes_on = may_go_on(task);
-        if (goes_on)
-            coroutine_resume(&task->coroutine);
+        taken_up += take_up(task);
         pthread_mutex_lock(&lock);
         struct task *next = task->next;
         pthread_mutex_unlock(&lock);
         if (task->coroutine.is_over)
             end(task);
-        taken_up += goes_on;
         task = next;
     }
     pthread_mutex_unlock(&running);

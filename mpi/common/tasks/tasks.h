@@ -39,6 +39,10 @@ extern atomic_int tasks_count;
  * Counted first, since a hook that finds no task ends. Returns what `join` does; NULL: 0. */
 int tasks_add(struct task *task, int (*join)(void));
 
+/* Begins a task that this thread has just added, where nothing stands in its way; tasks_run does so later.
+ * Others are left as they are: a program may have many, and starts them one by one. */
+void tasks_begin(struct task *task);
+
 /* Resumes each that has nothing more to wait for, and returns how many. Does nothing while another thread
  * does so, or where a task's own call of the MPI has led here. */
 int tasks_run(void);
@@ -58,7 +62,7 @@ static inline int tasks_are_under_way(void)
 /* Whether a task runs, which must not block: it waits by task_await. */
 static inline int task_is_running(void) { return tasks_are_under_way() && task_running() != NULL; }
 
-/* Leaves the running task's stack until `is_over` says so. Asked again, it must say the same. */
+/* Leaves the running task's stack until `is_over` says so, which is not asked again then. */
 void task_await(int (*is_over)(void *of), void *of);
 
 #endif

@@ -1,5 +1,6 @@
 /* A send and a receive in one request, over sites: a task that waits for both. */
 #define _GNU_SOURCE
+#include "common/binding/signatures.h"
 #include "world/calls/refuse.h"
 #include "world/calls/sendrecv.h"
 #include "world/native/task.h"
@@ -60,29 +61,26 @@ static int start(const struct sendrecv *both, int (*how)(const struct sendrecv *
     return comm_error(both->on, error);
 }
 
-EXPORT int MPI_Isendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
-                         int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
-                         MPI_Request *request)
+EXPORT int MPI_Isendrecv(PARAMETERS(Exchange), MPI_Request *request)
 {
-    struct sendrecv both = {comm_find(comm), out,     out_count, out_type, to, out_tag, in,
-                            in_count,        in_type, from,      in_tag};
+    struct sendrecv both = {comm_find(comm), buffer,    count,  type,    to, tag, into,
+                            into_count,      into_type, source, into_tag};
     if (both.on)
         return start(&both, sendrecv_do, request);
     OTHER("Isendrecv",
           (const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm,
            MPI_Request *),
-          out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, request);
+          buffer, count, type, to, tag, into, into_count, into_type, source, into_tag, comm, request);
 }
 BOTH(Isendrecv);
 
-EXPORT int MPI_Isendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int out_tag, int from,
-                                 int in_tag, MPI_Comm comm, MPI_Request *request)
+EXPORT int MPI_Isendrecv_replace(PARAMETERS(Replace), MPI_Request *request)
 {
-    struct sendrecv both = {comm_find(comm), buffer, count, type, to,    out_tag,
-                            buffer,          count,  type,  from, in_tag};
+    struct sendrecv both = {comm_find(comm), buffer, count, type,   to,      tag,
+                            buffer,          count,  type,  source, into_tag};
     if (both.on)
         return start(&both, sendrecv_replace, request);
     OTHER("Isendrecv_replace", (void *, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request *),
-          buffer, count, type, to, out_tag, from, in_tag, comm, request);
+          buffer, count, type, to, tag, source, into_tag, comm, request);
 }
 BOTH(Isendrecv_replace);

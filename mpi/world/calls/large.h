@@ -56,7 +56,7 @@ enum { PIECE = 1 << 30 };
 #define SMALL_CALL(name) int (*)()
 #endif
 
-/* Defines MPI_Name_c with these parameters; `arguments` are their names, `small` the arguments of the small
+/* Defines MPI_Name_c with these parameters; `arguments` are their names, `small_ones` those of the small
  * call. The statements at the end make these. */
 #define LARGE_CALL(Name, comm, prefers_own, meet, parameters, arguments, small_ones, ...) \
     EXPORT int MPI_##Name##_c parameters                                                  \
@@ -73,8 +73,11 @@ enum { PIECE = 1 << 30 };
         if (!mpi_calls_fit())                                                             \
             return own ? own arguments : NO_MPI;                                          \
         has_own = has_own && own;                                                         \
+        /* As the program gave them: what follows changes arguments. */                   \
+        if (has_own && (prefers_own))                                                     \
+            return (meet, own arguments);                                                 \
         __VA_ARGS__;                                                                      \
-        if (has_own && (prefers_own || large.is_too_large))                               \
+        if (has_own && large.is_too_large)                                                \
             result = (meet, own arguments);                                               \
         else if (large.is_too_large || large.error != MPI_SUCCESS)                        \
             result = large_refuse(&large, comm, "MPI_" #Name "_c", &is_told);             \

@@ -1,5 +1,6 @@
 /* Matched probes, and the receives of what they have taken. */
 #define _GNU_SOURCE
+#include "common/binding/signatures.h"
 #include "world/calls/check.h"
 #include "world/engine/matching.h"
 #include "world/handles/messages.h"
@@ -110,7 +111,7 @@ static int receive_native(struct taken taken, void *buffer, int count, MPI_Datat
     return error;
 }
 
-EXPORT int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
+EXPORT int MPI_Mrecv(PARAMETERS(Matched), MPI_Status *status)
 {
     if (!ours.is_on)
         OTHER("Mrecv", (void *, int, MPI_Datatype, MPI_Message *, MPI_Status *), buffer, count, type, message,
@@ -125,7 +126,7 @@ EXPORT int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *me
 }
 BOTH(Mrecv);
 
-EXPORT int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
+EXPORT int MPI_Imrecv(PARAMETERS(Matched), MPI_Request *request)
 {
     struct taken taken = {0};
     if (ours.is_on)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "world/calls/persistent.h"
 
+#include "common/binding/signatures.h"
 #include "world/calls/check.h"
 #include "world/handles/requests.h"
 #include "world/native/data.h"
@@ -51,19 +52,18 @@ static int start_receive(const struct persistent *p, MPI_Request *request)
     return MPI_Irecv(p->buffer, p->count, p->type, p->peer, p->tag, p->comm->handle, request);
 }
 
-#define SEND_INIT(name, starts)                                                                             \
-    EXPORT int MPI_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, \
-                          MPI_Request *request)                                                             \
-    {                                                                                                       \
-        struct comm *on = comm_find(comm);                                                                  \
-        if (!on)                                                                                            \
-            OTHER(#name, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *), buffer,      \
-                  count, type, to, tag, comm, request);                                                     \
-        NEEDS(on, request);                                                                                 \
-        int status = check_send(on, count, type, to, tag);                                                  \
-        struct persistent made = {on, starts, (void *)buffer, count, to, tag, type, 0, 0, 0, 0};            \
-        return TRY(status, persistent_make(made, request));                                                 \
-    }                                                                                                       \
+#define SEND_INIT(name, starts)                                                                        \
+    EXPORT int MPI_##name(PARAMETERS(Send), MPI_Request *request)                                      \
+    {                                                                                                  \
+        struct comm *on = comm_find(comm);                                                             \
+        if (!on)                                                                                       \
+            OTHER(#name, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *), buffer, \
+                  count, type, to, tag, comm, request);                                                \
+        NEEDS(on, request);                                                                            \
+        int status = check_send(on, count, type, to, tag);                                             \
+        struct persistent made = {on, starts, (void *)buffer, count, to, tag, type, 0, 0, 0, 0};       \
+        return TRY(status, persistent_make(made, request));                                            \
+    }                                                                                                  \
     BOTH(name)
 
 SEND_INIT(Send_init, start_send);
@@ -71,15 +71,14 @@ SEND_INIT(Rsend_init, start_send);
 SEND_INIT(Ssend_init, start_ssend);
 SEND_INIT(Bsend_init, start_bsend);
 
-EXPORT int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-                         MPI_Request *request)
+EXPORT int MPI_Recv_init(PARAMETERS(Receive), MPI_Request *request)
 {
     struct comm *on = comm_find(comm);
     if (!on)
-        return PASS(Recv_init, buffer, count, type, from, tag, comm, request);
+        return PASS(Recv_init, buffer, count, type, source, tag, comm, request);
     NEEDS(on, request);
-    int status = check_receive(on, count, type, from, tag);
-    struct persistent made = {on, start_receive, buffer, count, from, tag, type, 0, 0, 0, 0};
+    int status = check_receive(on, count, type, source, tag);
+    struct persistent made = {on, start_receive, buffer, count, source, tag, type, 0, 0, 0, 0};
     return TRY(status, persistent_make(made, request));
 }
 BOTH(Recv_init);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "world/calls/sendrecv.h"
 
+#include "common/binding/signatures.h"
 #include "world/calls/check.h"
 #include "world/native/progress.h"
 #include "world/native/rows.h"
@@ -62,36 +63,33 @@ int sendrecv_replace(const struct sendrecv *both, MPI_Status *status)
     return error;
 }
 
-EXPORT int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
-                        int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
-                        MPI_Status *status)
+EXPORT int MPI_Sendrecv(PARAMETERS(Exchange), MPI_Status *status)
 {
-    struct sendrecv both = {comm_find(comm), out,     out_count, out_type, to, out_tag, in,
-                            in_count,        in_type, from,      in_tag};
+    struct sendrecv both = {comm_find(comm), buffer,    count,  type,    to, tag, into,
+                            into_count,      into_type, source, into_tag};
     if (both.on) {
         int error = sendrecv_check(&both);
         return TRY(error, sendrecv_do(&both, status));
     }
     if (progress_may_block())
-        return PASS(Sendrecv, out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag,
+        return PASS(Sendrecv, buffer, count, type, to, tag, into, into_count, into_type, source, into_tag,
                     comm, status);
     MPI_Request sending = handle.request_null, receiving = handle.request_null;
-    int error = real.Irecv(in, in_count, in_type, from, in_tag, comm, &receiving);
-    TRY(error, real.Isend(out, out_count, out_type, to, out_tag, comm, &sending));
+    int error = real.Irecv(into, into_count, into_type, source, into_tag, comm, &receiving);
+    TRY(error, real.Isend(buffer, count, type, to, tag, comm, &sending));
     TRY(error, progress_wait(&sending, MPI_STATUS_IGNORE));
     TRY(error, progress_wait(&receiving, status));
     return error;
 }
 BOTH(Sendrecv);
 
-EXPORT int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int out_tag, int from,
-                                int in_tag, MPI_Comm comm, MPI_Status *status)
+EXPORT int MPI_Sendrecv_replace(PARAMETERS(Replace), MPI_Status *status)
 {
-    struct sendrecv both = {comm_find(comm), buffer, count, type, to,    out_tag,
-                            buffer,          count,  type,  from, in_tag};
+    struct sendrecv both = {comm_find(comm), buffer, count, type,   to,      tag,
+                            buffer,          count,  type,  source, into_tag};
     if (!both.on)
         OTHER("Sendrecv_replace", (void *, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status *),
-              buffer, count, type, to, out_tag, from, in_tag, comm, status);
+              buffer, count, type, to, tag, source, into_tag, comm, status);
     int error = sendrecv_check(&both);
     return TRY(error, sendrecv_replace(&both, status));
 }

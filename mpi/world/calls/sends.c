@@ -1,5 +1,6 @@
 /* Sends, blocking and not. */
 #define _GNU_SOURCE
+#include "common/binding/signatures.h"
 #include "world/calls/check.h"
 #include "world/native/far_wait.h"
 #include "world/native/progress.h"
@@ -13,7 +14,7 @@
         return begun == MPI_SUCCESS ? progress_wait(&request, MPI_STATUS_IGNORE) : begun; \
     } while (0)
 
-EXPORT int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+EXPORT int MPI_Send(PARAMETERS(Send))
 {
     struct comm *on = comm_find(comm);
     if (on) {
@@ -34,8 +35,7 @@ static int native(const struct comm *on, int rank)
 
 static int goes_far(const struct comm *on, int to) { return to != MPI_PROC_NULL && on->native[to] == FAR; }
 
-EXPORT int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                     MPI_Request *request)
+EXPORT int MPI_Isend(PARAMETERS(Send), MPI_Request *request)
 {
     struct comm *on = comm_find(comm);
     if (!on)
@@ -50,8 +50,7 @@ EXPORT int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, i
 }
 BOTH(Isend);
 
-EXPORT int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                      MPI_Request *request)
+EXPORT int MPI_Issend(PARAMETERS(Send), MPI_Request *request)
 {
     struct comm *on = comm_find(comm);
     if (!on)
@@ -66,7 +65,7 @@ EXPORT int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, 
 }
 BOTH(Issend);
 
-EXPORT int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+EXPORT int MPI_Ssend(PARAMETERS(Send))
 {
     struct comm *on = comm_find(comm);
     if (!on && progress_may_block())
@@ -86,7 +85,7 @@ EXPORT int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, i
 BOTH(Ssend);
 
 /* Between sites a receive that is ready makes no difference. */
-EXPORT int MPI_Rsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+EXPORT int MPI_Rsend(PARAMETERS(Send))
 {
     if (!comm_find(comm) && progress_may_block())
         return PASS(Rsend, buffer, count, type, to, tag, comm);
@@ -94,8 +93,7 @@ EXPORT int MPI_Rsend(const void *buffer, int count, MPI_Datatype type, int to, i
 }
 BOTH(Rsend);
 
-EXPORT int MPI_Irsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                      MPI_Request *request)
+EXPORT int MPI_Irsend(PARAMETERS(Send), MPI_Request *request)
 {
     if (!comm_find(comm))
         return PASS(Irsend, buffer, count, type, to, tag, comm, request);
@@ -103,8 +101,7 @@ EXPORT int MPI_Irsend(const void *buffer, int count, MPI_Datatype type, int to, 
 }
 BOTH(Irsend);
 
-EXPORT int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                      MPI_Request *request)
+EXPORT int MPI_Ibsend(PARAMETERS(Send), MPI_Request *request)
 {
     struct comm *on = comm_find(comm);
     int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;
@@ -119,7 +116,7 @@ EXPORT int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, 
 }
 BOTH(Ibsend);
 
-EXPORT int MPI_Bsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+EXPORT int MPI_Bsend(PARAMETERS(Send))
 {
     struct comm *on = comm_find(comm);
     int status = on ? check_send(on, count, type, to, tag) : MPI_SUCCESS;

@@ -10,7 +10,7 @@
 
 enum {
     /* The tags of one communicator: those of plain operations, of MPI_Comm_create_group, of the leaders of
-     * MPI_Intercomm_create, and of tasks (world/below/task.c). */
+     * MPI_Intercomm_create, and of tasks (world/native/task.c). */
     SLOT_TAGS = 1 << 14,
     /* MPI_COMM_WORLD has this one at every process. */
     SLOT_OF_WORLD = 0,

@@ -77,7 +77,7 @@ static int start(struct comm *comm, const struct work *work, int tags, MPI_Reque
     }
     *beside = (struct beside){.task.kind = &kind, .work = *work, .far = far, .tags = tags};
     tasks_add(&beside->task, NULL);
-    tasks_run();
+    tasks_begin(&beside->task);
     return MPI_SUCCESS;
 }
 
