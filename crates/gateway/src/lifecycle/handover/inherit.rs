@@ -4,7 +4,7 @@
 //! be refused is refused by the predecessor; what is left are mistakes in these programs and damaged states.
 
 use super::state::State;
-use crate::base::{Base, Bundle};
+use crate::base::Base;
 use crate::commands::KeptCommands;
 use crate::config::Config;
 use crate::flow::Flow;
