@@ -152,7 +152,7 @@ fn lingering() -> String {
     let is_needed = Path::new("/run/systemd/system").exists() && !lingers && user != "root";
     match is_needed {
         true => format!(
-            "\nwhere this host ends processes at logout (KillUserProcesses), 'loginctl enable-linger {user}' keeps it"
+            "\nif this host ends a user's processes at logout (KillUserProcesses), 'loginctl enable-linger {user}' keeps it running"
         ),
         false => String::new(),
     }

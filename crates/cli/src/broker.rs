@@ -14,17 +14,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc;
 
-/// Tell the sites of a grid of each other.
+/// Run the broker of a grid, which tells its sites about each other.
 #[derive(Args)]
 pub struct BrokerArgs {
-    /// Configuration, as 'causeway grid create' made it [default: ~/.local/share/causeway/grid/broker.toml].
+    /// Configuration written by 'causeway grid create' [default: ~/.local/share/causeway/grid/broker.toml].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Serve in the background: the end of the terminal does not end it. Returns once it serves, and says
-    /// where its log is.
+    /// Serve in the background, even after the terminal closes. The command returns once the broker serves,
+    /// and prints where its log is.
     #[arg(long)]
     background: bool,
-    /// Leave the terminal's session; --background says so to the broker that it starts.
+    /// Leave the terminal's session; --background passes this to the broker that it starts.
     #[arg(long, hide = true)]
     own_session: bool,
 }

@@ -25,14 +25,14 @@ pub enum Task {
 /// See [`Task::Explain`].
 #[derive(clap::Args)]
 pub struct Explain {
-    /// Ranks of each site [default: the slots of the sites that this host's gateway knows; with --link 4,4].
+    /// Ranks at each site [default: the slots of the sites that this host's gateway knows; with --link 4,4].
     #[arg(long, value_name = "RANKS,...")]
     sites: Option<String>,
-    /// Round trip and rate between sites [default: the longest and the slowest that this host's gateway
+    /// Round-trip time and rate between sites [default: the longest and the slowest that this host's gateway
     /// knows].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
     link: Option<Link>,
-    /// Only these operations.
+    /// Show only these operations.
     #[arg(
         long,
         value_name = "OPERATION,...",
@@ -40,10 +40,10 @@ pub struct Explain {
         hide_default_value = true
     )]
     op: String,
-    /// Only this size, in bytes.
+    /// Show only this size, in bytes.
     #[arg(long, value_name = "BYTES")]
     size: Option<u64>,
-    /// Rules that go before the costs.
+    /// Rules that override the costs.
     #[arg(long, value_name = "FILE")]
     collectives: Option<PathBuf>,
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Serve this site: run on its head node.
+/// Serve this site; runs on its head node.
 #[derive(Args)]
 pub struct GatewayArgs {
     /// Configuration. configs/gateway.toml in the sources shows every key [default:
@@ -20,21 +20,21 @@ pub struct GatewayArgs {
     config: Option<PathBuf>,
     #[command(flatten)]
     join: JoinArgs,
-    /// Hand the running gateway over to this program, with all its streams and jobs, and return.
+    /// Hand the running gateway's streams and jobs over to this program, which replaces it, and return.
     #[arg(long)]
     drain: bool,
-    /// Serve in the background: the end of the terminal does not end it. Returns once it serves, and says
-    /// where its log is.
+    /// Serve in the background, even after the terminal closes. The command returns once the gateway serves,
+    /// and prints where its log is.
     #[arg(long, conflicts_with_all = ["drain", "print_nft", "inherit"])]
     background: bool,
-    /// Leave the terminal's session; --background says so to the gateway that it starts.
+    /// Leave the terminal's session; --background passes this to the gateway that it starts.
     #[arg(long, hide = true)]
     own_session: bool,
     /// Print the nft rules by which this host, as the site's router, hands connections to its gateway, and
-    /// the commands that go with them. The gateway must run. Applies nothing (docs/transparent.md).
+    /// the commands that go with them. The gateway must be running. Applies nothing (docs/transparent.md).
     #[arg(long, conflicts_with_all = ["drain", "join"])]
     print_nft: bool,
-    /// Go on from the state in this descriptor; a gateway that is handed over says so to its successor.
+    /// Continue from the state in this descriptor; a gateway passes this to its successor in a hand-over.
     #[arg(long, hide = true, value_name = "DESCRIPTOR", conflicts_with = "drain")]
     inherit: Option<i32>,
 }

@@ -19,9 +19,9 @@ use std::process::ExitCode;
 pub enum Task {
     /// Make a new grid: its certificate authority and its broker's configuration.
     Create(CreateArgs),
-    /// Print a token with which a site may join, once.
+    /// Print a token with which a site can join once.
     Token(TokenArgs),
-    /// Show the sites of the grid, the tokens that are still good and the jobs that run.
+    /// Show the grid's sites, valid tokens and running jobs.
     List(ListArgs),
     /// Exclude a site: its certificates and tokens are void from now on.
     Revoke(RevokeArgs),
@@ -31,7 +31,7 @@ pub enum Task {
 pub struct CreateArgs {
     /// 1 to 63 letters, digits, '-', '_' or '.'.
     name: String,
-    /// Where sites will find the broker [default: this host's name, port 7443].
+    /// Where sites find the broker [default: this host's name, port 7443].
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<String>,
     #[command(flatten)]
@@ -43,11 +43,11 @@ pub struct TokenArgs {
     /// The site that may join.
     #[arg(long, value_name = "NAME")]
     site: String,
-    /// How long the token is good: 30min, 1h, 2d; 7d at most.
+    /// How long the token is valid: 30min, 1h, 2d; 7d at most.
     #[arg(long, default_value = "1h", value_parser = lifetime)]
     ttl: u64,
-    /// A range in which the site's addresses have to lie; may be repeated [default: any private, shared,
-    /// unique local or loopback range that no other site has].
+    /// A range that the site's addresses must be in; may be repeated [default: any private, shared, unique
+    /// local or loopback range that no other site has].
     #[arg(long, value_name = "CIDR")]
     subnet: Vec<Cidr>,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub struct ListArgs {
 pub struct RevokeArgs {
     /// The site.
     site: String,
-    /// Also where the broker has never heard of it, as after the loss of its store.
+    /// Revoke it even if the broker has never heard of it, for example after the broker lost its store.
     #[arg(long)]
     unknown: bool,
     #[command(flatten)]

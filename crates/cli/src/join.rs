@@ -29,14 +29,15 @@ const MEMBERSHIP: &str = "membership";
 
 #[derive(Args)]
 pub struct JoinArgs {
-    /// Join a grid with this token, once; with one in this file, or on standard input (-), where no other
-    /// user of this host sees it. Afterwards start without it.
+    /// Join a grid with this token, which works once. Other users of this host cannot see the token if it
+    /// comes from a file or from standard input (-). Leave --join out at later starts.
     #[arg(long, value_name = "TOKEN|FILE|-", conflicts_with_all = ["drain", "inherit"])]
     join: Option<String>,
-    /// Addresses of this site's nodes, such as 10.1.0.0/24. With --join, for a new configuration.
+    /// Addresses of this site's nodes, such as 10.1.0.0/24. With --join, if there is no configuration yet.
     #[arg(long, value_name = "CIDR", requires = "join")]
     subnet: Vec<Cidr>,
-    /// Other sites may have the same addresses: the grid then knows this site by virtual ones. With --join.
+    /// Allow other sites to have the same addresses: the grid then knows this site by virtual ones. With
+    /// --join.
     #[arg(long, requires = "join")]
     overlap_ok: bool,
     /// A compute node and its number of processes, such as node-1:4 or node-1=10.1.0.1:4. With --join.
@@ -46,22 +47,23 @@ pub struct JoinArgs {
     /// port 7000].
     #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
     lan: Option<SocketAddr>,
-    /// Where other sites' gateways may dial this one. Without it this one dials them. With --join.
+    /// Where other sites' gateways may dial this one. Without this option, this gateway dials them. With
+    /// --join.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
     wan: Option<SocketAddr>,
-    /// Sites whose jobs may start processes on this site's nodes and connect to them, or all. Nobody's where
-    /// nothing is said. With --join.
+    /// Sites whose jobs may start processes on this site's nodes and connect to them, or 'all' [default:
+    /// none]. With --join.
     #[arg(long, value_name = "SITE,...|all", requires = "join", value_delimiter = ',', value_parser = site_or_all)]
     accept_jobs: Vec<String>,
-    /// Sites whose users 'causeway connect' brings to these ports of this site's nodes, such as rennes:22.
-    /// With --join.
+    /// Sites whose users may connect to these ports of this site's nodes with 'causeway connect', such as
+    /// rennes:22. With --join.
     #[arg(long, value_name = "SITE:PORTS,...", requires = "join", value_delimiter = ',')]
     accept_connect: Vec<ConnectFrom>,
-    /// Addresses that jobs of other sites reach beside those of the listed nodes, such as these nodes' second
-    /// ones. With --join.
+    /// More addresses that jobs of other sites may reach, besides those of the listed nodes, such as the
+    /// nodes' second addresses. With --join.
     #[arg(long, value_name = "CIDR,...", requires = "join", value_delimiter = ',')]
     accept_addresses: Vec<Cidr>,
-    /// Carry connections of sites that cannot reach each other. Needs --wan.
+    /// Carry connections between sites that cannot reach each other. Needs --wan.
     #[arg(long, requires = "wan")]
     relay: bool,
 }

@@ -49,16 +49,16 @@ enum Task {
     Run(run::Args),
     /// Serve this site; runs on its head node.
     Gateway(gateway::GatewayArgs),
-    /// Run the broker of a grid, which tells its sites of each other.
+    /// Run the broker of a grid, which tells its sites about each other.
     Broker(broker::BrokerArgs),
     /// Make a grid, and manage its members and tokens.
     #[command(subcommand)]
     Grid(grid::Task),
     /// Show the state of this host's gateway: sites, tunnels, jobs.
     Status(status::Args),
-    /// Show what other sites did on this one, and what they were refused.
+    /// Show what other sites did at this site, and which of their requests it refused.
     Audit(audit::Args),
-    /// Check everything that jobs over sites need, and say what to do about what is wrong.
+    /// Check everything that jobs over sites need, and say how to fix what is wrong.
     Check(check::Args),
     /// Explain which algorithm each collective operation gets, and why.
     #[command(subcommand)]
@@ -67,12 +67,12 @@ enum Task {
     Ping(ping::Args),
     /// Measure the paths to other sites.
     Probe(probe::Args),
-    /// Measure the grid and the MPIs on it, or an emulated grid, beside the physical limit.
+    /// Measure the grid and its MPIs, or an emulated grid, against the physical limit.
     #[command(subcommand)]
     Bench(bench::Task),
-    /// Make one HTML page of what causeway bench has measured.
+    /// Make one HTML page from the results of causeway bench.
     Report(report::Args),
-    /// Show what this host and its MPIs need for the path to other sites, and change what you may.
+    /// Show how to tune this host and its MPIs for the path to other sites, and apply it.
     Tune(tune::Args),
     /// Connect standard input and output to a port at another site, for ssh's ProxyCommand.
     Connect(connect::Args),
@@ -82,19 +82,19 @@ enum Task {
     /// Stand in for ssh under an MPI launcher.
     #[command(hide = true, disable_help_flag = true)]
     Agent(remote::agent::Args),
-    /// Start on a node of this site; called by its gateway.
+    /// Start a process on a node of this site; called by its gateway.
     #[command(hide = true)]
     StartNode(remote::start_node::Args),
-    /// Send messages or keep a link busy, as ranks of a launcher; called by bench.
+    /// Send messages or keep a link busy, as a rank that a launcher started; called by bench.
     #[command(hide = true, subcommand)]
     BenchPart(bench::part::Part),
-    /// Read to the end and say how much came; called by a gateway.
+    /// Read standard input to its end and print the number of bytes; called by a gateway.
     #[command(hide = true)]
     Sink,
     /// Let sites that each run their own MPI find each other, on this host alone; for tests.
     #[command(hide = true)]
     Rendezvous(run::own::rendezvous::command::Args),
-    /// Start an MPI program as this site does it; called by run --own-mpi.
+    /// Start an MPI program the way this site does; called by run --own-mpi.
     #[command(hide = true)]
     StartProgram(run::own::program::Args),
     /// Run one command for an agent; called by start-node.

@@ -7,17 +7,17 @@ use causeway_wire::TextError;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make one HTML page of measurements, and a CSV file beside it.
+/// Make one HTML page from measurements, and a CSV file beside it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Directories of causeway bench.
+    /// Directories with results of causeway bench.
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
-    /// The page [default: report.html, in the directory where there is one, else here]. The CSV file has the
-    /// same name with .csv. '-' prints the page alone.
+    /// The file to write [default: report.html, in DIR if only one is given, else here]. The CSV file has the
+    /// same name, with .csv. '-' prints the page and writes no CSV file.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Its title.
+    /// Title of the page.
     #[arg(long, default_value = "One MPI job over several sites: what was measured")]
     title: String,
 }

@@ -12,23 +12,23 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Show what other sites started on this one's nodes, and what they were refused.
+/// Show what other sites did at this site, and which of their requests it refused.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The gateway's configuration, which says where the file is [default: ~/.config/causeway/gateway.toml].
+    /// The gateway's configuration, which names the audit file [default: ~/.config/causeway/gateway.toml].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Only what happened in this last time (30min, 2h, 7d), or since this time in UTC (2026-11-24,
+    /// Show only events of the last 30min, 2h or 7d, or since a date or time in UTC (2026-11-24,
     /// 2026-11-24T18:30).
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<String>,
-    /// Only what this site asked for.
+    /// Show only what this site asked for.
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
     /// Show long commands in full.
     #[arg(long)]
     wide: bool,
-    /// Print the lines as they are in the file, one JSON object each.
+    /// Print the lines of the file unchanged, one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -82,17 +82,17 @@ fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(site) = args.site.as_ref().filter(|site| !seen.contains(*site)) {
         say::error(format_args!(
-            "causeway audit: nothing in {} is of a site {site}{}",
+            "causeway audit: {} has no entry of site {site}{}",
             config.audit.display(),
             match seen.is_empty() {
                 true => String::new(),
-                false => format!("; there are {}", seen.into_iter().collect::<Vec<_>>().join(", ")),
+                false => format!("; it has entries of {}", seen.into_iter().collect::<Vec<_>>().join(", ")),
             }
         ));
     }
     if damaged > 0 {
         say::error(format_args!(
-            "causeway audit: {damaged} lines of {} are none of a gateway's",
+            "causeway audit: left out {damaged} lines of {} that no gateway wrote",
             config.audit.display()
         ));
     }

@@ -25,27 +25,27 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use steps::{Group, Report};
 
-/// Check everything that jobs over sites need: this site's gateway, the others, limits, libraries, MPIs.
+/// Check everything that jobs over sites need: this site's gateway, other sites, limits, libraries, MPIs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The gateway's configuration [default: ~/.config/causeway/gateway.toml, where that is].
+    /// The gateway's configuration [default: ~/.config/causeway/gateway.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The MPI launcher to check. Without it, all that PATH has.
+    /// The MPI launcher to check [default: all in PATH].
     #[arg(long, value_name = "MPIRUN")]
     mpi: Option<OsString>,
-    /// Also reach each node of this site by its remote shell.
+    /// Also try the remote shell to each node of this site.
     #[arg(long)]
     nodes: bool,
-    /// Test on nodes of all sites whether an MPI delivers what was sent, for so many seconds (60). Nothing
-    /// else should run.
+    /// Run a test job on the nodes of all sites for SECONDS (60) that checks whether the MPI delivers what
+    /// was sent. Nothing else should run.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60",
           value_parser = clap::value_parser!(u32).range(1..=86_400))]
     data: Option<u32>,
     /// Print the steps as JSON.
     #[arg(long)]
     json: bool,
-    /// A program that shall run over sites.
+    /// The program that you want to run over sites.
     program: Option<PathBuf>,
 }
 

@@ -25,13 +25,13 @@ use std::time::Duration;
 /// Connect standard input and output to a port at another site, through the gateways.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A node of the grid, or an address of a site.
+    /// A node of the grid, or an address at a site.
     host: String,
-    /// The TCP port. The far site must accept connections from here to it: connect_from under accept.
+    /// The TCP port. The far site must accept connections to it from this site (connect_from in [accept]).
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// Let the connection go on when this command is killed, until both its ends have closed it. Without this
-    /// it is reset soon after.
+    /// If this command is killed, keep the connection until both its ends have closed it. Without this
+    /// option it is reset soon after.
     #[arg(long)]
     linger: bool,
 }

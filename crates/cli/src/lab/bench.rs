@@ -18,7 +18,7 @@ pub struct BenchArgs {
     /// Print all figures as JSON.
     #[arg(long)]
     json: bool,
-    /// Congestion control of the TCP flow.
+    /// Congestion control algorithm of the TCP flow.
     #[arg(long, default_value = "cubic")]
     congestion_control: String,
 }

@@ -25,14 +25,14 @@ use trips::{Summary, Trips};
 pub struct Args {
     /// The site.
     site: String,
-    /// How many round trips to make. Without it, until Ctrl-C.
+    /// Number of round trips [default: until Ctrl-C].
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Seconds from the start of one round trip to the start of the next. The next still waits for the
+    /// Seconds from the start of one round trip to the start of the next, which also waits for the previous
     /// answer.
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: Duration,
-    /// Print one JSON object a line: each round trip, then the summary.
+    /// Print one JSON object per line: each round trip, then the summary.
     #[arg(long)]
     json: bool,
 }

@@ -20,20 +20,20 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Measure round trip, jitter and clock of the tunnels, and show the rate and loss that their lanes have
-/// seen.
+/// Measure round-trip time, jitter and clock difference through the tunnels, and show the rate and loss
+/// that their lanes have seen.
 #[derive(clap::Args)]
 pub struct Args {
-    /// One site. Without it, all others.
+    /// The site to measure [default: all others].
     site: Option<String>,
-    /// Seconds to measure.
+    /// How long to measure, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     seconds: Duration,
-    /// Send so many megabytes (64) to each site in turn, and print how fast a stream carries them.
+    /// Send MEGABYTES (64) to each site in turn, and print how fast a stream carries them.
     #[arg(long, value_name = "MEGABYTES", num_args = 0..=1, require_equals = true, default_missing_value = "64",
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     measure: Option<u64>,
-    /// Print it as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

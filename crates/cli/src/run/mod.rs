@@ -54,53 +54,53 @@ const WRONG_USE: u8 = 2;
 /// Characters of a job's name.
 const MAX_NAME: usize = 200;
 
-/// See the module.
+/// Run an MPI launcher over the sites of the grid.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Sites to use, with or without ranks for each: rennes=2,nancy=2 or rennes,nancy [default: all sites].
+    /// Sites to use, with or without the ranks of each: rennes=2,nancy=2 or rennes,nancy [default: all].
     #[arg(long, value_name = "SITE[=RANKS],...")]
     pub sites: Option<String>,
-    /// Start everything the same way, but leave connections alone. The sites must reach each other natively.
+    /// Start everything the same way, but let ranks connect directly. The sites need a route to each other.
     #[arg(long)]
     pub direct: bool,
-    /// Leave the shim out, as for statically linked programs: the routers of all sites hand connections to
-    /// the gateways (docs/transparent.md).
+    /// Run without the shim, for example for statically linked programs. The routers of all sites must hand
+    /// connections to the gateways (docs/transparent.md).
     #[arg(long, conflicts_with = "direct")]
     pub transparent: bool,
     /// Leave collective operations to the MPI (docs/collectives.md).
     #[arg(long)]
     pub no_collectives: bool,
-    /// Profile that names groups of ranks. The program can ask for them (docs/topology.md).
+    /// Profile that names groups of ranks, which the program can query (docs/topology.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["direct", "transparent", "no_collectives"])]
     pub groups: Option<PathBuf>,
-    /// Rules that say which algorithms collective operations get (docs/collectives.md).
+    /// Rules that choose the algorithms of collective operations (docs/collectives.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["no_collectives", "direct", "transparent"])]
     pub collectives: Option<PathBuf>,
-    /// Combine in the order of ranks in reductions: the same ranks give the same bits at whatever sites they
-    /// are. Takes longer (docs/collectives.md).
+    /// Combine in rank order in reductions, so that the result has the same bits wherever the ranks run.
+    /// Takes longer (docs/collectives.md).
     #[arg(long, conflicts_with_all = ["no_collectives", "direct", "transparent"])]
     pub same_bits: bool,
-    /// Share of busy tunnels beside other jobs: a job of weight 3 gets three times the bytes of one of weight
-    /// 1.
+    /// This job's share of busy tunnels: a job of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
-    /// Give an MPI version that was not tested with Causeway all that a tested one gets (docs/settings.md).
+    /// Apply all settings of tested MPI versions to one that was not tested with Causeway
+    /// (docs/settings.md).
     #[arg(long, conflicts_with = "direct")]
     pub tune_untested: bool,
-    /// Leave the MPI's limits and its collective operations as they come, to see what tuning gives.
+    /// Keep the MPI's own limits and collective operations, to see what tuning gains.
     #[arg(long, conflicts_with_all = ["direct", "tune_untested", "collectives", "groups", "same_bits"])]
     pub no_tune: bool,
-    /// Print which MPI was found, where its ranks go and what its environment gets.
+    /// Print which MPI was found, where its ranks run and which environment variables are set.
     #[arg(long, short)]
     pub verbose: bool,
-    /// Start COMMAND at SITE, where it starts that site's own MPI; given once for each site, in the order of
-    /// ranks (docs/own-mpi.md).
+    /// Run COMMAND at SITE, where it starts that site's own MPI. Give this option once for each site, in rank
+    /// order (docs/own-mpi.md).
     #[arg(long, num_args = 2, value_names = ["SITE", "COMMAND"], conflicts_with_all = [
         "sites", "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
         "command",
     ])]
     pub at: Vec<String>,
-    /// Have each site start its own MPI's job of a program, with these many ranks: --own-mpi --sites
+    /// Let each site start a program with its own MPI, with as many ranks as --sites says: --own-mpi --sites
     /// rennes=32,nancy=16 -- ./app (docs/own-mpi.md).
     #[arg(long, requires = "sites", conflicts_with_all = [
         "at", "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune",

@@ -18,13 +18,13 @@ use std::time::Duration;
 /// Show the state of this host's gateway: sites, tunnels, jobs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// All columns, in lines as long as they are. Without it lines have 100 columns.
+    /// Show all columns, in lines of any length. Without this option, lines have 100 columns.
     #[arg(long, conflicts_with = "json")]
     wide: bool,
-    /// Print it as JSON. With --watch, one object a line.
+    /// Print the state as JSON; with --watch, one object per line.
     #[arg(long)]
     json: bool,
-    /// Repeat it every second, or every SECONDS, with what crossed since the last time.
+    /// Repeat every second, or every SECONDS, and show what crossed the tunnels since the last time.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
     watch: Option<Duration>,
 }

@@ -34,29 +34,29 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show what this host and its MPIs need for the path to other sites, and change what you may.
+/// Show how to tune this host and its MPIs for the path to other sites, and apply it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// For jobs without Causeway, whose ranks connect to other sites themselves. Run it on every node.
+    /// Tune for jobs without Causeway, whose ranks connect to other sites themselves. Run this on every node.
     #[arg(long)]
     direct: bool,
-    /// Round-trip time and rate of the path, such as 11.6ms,1Gbit/s [default: what this gateway has seen].
+    /// Round-trip time and rate of the path, such as 11.6ms,1Gbit/s [default: as this gateway has seen them].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
     link: Option<KnownLink>,
-    /// A launcher of an MPI; may be given several times [default: all in PATH].
+    /// An MPI launcher; may be given several times [default: all in PATH].
     #[arg(long, value_name = "MPIRUN")]
     mpi: Vec<OsString>,
-    /// A directory of causeway bench: gains are then what was measured there; may be given several times.
+    /// A directory with results of causeway bench, whose gains are shown; may be given several times.
     #[arg(long, value_name = "DIR")]
     bench: Vec<PathBuf>,
-    /// Change what this user may: all of it, or only these names or groups (kernel, mpi).
+    /// Apply the changes that this user may make: all, or only those of these names or groups (kernel, mpi).
     #[arg(long, value_name = "NAME,...", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           default_missing_value = "all", conflicts_with_all = ["undo", "verify"])]
     apply: Vec<String>,
-    /// Put everything back as it was before the first --apply.
+    /// Restore everything to how it was before the first --apply.
     #[arg(long, conflicts_with = "verify")]
     undo: bool,
-    /// Measure without and with all this, in turn; then undo it.
+    /// Measure without and with the changes, in turn, then undo them.
     #[arg(long)]
     verify: bool,
     /// Measure on an emulated grid (with --verify).
