@@ -133,7 +133,7 @@ static void owner(const struct channel *channel, int *at, int *comm)
 }
 
 static int mpi_probe(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,
-                        int32_t *found_tag)
+                     int32_t *found_tag)
 {
     int at, comm;
     owner(channel, &at, &comm);

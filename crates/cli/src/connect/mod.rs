@@ -27,7 +27,7 @@ use std::time::Duration;
 pub struct Args {
     /// A node of the grid, or an address at a site.
     host: String,
-    /// The TCP port. The far site must accept connections to it from this site (connect_from in [accept]).
+    /// The TCP port. The far site must accept connections to it from this site (connect_from under accept).
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
     /// If this command is killed, keep the connection until both its ends have closed it. Without this
