@@ -86,7 +86,10 @@ fn run(args: &Args) -> Result<(), Failure> {
             config.audit.display(),
             match seen.is_empty() {
                 true => String::new(),
-                false => format!("; it has entries of {}", seen.into_iter().collect::<Vec<_>>().join(", ")),
+                false => format!(
+                    "; it has entries of {}",
+                    seen.into_iter().collect::<Vec<_>>().join(", ")
+                ),
             }
         ));
     }

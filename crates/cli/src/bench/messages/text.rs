@@ -52,13 +52,13 @@ pub fn text(found: &Found) -> String {
     )];
     if !found.missing.is_empty() {
         parts.push(format!(
-            "Ranks {} have left no counts: they crashed, or cannot write to the directory.",
+            "Ranks {} left no counts: they crashed, or could not write to the directory.",
             ranges(&found.missing)
         ));
     }
     if found.lost > 0 {
         parts.push(format!(
-            "{} calls were not counted, for want of memory.",
+            "{} calls were not counted, because memory ran out.",
             found.lost
         ));
     }
