@@ -212,7 +212,7 @@ pub struct Common {
     /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Round-trip time and rate of the link, such as 11.6ms,1Gbit/s [default: as the gateways have seen them].
+    /// Round-trip time and rate of the link, such as 11.6ms,1Gbit/s [default: as seen by the gateways].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
     pub link: Option<KnownLink>,
     /// Print the summary as JSON.

@@ -197,7 +197,7 @@ mod tests {
             said.contains("Between sites of ranks 0 to 1 and 2 to 3: 600 of them"),
             "{said}"
         );
-        assert!(said.contains("Ranks 3 have left no counts"), "{said}");
+        assert!(said.contains("Ranks 3 left no counts"), "{said}");
         assert!(said.contains("every 8.000 ms"), "{said}");
     }
 

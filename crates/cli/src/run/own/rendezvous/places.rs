@@ -54,7 +54,7 @@ impl Places {
             None => Ok(()),
             Some(None) => Err(format!("site {} names an address that is none", site.name)),
             Some(Some(address)) => Err(format!(
-                "site {} has a process at {address}, where it lists no node: name that node in the gateway.toml there",
+                "site {} has a process at {address}, but lists no node there; add that node to the site's gateway.toml",
                 site.name
             )),
         }
