@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn cards_are_told_by_their_kind() {
         let root = tempfile::tempdir().unwrap();
-        assert!(network(root.path()).detail.starts_with("none is seen"));
+        assert!(network(root.path()).detail.starts_with("none found"));
         for file in ["sys/class/infiniband/mlx5_0", "dev/cxi0", "dev/null"] {
             let file = root.path().join(file);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -135,7 +135,7 @@ mod tests {
             ([10, 1, 0, 250], 4000),
         ] {
             let said = judge(nancy, at("nancy", ip, port));
-            assert!(said.contains("where it lists no node"), "{ip:?} {port}: {said}");
+            assert!(said.contains("but lists no node there"), "{ip:?} {port}: {said}");
         }
         // Beside the launcher and beside the gateway.
         assert_eq!(judge(None, at("rennes", [10, 1, 0, 250], 4000)), "");
