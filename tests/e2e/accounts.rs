@@ -117,7 +117,7 @@ fn debian_mpis_run_as_the_account_of_the_site_where_the_job_began_and_cannot_rea
     let checked = { check }.output().unwrap();
     let said = String::from_utf8_lossy(&checked.stdout).into_owned();
     for line in [
-        "[ok]   keys: out of reach of jobs",
+        "[ok]   keys: jobs cannot read them, as checked on",
         "[ok]   accounts: jobs of each site run as a user of their own",
     ] {
         assert!(said.contains(line), "{line} is not in\n{said}");

@@ -114,11 +114,11 @@ fn debian_open_mpi_goes_on_through_another_relay_when_its_relay_is_killed() {
     let check = grid.fresh.on("rennes", &["check"]).output().unwrap();
     let said = String::from_utf8_lossy(&check.stdout);
     for step in [
-        "[ok]   certificate: of site rennes of grid g5k, good until".to_owned(),
+        "[ok]   certificate: of site rennes of grid g5k, valid until".to_owned(),
         "[ok]   broker: answers at 198.51.100.13:7443".to_owned(),
         "[ok]   technique: direct: this gateway dials the other".to_owned(),
         format!(
-            "[warn] technique: {through}, which costs its bandwidth and a detour; no better way: neither gateway can be dialled"
+            "[warn] technique: {through}, which costs a detour and the relay's bandwidth; no better way: neither gateway can be dialled"
         ),
     ] {
         assert!(said.contains(&step), "no {step:?} in\n{said}");

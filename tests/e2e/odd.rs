@@ -48,13 +48,13 @@ fn debian_mpis_run_over_the_version_of_ip_that_sites_have_in_common_and_without_
             &open_mpi,
             "rennes",
             "rennes=1,bordeaux=1",
-            "rennes has IPv6 addresses alone, bordeaux IPv4 addresses alone",
+            "rennes has only IPv6 addresses and bordeaux only IPv4 addresses",
         ),
         (
             &mpich,
             "orsay",
             "orsay=1,rennes=1",
-            "MPICH's launcher speaks IPv4 alone, and site rennes has only IPv6 addresses",
+            "MPICH's launcher speaks only IPv4, but site rennes has only IPv6 addresses",
         ),
     ] {
         let line = ["run", "--sites", sites, "--", &mpi.launcher, "echo", "started"];

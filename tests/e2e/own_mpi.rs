@@ -213,7 +213,7 @@ fn debian_sites_start_a_program_as_their_gateways_say() {
         case(
             "own-mpi",
             &[
-                "causeway: each of rennes, nancy starts its own MPI, since --own-mpi says so",
+                "causeway: each of rennes, nancy starts its own MPI, because of --own-mpi",
                 "site rennes: mpiexec.hydra -n ${MOST:-2}",
                 "site nancy: mpiexec.hydra -n ${MOST:-2}",
                 right,
@@ -231,7 +231,7 @@ fn debian_sites_start_a_program_as_their_gateways_say() {
         case(
             "wrong-count",
             &[
-                "site rennes: its launcher has started 1 processes, and --sites says 2",
+                "site rennes: its launcher started 1 processes, but --sites says 2",
                 "status 2",
             ],
         ),

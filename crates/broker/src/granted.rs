@@ -32,8 +32,8 @@ pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(
         }
     };
     Err(format!(
-        "site {site} may have {allowed}, not {0}; who runs the grid can say otherwise, with the token by which the site \
-         joins: 'causeway grid token --site {site} --subnet {0}'",
+        "site {site} may have {allowed}, not {0}; whoever runs the grid can allow it with the site's next token: \
+         'causeway grid token --site {site} --subnet {0}'",
         outside.0
     ).into())
 }

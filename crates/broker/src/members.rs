@@ -41,7 +41,7 @@ enum Changed {
 /// What somebody else has already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what} is of site {other}; if both sites really have it, both need overlap_ok in [site], and {} it yet",
+    "{what} belongs to site {other}; if both sites really have it, both need overlap_ok in [site], but {} it yet",
     match (declared, declared_by_other) {
         (false, false) => "neither declares".to_owned(),
         (true, _) => format!("{other} does not declare"),

@@ -66,7 +66,7 @@ pub(crate) enum ExtendError {
     /// Everybody who has the list keeps it for ever.
     #[error(
         "the list of revocations is full: it names {MAX_REVOKED} sites, and has no room for {0}; nothing was revoked. \
-         To put it out, make a new grid for the sites that stay"
+         To exclude it, make a new grid for the remaining sites"
     )]
     Full(String),
     /// It could not be signed.

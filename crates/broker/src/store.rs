@@ -136,7 +136,7 @@ impl Store {
                 path: store.path,
                 found,
             }),
-            None => Err(failed(path, &"it has no version, so it is no store of a broker")),
+            None => Err(failed(path, &"it has no version, so it is not a broker's store")),
         }
     }
 

@@ -25,7 +25,7 @@ pub enum Expect {
 pub enum TrustError {
     /// The certificate is not issued by this grid's authority.
     #[error(
-        "its certificate is not of the authority of grid {grid} ({reason}); sites of another grid cannot be joined"
+        "the authority of grid {grid} did not sign its certificate ({reason}); sites of another grid cannot be joined"
     )]
     Stranger {
         /// This grid.

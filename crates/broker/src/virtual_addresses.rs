@@ -100,7 +100,7 @@ fn choose(
             .and_then(|size| left.checked_sub(size))
             .ok_or_else(|| {
                 format!(
-                    "subnet {} is too large: the broker gives a site {most} virtual addresses at most; name the smaller ranges in \
+                    "subnet {} is too large: the broker gives a site at most {most} virtual addresses; name the smaller ranges in \
                      which its nodes are",
                     subnet.0
                 )

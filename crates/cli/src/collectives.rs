@@ -68,7 +68,7 @@ fn explain(args: &Explain) -> Result<String, TextError> {
         Some(_) => None,
         None => Some(
             ask::status(&control::socket())
-                .map_err(|error| format!("{error}; or say --link 11.6ms,1Gbit/s"))?,
+                .map_err(|error| format!("{error}; or give --link 11.6ms,1Gbit/s"))?,
         ),
     };
     for (name, value) in links(args.link, status.as_ref()) {
@@ -134,7 +134,7 @@ struct Link {
 fn link(text: &str) -> Result<Link, TextError> {
     let (time, rate) = text
         .split_once(',')
-        .ok_or("is no time and rate, as 11.6ms,1Gbit/s is")?;
+        .ok_or("is not a time and rate such as 11.6ms,1Gbit/s")?;
     Ok(Link {
         round_microseconds: number(time, &[("us", 1.0), ("ms", 1e3), ("s", 1e6)])?,
         megabits: number(rate, &[("Mbit/s", 1.0), ("Gbit/s", 1e3)])?,
@@ -151,7 +151,7 @@ fn number(text: &str, units: &[(&str, f64)]) -> Result<u64, TextError> {
     let (_, times) = unit.ok_or_else(|| format!("{text:?} has none of the units {}", names.join(", ")))?;
     let value: f64 = text[..end]
         .parse()
-        .map_err(|_| format!("{text:?} begins with no number"))?;
+        .map_err(|_| format!("{text:?} does not begin with a number"))?;
     Ok((value * times).clamp(1.0, 1e12).round() as u64)
 }
 

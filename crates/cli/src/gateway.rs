@@ -111,8 +111,8 @@ fn in_background(file: &Path, config: &Config) -> ExitCode {
 /// The first command of a new user is often this one.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} is not there; 'causeway gateway --join TOKEN --subnet CIDR --node NAME:SLOTS' joins a grid and writes it (who runs \
-     the grid gives the token), and --config names another one",
+    "{} does not exist; 'causeway gateway --join TOKEN --subnet CIDR --node NAME:SLOTS' joins a grid and writes it (whoever \
+     runs the grid gives you the token); --config names another file",
     .0.display()
 )]
 struct NotThere<'a>(&'a Path);

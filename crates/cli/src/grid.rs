@@ -124,7 +124,7 @@ fn create(args: &CreateArgs) -> Result<ExitCode, TextError> {
         .as_ref()
         .map_or_else(String::new, |dir| format!(" --dir {}", dir.display()));
     Ok(say::result(format_args!(
-        "grid {} is in {}; ca.key there is what the whole grid trusts: keep it, and nobody else's eyes from it\n\
+        "grid {} is in {}; the whole grid trusts ca.key there: keep it safe and secret\n\
          sites will find the broker at {broker}\n\
          next: causeway broker --config {}\n\
          then, for each site: causeway grid token --site NAME{option}",
@@ -143,7 +143,7 @@ fn token(args: &TokenArgs) -> Result<ExitCode, TextError> {
     match ask(&args.place, &request)? {
         (AdminReply::Token(token), via) => {
             say::error(format_args!(
-                "site {} may join once within {} with this line{}:",
+                "site {} can join once within {} with this line{}:",
                 args.site,
                 span(args.ttl),
                 note(via)
@@ -191,7 +191,9 @@ fn ask(place: &Place, request: &AdminRequest) -> Result<(AdminReply, Via), TextE
 fn note(via: Via) -> &'static str {
     match via {
         Via::Broker => "",
-        Via::Store => "; no broker runs here, so it was written into its store: start 'causeway broker'",
+        Via::Store => {
+            "; no broker runs here, so it was written to the broker's store: start 'causeway broker'"
+        }
     }
 }
 
@@ -208,13 +210,13 @@ fn text(listing: &Listing, via: Via) -> String {
     for token in &listing.tokens {
         let left = span(token.expires.saturating_sub(listing.time));
         lines.push(format!(
-            "  {:<24} may join with a token, for {left} more",
+            "  {:<24} can join with a token, for {left} more",
             token.site
         ));
     }
     lines.extend(listing.jobs.iter().map(|job| job_line(job, listing.time)));
     if listing.jobs_left_out > 0 {
-        lines.push(format!("  and {} jobs more", listing.jobs_left_out));
+        lines.push(format!("  and {} more jobs", listing.jobs_left_out));
     }
     // What a site chose makes no line of its own.
     let shown: Vec<String> = lines.iter().map(|line| Line(line).to_string()).collect();
@@ -241,7 +243,7 @@ fn line(site: &ListedSite, now: u64) -> String {
         return format!("  {:<24} revoked at {}", site.site, date(before));
     }
     if site.last_seen == 0 {
-        return format!("  {:<24} has joined; its gateway has never been heard", site.site);
+        return format!("  {:<24} has joined; its gateway has never connected", site.site);
     }
     let from = site
         .observed
@@ -266,9 +268,9 @@ fn line(site: &ListedSite, now: u64) -> String {
 fn lifetime(text: &str) -> Result<u64, TextError> {
     match seconds(text) {
         Some(seconds) if (1..=MAX_TTL_SECONDS).contains(&seconds) => Ok(seconds),
-        Some(0) => Err("a token of no time would be good for nobody; 1h is usual".into()),
-        Some(_) => Err(format!("at most {}", span(MAX_TTL_SECONDS)).into()),
-        None => Err("a time such as 30min, 1h or 2d".into()),
+        Some(0) => Err("a token must be valid for some time; 1h is usual".into()),
+        Some(_) => Err(format!("a token is valid for at most {}", span(MAX_TTL_SECONDS)).into()),
+        None => Err("it is not a time such as 30min, 1h or 2d".into()),
     }
 }
 

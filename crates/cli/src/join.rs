@@ -78,14 +78,14 @@ pub enum JoiningError {
     )]
     Read(String, io::Error),
     #[error(
-        "{file} is there already, so --{option} would change nothing; change that file, or name another one with --config",
+        "{file} exists already, so --{option} would change nothing; change that file, or name another one with --config",
         file = .0.display(), option = .1
     )]
     Written(PathBuf, &'static str),
     #[error("--subnet is missing: name the addresses of this site's nodes, such as --subnet 10.1.0.0/24")]
     NoSubnet,
     #[error(
-        "this host has no address in {0}; is it the site's head node? --lan ADDRESS:PORT says where nodes find it"
+        "this host has no address in {0}; is it the site's head node? Use --lan ADDRESS:PORT to say where nodes find it"
     )]
     NoAddress(String),
     #[error("--node {0}: {1}")]
@@ -95,7 +95,7 @@ pub enum JoiningError {
     #[error("{0}")]
     Configuration(Mistakes),
     #[error(
-        "{file} is the configuration of site {site}, and the token is for site {token}; name another file with --config, \
+        "{file} is the configuration of site {site}, but the token is for site {token}; name another file with --config, \
          or ask for a token for site {site}", file = .file.display()
     )]
     OtherSite {
@@ -104,7 +104,7 @@ pub enum JoiningError {
         token: String,
     },
     #[error(
-        "{} says of its grid only a key file; add 'membership = \"{MEMBERSHIP}\"' under [grid] in its place, and join again",
+        "{} names only a key file for its grid; replace it under [grid] by 'membership = \"{MEMBERSHIP}\"', and join again",
         .0.display()
     )]
     NoMembership(PathBuf),
@@ -309,7 +309,7 @@ fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
         Some((place, slots)) if slots.bytes().all(|byte| byte.is_ascii_digit()) => {
             let slots = slots
                 .parse()
-                .map_err(|_| wrong(format!("{slots} is no number of processes")))?;
+                .map_err(|_| wrong(format!("{slots} is not a number of processes")))?;
             (place, slots)
         }
         _ => (text, 1),
@@ -318,7 +318,7 @@ fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
         Some((name, address)) => {
             let address = address
                 .parse()
-                .map_err(|_| wrong(format!("{address} is no address")))?;
+                .map_err(|_| wrong(format!("{address} is not an address")))?;
             (name, Some(address))
         }
         None => (place, None),
@@ -327,14 +327,14 @@ fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
         Some(address) => address,
         None => (name, 0)
             .to_socket_addrs()
-            .map_err(|error| wrong(format!("look up {name}: {error}; say {name}=ADDRESS")))?
+            .map_err(|error| wrong(format!("look up {name}: {error}; write {name}=ADDRESS")))?
             .next()
-            .ok_or_else(|| wrong(format!("{name} has no address; say {name}=ADDRESS")))?
+            .ok_or_else(|| wrong(format!("{name} has no address; write {name}=ADDRESS")))?
             .ip(),
     };
     let is_name = |name: &str| !name.is_empty() && !name.contains(['"', '\\', '\n']);
     if !is_name(name) {
-        return Err(wrong("has no name that a configuration can hold".to_owned()));
+        return Err(wrong("has no name that a configuration can contain".to_owned()));
     }
     Ok((name, address, slots))
 }

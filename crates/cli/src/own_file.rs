@@ -29,7 +29,7 @@ pub fn write(path: &Path, bytes: &[u8], mark: &str) -> Result<(), TextError> {
             .open(path)
             .and_then(|mut to| to.write_all(bytes)),
         Some(_) if !is_ours(path, mark).map_err(|error| failed(&error))? => {
-            return refused("is there already, and is no such file of causeway");
+            return refused("exists already, and causeway did not write it");
         }
         // A link stays one: what it leads to is replaced.
         Some(_) => path.canonicalize().and_then(|path| replace(&path, bytes)),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Neither the environment nor the system names a home directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no home directory for files of user {0}: HOME is not set, and the user database has none; set HOME to a \
+    "there is no home directory for files of user {0}: HOME is not set, and the user database names none; set HOME to a \
      directory of your own"
 )]
 pub struct NoHome(u32);

@@ -66,7 +66,7 @@ fn make(args: &Args) -> Result<Made, TextError> {
     if beside == page {
         let page = page.display();
         return Err(format!(
-            "--out names the page, and the CSV file beside it would have the same name, {page}"
+            "--out names the page, but the CSV file beside it would have the same name, {page}"
         )
         .into());
     }

@@ -27,7 +27,7 @@ fn what_a_new_user_types_first_is_answered_with_what_to_type_next() {
         (
             &["bench", "npb", "--source", "/nosuch"],
             2,
-            "/nosuch is not there; --source names",
+            "/nosuch does not exist; name your copy",
         ),
     ] {
         let output = causeway(home.path(), words);
@@ -87,7 +87,10 @@ fn a_site_of_which_the_audit_has_nothing_is_told_with_those_it_has() {
     let typed = file.display().to_string();
     let output = causeway(home.path(), &["audit", "--config", &typed, "--site", "nanzy"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("is of a site nanzy; there are nancy"), "{said}");
+    assert!(
+        said.contains("no entry of site nanzy; it has entries of nancy"),
+        "{said}"
+    );
     let output = causeway(home.path(), &["audit", "--config", &typed, "--site", "nancy"]);
     assert!(
         output.stderr.is_empty() && !output.stdout.is_empty(),

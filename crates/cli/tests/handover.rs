@@ -679,7 +679,7 @@ fn a_program_that_the_kernel_cannot_read_yet_stops_nothing_but_its_own_start() {
         config: grid.file(2),
     };
     match control::ask(&grid.control(2), &hand_over) {
-        Err(ControlError::Refused(said)) => assert!(said.contains("does not run yet"), "{said}"),
+        Err(ControlError::Refused(said)) => assert!(said.contains("is just being started"), "{said}"),
         other => panic!("{other:?}"),
     }
     drop(lease);
@@ -997,7 +997,7 @@ fn a_state_that_cannot_be_read_is_refused_with_the_reason() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(refusal(b"a thesis").contains("is no gateway's state"));
+    assert!(refusal(b"a thesis").contains("is not a gateway's state"));
     let said = refusal(b"causeway gateway\0\0\x01\0");
     assert!(said.contains("its version is 256"), "{said}");
     let magic = [b"causeway gateway", &STATE_VERSION.to_be_bytes()[..]].concat();

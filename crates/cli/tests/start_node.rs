@@ -102,7 +102,7 @@ fn a_node_that_looks_like_an_option_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let words = ["sh", "-c", "touch started", "{node}"];
     let said = start(&words, "-oProxyCommand=touch started", directory.path(), "true");
-    assert!(said.contains("is no name of a node"), "{said:?}");
+    assert!(said.contains("is not a node's name"), "{said:?}");
     assert!(!directory.path().join("started").exists());
 }
 

@@ -49,7 +49,7 @@ pub enum ControlError {
     },
     /// Another user's gateway listens there.
     #[error(
-        "the gateway at {} is another user's, who alone may ask it; start your own with 'causeway gateway', or name its \
+        "the gateway at {} belongs to another user, and only that user may ask it; start your own with 'causeway gateway', or name its \
          socket in CAUSEWAY_CONTROL", .0.display()
     )]
     NotYours(PathBuf),
@@ -152,7 +152,7 @@ fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
     }
     Err(io::Error::new(
         io::ErrorKind::UnexpectedEof,
-        "the gateway closed before it answered, or its answer has no end",
+        "the gateway closed the connection before it answered, or its answer is not complete",
     ))
 }
 

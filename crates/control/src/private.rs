@@ -47,7 +47,7 @@ pub fn check_directory_of(socket: &Path) -> io::Result<()> {
     }
     if !is_trusted(found.uid()) {
         return refuse(format!(
-            "belongs to user {}, who would be asked in the gateway's place; have it removed, or set [listen] control and \
+            "belongs to user {}, who could answer instead of the gateway; have it removed, or set [listen] control and \
              CAUSEWAY_CONTROL to a socket in a directory of your own",
             found.uid()
         ));
@@ -68,7 +68,7 @@ pub fn remove_socket(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Ok(found) if !found.file_type().is_socket() => Err(Error::new(
             ErrorKind::AlreadyExists,
-            "exists and is no socket; is [listen] control right?",
+            "exists and is not a socket; is [listen] control right?",
         )),
         found => found.and_then(|_| fs::remove_file(path)),
     }
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         remove_socket(&path).unwrap();
         fs::write(&path, "a thesis").unwrap();
-        assert!(refusal(remove_socket(&path)).contains("is no socket"));
+        assert!(refusal(remove_socket(&path)).contains("is not a socket"));
         assert_eq!(fs::read(&path).unwrap(), b"a thesis");
     }
 

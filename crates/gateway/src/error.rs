@@ -18,7 +18,7 @@ pub enum GatewayError {
     },
     /// The kernel does not let this process take connections that a router hands over.
     #[error(
-        "listen on {address} for what nft hands over: {source}; that needs CAP_NET_ADMIN: start the gateway with it \
+        "listen on {address} for connections that nft hands over: {source}; this needs CAP_NET_ADMIN: start the gateway with it \
          (AmbientCapabilities=CAP_NET_ADMIN in its systemd unit, or, as root, 'setpriv --reuid USER --regid GROUP --init-groups \
          --inh-caps +net_admin --ambient-caps +net_admin causeway gateway'), or leave 'transparent' in [listen] out"
     )]
@@ -36,7 +36,7 @@ pub enum GatewayError {
     )]
     AlreadyRunning(PathBuf),
     /// What a predecessor handed over cannot be gone on with.
-    #[error("go on from what was handed over: {0}")]
+    #[error("continue from the handed-over state: {0}")]
     Inherit(#[from] InheritError),
     /// There is no taking part in the grid.
     #[error("grid: {0}")]

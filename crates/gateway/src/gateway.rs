@@ -211,8 +211,8 @@ impl Gateway {
         let starters = config.accept.starters();
         if !starters.is_empty() && config.remote_shell == REMOTE_SHELL {
             self.driver.say(format_args!(
-                "jobs that {} take part in run as this gateway's own user, and can become this site: a remote_shell that logs in \
-                 as another user prevents that (docs/security-officer.md)",
+                "jobs that {} take part in run as this gateway's own user, and can act as this site; a remote_shell that logs in \
+                 as another user prevents this (docs/security-officer.md)",
                 starters.join(", ")
             ));
         }

@@ -20,10 +20,10 @@ pub enum StateError {
     #[error("read: {0}")]
     Io(#[from] io::Error),
     /// It was not written by a gateway.
-    #[error("it is no gateway's state")]
+    #[error("it is not a gateway's state")]
     Magic,
     /// It was written by a gateway of another version.
-    #[error("its version is {0}, this program reads {STATE_VERSION}")]
+    #[error("its version is {0}, but this program reads {STATE_VERSION}")]
     Version(u32),
     /// It is longer than any state.
     #[error("it has {0} bytes, more than any state")]
@@ -55,7 +55,7 @@ pub enum InheritError {
     #[error("tunnel to {0}: {1}")]
     Tunnel(String, SnapshotError),
     /// The configuration is of another gateway.
-    #[error("the configuration {0}, but the state is of a gateway of which that is not so")]
+    #[error("the configuration {0}, but the state's gateway did not")]
     Configuration(String),
     /// What the state says cannot be.
     #[error("the state is damaged: {0}")]

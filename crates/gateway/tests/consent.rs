@@ -30,7 +30,7 @@ fn a_site_that_says_nothing_takes_part_in_no_job_of_others_and_their_user_is_tol
     let (job, _held) = grid.job("test");
     let why = job.left_out["site2"].as_str();
     assert!(
-        why.contains("accepts no jobs of site1: who runs site2") && why.contains("jobs in [accept]"),
+        why.contains("accepts no jobs of site1: whoever runs site2") && why.contains("jobs in [accept]"),
         "{why}"
     );
     let listener = grid.listen();

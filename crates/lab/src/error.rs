@@ -94,7 +94,7 @@ pub enum LabError {
         source: io::Error,
     },
     /// This process was told to end before the lab stood.
-    #[error("signal {0} came while it started; nothing of it is left")]
+    #[error("signal {0} came while the lab started; nothing of it is left")]
     Signal(i32),
     /// Something did not happen in time.
     #[error("{what} did not happen within {seconds} s")]

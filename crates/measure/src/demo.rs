@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// `causeway-measure demo`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where log and report go.
+    /// Directory of the log and the report.
     #[arg(long, default_value = "target/demo")]
     out: PathBuf,
 }
@@ -249,7 +249,7 @@ impl Demo {
     }
 
     fn files(mut self) -> Result<(), DemoError> {
-        self.part(5, "Where the log and the report lie");
+        self.part(5, "Where the log and the report are");
         let report = self.out.join("report.html");
         self.say(&format!("log:          {}", self.out.join("demo.log").display()));
         self.say(&format!("HTML report:  {}", report.display()));
@@ -298,7 +298,7 @@ fn verdict(curves: &[Curve]) -> String {
     };
     let all: Vec<String> = curves.iter().map(of).collect();
     format!(
-        "Both MPIs ran over two sites as one job; a message took so many times the physical limit, over all sizes: {}.",
+        "Both MPIs ran over two sites as one job; a message took these multiples of the physical limit, over all sizes: {}.",
         all.join(", ")
     )
 }

@@ -14,11 +14,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Two emulated sites, real MPI programs over them, a report.
+    /// Run real MPI programs over two emulated sites, and write a report.
     Demo(demo::Args),
-    /// Direct and Causeway in turn, figures into results/.
+    /// Measure direct connections and Causeway in turn, and write the figures into results/.
     Bench(bench::Args),
-    /// What the bench runs inside the lab: one byte to and fro, and relays that only copy.
+    /// Run a ping-pong of one byte, or a relay that only copies; the bench starts these inside the lab.
     #[command(subcommand, hide = true)]
     Byte(byte::Byte),
 }

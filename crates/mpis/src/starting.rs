@@ -67,7 +67,7 @@ pub fn choose(here: &Here) -> Result<(String, String), String> {
             format!("{of}, and this launcher is in PATH"),
         )),
         None => Err(format!(
-            "{of}, and none of srun, {} is in PATH there; say in [mpi] of its gateway's configuration how programs start \
+            "{of}, but none of srun, {} is in PATH there; say in [mpi] of its gateway's configuration how programs start \
              (start = \"mpirun -n {{ranks}}\", setup = \"module load openmpi\")",
             fit.join(", ")
         )),

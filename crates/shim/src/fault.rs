@@ -93,8 +93,8 @@ impl Fault<'_> {
                 let (gateway, to, text) = (canonical(way.gateway), &way.to.name, reason.text());
                 let remedy = match reason {
                     Reason::Denied => format!(
-                        "; site {to} lets jobs connect to its listed nodes, and to what addresses in its [accept] \
-                         names: 'causeway audit' there says more"
+                        "; site {to} lets jobs connect only to its listed nodes, and to the addresses in its [accept]; \
+                         'causeway audit' there says more"
                     ),
                     _ => String::new(),
                 };

@@ -154,7 +154,8 @@ pub(super) fn revocations(
     };
     // Not passed over like members: a site that was put out would be in again.
     let damaged = |reason: String| {
-        let reason = format!("{reason}; remove it only if the broker can be reached, which has the list too");
+        let reason =
+            format!("{reason}; remove it only if the broker can be reached: the broker has the list, too");
         FileError::at("read", &path)(std::io::Error::new(std::io::ErrorKind::InvalidData, reason))
     };
     let signed: SignedRevocations =

@@ -64,7 +64,7 @@ pub enum JoinError {
     },
     /// It is another one than the token's.
     #[error(
-        "this host is site {site} of grid {grid} already ({}), and the token is for {}; remove that file to give up that \
+        "this host is site {site} of grid {grid} already ({}), but the token is for {}; remove that file to give up that \
          place",
         path.display(),
         if wanted == site { format!("site {site} of another grid") } else { format!("site {wanted}") }

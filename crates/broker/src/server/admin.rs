@@ -203,7 +203,7 @@ pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
         Ok(_) => {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "exists and is no socket",
+                "exists and is not a socket",
             ));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

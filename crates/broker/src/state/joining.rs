@@ -72,7 +72,7 @@ impl State {
         self.forget_tokens(now)?;
         if self.tokens.len() >= MAX_TOKENS {
             let message = format!(
-                "there are {MAX_TOKENS} tokens of the last {}",
+                "{MAX_TOKENS} tokens were given in the last {}",
                 span(TOKEN_MEMORY_SECONDS)
             );
             return Err(Refusal::new(ErrorKind::Busy, message));

@@ -82,7 +82,7 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
     {
         let source = npb.source.display();
         return Err(Failure::usage(format_args!(
-            "{source} is not there; --source names your copy of the NAS Parallel Benchmarks"
+            "{source} does not exist; name your copy of the NAS Parallel Benchmarks with --source"
         )));
     }
     let (common, work, wanted) = match task {
@@ -250,7 +250,7 @@ fn operations(wanted: &[String]) -> Result<Vec<String>, Failure> {
         let found = OPERATIONS.iter().find(|known| known.eq_ignore_ascii_case(name));
         found.map(|known| (*known).to_owned()).ok_or_else(|| {
             let all = OPERATIONS.join(", ");
-            Failure::usage(format_args!("there is no operation {name:?}, but {all}"))
+            Failure::usage(format_args!("there is no operation {name:?}; there are {all}"))
         })
     };
     wanted.iter().map(known).collect()
@@ -259,7 +259,7 @@ fn operations(wanted: &[String]) -> Result<Vec<String>, Failure> {
 fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let all = paths.iter().map(|path| match path.is_file() {
         true => std::path::absolute(path).map_err(Failure::new),
-        false => Err(Failure::usage(format_args!("{} is no file", path.display()))),
+        false => Err(Failure::usage(format_args!("{} is not a file", path.display()))),
     });
     all.collect()
 }
@@ -283,7 +283,7 @@ fn check(common: &Common) -> Result<(), Failure> {
     }
     match common.interval.is_finite() && common.interval >= 0.0 {
         true => Ok(()),
-        false => Err(Failure::usage("--interval is a number of percent, 0 or more")),
+        false => Err(Failure::usage("--interval must be a percentage, 0 or more")),
     }
 }
 
@@ -320,7 +320,7 @@ fn head(common: &Common, work: &Work, mpis: &[NamedMpi], grid: &Grid) -> Result<
     );
     if cells.is_empty() {
         return Err(Failure::usage(
-            "nothing is left to measure: one site has no traffic between sites",
+            "nothing is left to measure: with one site there is no traffic between sites",
         ));
     }
     let bounds = Bounds {
@@ -364,7 +364,7 @@ fn tell(store: &Store, json: bool, stopped: bool) -> ExitCode {
     let out = store.directory().display();
     if stopped {
         say::error(format_args!(
-            "causeway bench: stopped; {} rows are in {out}, and the same command goes on there",
+            "causeway bench: stopped; {} rows are in {out}, and the same command continues there",
             store.rows().len()
         ));
         return ExitCode::from(INTERRUPTED);

@@ -65,7 +65,7 @@ impl Sources {
         }
         let root = root(&copy).ok_or_else(|| {
             format!(
-                "{} has no directory config beside CG and IS",
+                "{} has no directory 'config' beside CG and IS",
                 self.source.display()
             )
         })?;
@@ -82,9 +82,7 @@ impl Sources {
         self.run(&line, &copy, stop)?;
         let missing = || {
             let (class, copy) = (&self.class, copy.display());
-            format!(
-                "make {benchmark} CLASS={class} NPROCS={ranks} has made no program; what it said is in {copy}"
-            )
+            format!("make {benchmark} CLASS={class} NPROCS={ranks} made no program; its output is in {copy}")
         };
         Ok(found(&root).ok_or_else(missing)?)
     }
@@ -103,7 +101,7 @@ impl Sources {
     fn run(&self, line: &str, directory: &Path, stop: &Arc<AtomicBool>) -> Result<(), TextError> {
         let program = Program::new(line, directory, BUILD).until(stop);
         let done = program.succeed();
-        done.map_err(|error| format!("{}; what it said is in {}", error.reason(), directory.display()))?;
+        done.map_err(|error| format!("{}; its output is in {}", error.reason(), directory.display()))?;
         Ok(())
     }
 

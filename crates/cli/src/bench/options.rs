@@ -10,40 +10,40 @@ use std::path::PathBuf;
 /// Measure the grid and the MPIs on it.
 #[derive(Debug, clap::Subcommand)]
 pub enum Task {
-    /// Send messages to and fro over TCP, without an MPI.
+    /// Measure a ping-pong over TCP, without an MPI.
     Tcp {
         #[command(flatten)]
         messages: Messages,
         #[command(flatten)]
         common: Common,
     },
-    /// Send messages to and fro between two MPI ranks.
+    /// Measure a ping-pong between two MPI ranks.
     Pingpong {
         #[command(flatten)]
         messages: Messages,
         #[command(flatten)]
         common: Common,
     },
-    /// Time MPI operations: those of Intel's MPI benchmarks.
+    /// Time the MPI operations that Intel's MPI benchmarks time.
     Operations(Operations),
     /// Time a program of your own.
     App {
         #[command(flatten)]
         common: Common,
-        /// The launcher and its arguments, as for 'causeway run'; with --mpi, those launchers take its place.
+        /// The launcher and its arguments, as for 'causeway run'; the launchers of --mpi, if any, replace it.
         #[arg(last = true, required = true, value_name = "mpirun ...")]
         command: Vec<OsString>,
     },
     /// Build and time the NAS Parallel Benchmarks from your copy of their sources.
     Npb(Npb),
-    /// Say what a program of your own would take over two sites, whatever link joins them.
+    /// Estimate how long a program of your own would take over two sites with any link between them.
     ///
-    /// It runs on emulated grids on this machine: at one site, and over two that three links join. These tell
-    /// how many round trips and bytes the program waits for.
+    /// It runs on emulated grids on this machine: at one site, and over two sites with three different
+    /// links. Their times tell how many round trips and bytes the program waits for.
     Worth(Worth),
-    /// Count the messages of a program of your own: how many, how long, and to whom.
+    /// Count the messages of a program of your own, their sizes and their receivers.
     ///
-    /// It runs as it does without Causeway, wherever its launcher starts it, and needs no grid.
+    /// The program runs as it does without Causeway, wherever its launcher starts it, and needs no grid.
     Messages(Counting),
 }
 
@@ -53,10 +53,10 @@ pub struct Counting {
     /// The launcher and its arguments.
     #[arg(last = true, required = true, value_name = "mpirun ...")]
     pub command: Vec<OsString>,
-    /// Directory of the counts, which the program's hosts share; earlier counts there are replaced.
+    /// Directory of the counts, which all hosts of the program share; earlier counts there are replaced.
     #[arg(long, value_name = "DIR", default_value = "bench-messages")]
     pub out: PathBuf,
-    /// Ranks of each site, in their order [default: one half of them, and the other].
+    /// Number of ranks at each site, in rank order [default: one half, and the other].
     #[arg(long, value_delimiter = ',', value_name = "RANKS,...", value_parser = clap::value_parser!(u32).range(1..))]
     pub sites: Vec<u32>,
     /// Print the counts as JSON.
@@ -70,16 +70,16 @@ pub struct Worth {
     /// The launcher and its arguments, as for 'causeway run'.
     #[arg(last = true, required = true, value_name = "mpirun ...")]
     pub command: Vec<OsString>,
-    /// Directory of the runs. The same command goes on where an earlier one stopped.
+    /// Directory of the runs. The same command continues where an earlier one stopped.
     #[arg(long, value_name = "DIR", default_value = "bench-worth")]
     pub out: PathBuf,
     /// Runs over each link, in turn.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
-    /// The link in question [default: the one that this host's gateway has, else 11.6ms,1Gbit/s].
+    /// The link to estimate for [default: the one that this host's gateway has, else 11.6ms,1Gbit/s].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
     pub link: Option<KnownLink>,
-    /// Seconds after which a run is stopped, and with it all.
+    /// Seconds after which a run, and with it the whole measurement, is stopped.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: u64,
     /// Print the figures as JSON.
@@ -90,15 +90,15 @@ pub struct Worth {
 /// See [`Task::Operations`].
 #[derive(Debug, clap::Args)]
 pub struct Operations {
-    /// Operations [default: all].
+    /// Operations to time [default: all].
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
     pub operations: Vec<String>,
     /// Measure with this program instead, at the same path on every node: IMB-MPI1 of Intel's MPI
     /// benchmarks, one of the OSU micro-benchmarks, or NetPIPE, built for the MPI; may be given several
-    /// times. These have sizes of their own.
+    /// times. These programs choose their own sizes.
     #[arg(long, value_name = "FILE")]
     pub program: Vec<PathBuf>,
-    /// Bytes of a message, such as 8,64k,4M.
+    /// Message sizes in bytes, such as 8,64k,4M.
     #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size,
           default_value = "0,8,64,1k,16k,64k,256k,1M,4M")]
     pub sizes: Vec<u64>,
@@ -111,10 +111,10 @@ pub struct Operations {
 /// See [`Task::Npb`].
 #[derive(Debug, clap::Args)]
 pub struct Npb {
-    /// Their directory or archive.
+    /// Directory or archive of the sources.
     #[arg(long, value_name = "DIR|TAR")]
     pub source: PathBuf,
-    /// Which of them.
+    /// Benchmarks to run.
     #[arg(
         long,
         value_delimiter = ',',
@@ -125,7 +125,7 @@ pub struct Npb {
     /// Problem size.
     #[arg(long, default_value = "A", value_parser = ["S", "W", "A", "B", "C", "D", "E"])]
     pub class: String,
-    /// Options of the Fortran compiler. These are gfortran's.
+    /// Options of the Fortran compiler. The default is for gfortran.
     #[arg(
         long,
         allow_hyphen_values = true,
@@ -139,7 +139,7 @@ pub struct Npb {
 /// How messages go to and fro.
 #[derive(Debug, clap::Args)]
 pub struct Messages {
-    /// Bytes of a message, such as 1,64k,64M.
+    /// Message sizes in bytes, such as 1,64k,64M.
     #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size,
           default_value = "1,8,64,256,1k,4k,16k,64k,256k,1M,4M,16M,64M")]
     pub sizes: Vec<u64>,
@@ -153,10 +153,10 @@ pub struct Messages {
 /// How often one size is measured in a run.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct Rounds {
-    /// Rounds of each size [default: 200; of operations 30].
+    /// Rounds of each size [default: 200; for operations 30].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub count: Option<u32>,
-    /// Seconds after which fewer rounds of a size do, never fewer than five [default: 4; of operations 0.5].
+    /// Seconds after which a size ends with fewer rounds, but at least five [default: 4; for operations 0.5].
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
 }
@@ -164,13 +164,14 @@ pub struct Rounds {
 /// What all have in common.
 #[derive(Debug, clap::Args)]
 pub struct Common {
-    /// Directory of the results [default: bench-NAME]. The same command goes on where an earlier one stopped.
+    /// Directory of the results [default: bench-NAME]. The same command continues where an earlier one
+    /// stopped.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Measure on an emulated grid: a scenario that comes with Causeway, or a file.
     #[arg(long, value_name = "SCENARIO")]
     pub lab: Option<String>,
-    /// A launcher of an MPI to measure; may be given several times [default: all in PATH].
+    /// Launcher of an MPI to measure; may be given several times [default: all in PATH].
     #[arg(long, value_name = "MPIRUN")]
     pub mpi: Vec<OsString>,
     /// How ranks reach each other: site (all at the first site), direct (plain connections between the
@@ -178,7 +179,7 @@ pub struct Common {
     #[arg(long, value_delimiter = ',', value_name = "WAY,...", value_parser = way,
           default_value = "direct,causeway")]
     pub ways: Vec<Way>,
-    /// Settings of the MPI: default (as it comes), tuned (for the link, by Causeway or as by hand).
+    /// Settings of the MPI: default (its own), tuned (for the link, by Causeway or as one would by hand).
     #[arg(long, value_delimiter = ',', value_name = "SETTINGS,...", value_parser = settings,
           default_value = "tuned")]
     pub settings: Vec<Settings>,
@@ -186,31 +187,32 @@ pub struct Common {
     #[arg(long, value_delimiter = ',', value_name = "TRAFFIC,...", value_parser = traffic,
           default_value = "quiet")]
     pub traffic: Vec<Traffic>,
-    /// Flows of busy traffic.
+    /// Number of flows of busy traffic.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub flows: u32,
-    /// Sites [default: this one, and the first other one that has nodes].
+    /// Sites to measure [default: this one, and the first other one that has nodes].
     #[arg(long, value_delimiter = ',', value_name = "SITE,...")]
     pub sites: Vec<String>,
     /// Ranks at each site [default: 1 for ping-pongs, otherwise 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: Option<u32>,
-    /// Runs of each cell of the matrix, at least.
+    /// Minimum number of runs of each cell of the matrix.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub least: u32,
-    /// Runs of each cell, at most.
+    /// Maximum number of runs of each cell.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub most: u32,
-    /// A cell is done when the 95 % interval of each median is within so many percent of it, to either side.
+    /// A cell is done when the 95 % confidence interval of each median is within this percentage of it, to
+    /// either side.
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     pub interval: f64,
     /// Seconds after which a run is stopped and counts as failed.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: u64,
-    /// Where random numbers begin.
+    /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Round-trip time and rate of the link, such as 11.6ms,1Gbit/s [default: what the gateways have seen].
+    /// Round-trip time and rate of the link, such as 11.6ms,1Gbit/s [default: as seen by the gateways].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
     pub link: Option<KnownLink>,
     /// Print the summary as JSON.
@@ -270,7 +272,7 @@ fn size(text: &str) -> Result<u64, TextError> {
     let number = digits.parse::<u64>().ok();
     let bytes = number.and_then(|number| number.checked_mul(1 << shift));
     let fits = bytes.filter(|&bytes| bytes <= MOST_BYTES);
-    fits.ok_or_else(|| "it is no size up to 1G, such as 8, 64k or 4M".into())
+    fits.ok_or_else(|| "it is not a size up to 1G, such as 8, 64k or 4M".into())
 }
 
 /// The longest message of the programs that are started.

@@ -120,14 +120,15 @@ pub fn cores_of(said: &str, hosts_share_cores: bool) -> Option<u32> {
 }
 
 fn rank() -> Result<u32, Error> {
-    tcp::rank().ok_or_else(|| Error::other("no launcher has set a rank: 'causeway bench' starts this"))
+    tcp::rank()
+        .ok_or_else(|| Error::other("no launcher has set a rank; only 'causeway bench' starts this command"))
 }
 
 /// The job's token, which both ranks have from the launcher's environment, and which no command line shows.
 fn token() -> Result<Token, Error> {
     let token = std::env::var(causeway_wire::env::TOKEN).ok();
     let token = token.and_then(|text| text.parse().ok());
-    token.ok_or_else(|| Error::other("no job's token is set: 'causeway bench' starts this"))
+    token.ok_or_else(|| Error::other("no job token is set; only 'causeway bench' starts this command"))
 }
 
 fn port(to: &str) -> Result<u16, Error> {

@@ -270,7 +270,7 @@ impl Runner<'_> {
             let is_over = running.ended().map_err(|error| error.reason())?.is_some();
             if is_over || Instant::now() > end || self.stop.load(Ordering::Relaxed) {
                 return Err(format!(
-                    "the traffic beside it did not begin: is there a route between the sites? What it said is in {}",
+                    "the background traffic did not begin: is there a route between the sites? Its output is in {}",
                     directory.display()
                 )
                 .into());

@@ -168,7 +168,7 @@ impl Work {
                 let name = names
                     .iter()
                     .find(|name| cell.program.starts_with(&format!("{name}.")));
-                let name = name.ok_or("it is none of the benchmarks that were asked for")?;
+                let name = name.ok_or("it is not one of the requested benchmarks")?;
                 let program = sources.program((name, grid.ranks()), mpi, stop)?;
                 words.push(program.display().to_string());
             }

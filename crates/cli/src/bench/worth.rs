@@ -67,13 +67,13 @@ pub fn main(task: &Worth) -> Result<ExitCode, Failure> {
     for round in 1..=task.rounds {
         if !add_round(task, (round, &out), &link, &mut times, &stop)? {
             say::error(format_args!(
-                "causeway bench: stopped; the same command goes on in {}",
+                "causeway bench: stopped; the same command continues in {}",
                 out.display()
             ));
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
-    let found = found(task, link, &times).ok_or_else(|| Failure::new("no run has ended"))?;
+    let found = found(task, link, &times).ok_or_else(|| Failure::new("no run ended well"))?;
     let json = serde_json::to_string_pretty(&found).map_err(Failure::new)?;
     let file = out.join("worth.json");
     own_file::write(&file, json.as_bytes(), MARK).map_err(Failure::new)?;
@@ -240,15 +240,13 @@ fn scenario_of(link: Link) -> String {
 
 fn seconds(rows: &[Row], way: Way) -> Result<f64, Failure> {
     let mut own = rows.iter().filter(|row| row.cell.way == way);
-    let row = own
-        .next_back()
-        .ok_or_else(|| Failure::new("a run has left no row"))?;
+    let row = own.next_back().ok_or_else(|| Failure::new("a run left no row"))?;
     match (row.values().first(), row.failure()) {
         (Some(value), _) => Ok(value.summary.median),
         (None, reason) => Err(Failure::new(format_args!(
             "{}: a run failed: {}",
             row.cell,
-            reason.unwrap_or("it has no time")
+            reason.unwrap_or("it printed no time")
         ))),
     }
 }
@@ -331,7 +329,7 @@ fn text(found: &Found) -> String {
     format!(
         "{}\n\nat one site it takes {:.2} s (median of {} runs{cores})\n\
          over two sites it takes {:.2} s, and waits for {} and {}\n\
-         over {} this makes {:.2} s; measured were {:.2} s\n\n{}\n{}",
+         over {} this makes {:.2} s; measured: {:.2} s\n\n{}\n{}",
         found.program,
         found.one_site,
         found.rounds,
@@ -360,13 +358,13 @@ fn verdict(found: &Found) -> String {
         None => format!("and never does at {:.0} Mbit/s", rate / 1e6),
         Some(longest) if longest.least > 1.0 => "and does so with any round trip".to_owned(),
         Some(longest) if !found.needs.trips.has_interval() => format!(
-            "{does} up to a round trip of {:.1} ms, by one round; more of them (--rounds) tell how sure that is",
+            "{does} up to a round trip of {:.1} ms, by one round; more rounds (--rounds) show how certain that is",
             longest.median * 1e3
         ),
         // What a run waits for is lost in how runs differ: only the lower bound is known.
         Some(longest) if longest.most > 1.0 => format!(
-            "{does} at least up to a round trip of {:.1} ms; its rounds differ by more than the program waits for, and more of \
-             them (--rounds) tell more",
+            "{does} at least up to a round trip of {:.1} ms; the rounds differ by more than the program waits, and more \
+             rounds (--rounds) show more",
             longest.least * 1e3
         ),
         Some(longest) => {
@@ -376,8 +374,8 @@ fn verdict(found: &Found) -> String {
         }
     };
     format!(
-        "A second site with as many ranks again {is}: {twice:.2} s in place of {:.2} s, {bound}.\n\
-         This counts on work that halves with twice the ranks, and on as many messages as now.",
+        "A second site with as many ranks again {is}: {twice:.2} s instead of {:.2} s, {bound}.\n\
+         This assumes that twice the ranks halve the work, and that there are as many messages as now.",
         found.one_site
     )
 }

@@ -17,7 +17,10 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     steps.extend(unknown(accept, subject.status()));
     if !accept.addresses.is_empty() {
         let ranges: Vec<String> = accept.addresses.iter().map(ToString::to_string).collect();
-        let detail = format!("{} are reached beside the listed nodes", ranges.join(", "));
+        let detail = format!(
+            "other sites also reach {}, besides the listed nodes",
+            ranges.join(", ")
+        );
         steps.push(Step::ok("addresses", detail));
     }
     steps.extend(accounts::look(config, subject.status()));
@@ -27,12 +30,12 @@ pub fn look(subject: &Subject) -> Vec<Step> {
 fn jobs(accept: &Accept, config: &Config) -> Step {
     let name = "jobs";
     if accept.jobs.is_empty() {
-        let detail = "no other site's jobs run here; jobs in [accept] would name those whose do";
+        let detail = "no other site's jobs run here; to allow some, name their sites under jobs in [accept]";
         return Step::ok(name, detail);
     }
     let whose = match config.has_accounts_of_sites() {
         true => ", one for each site",
-        false => ", who runs this site's own jobs, too",
+        false => ", who also runs this site's own jobs",
     };
     let detail = format!(
         "jobs of {} run any program on {} listed nodes, as the user whom {} logs in as{whose}",
@@ -45,7 +48,7 @@ fn jobs(accept: &Accept, config: &Config) -> Step {
 
 fn partners(accept: &Accept) -> Step {
     let detail = match accept.partners() {
-        [] => "jobs of this site's users run at no other site; partners in [accept] would name those at which they may".to_owned(),
+        [] => "jobs of this site's users run at no other site; to allow some, name them under partners in [accept]".to_owned(),
         partners => format!("jobs of this site's users may run at {}", partners.join(", ")),
     };
     Step::ok("partners", detail)
@@ -66,24 +69,24 @@ fn unknown(accept: &Accept, status: Option<&Status>) -> Option<Step> {
         return None;
     }
     let detail = format!(
-        "there is no site {} in the grid, whose sites are {}",
+        "there is no site {} in the grid; its sites are {}",
         unknown.join(", "),
         sites.join(", ")
     );
     Some(Step::warn(
         "names",
         detail,
-        "correct [accept], unless that site is still to join",
+        "correct [accept], unless that site has yet to join",
     ))
 }
 
 fn connections(accept: &Accept) -> Step {
     let detail = match accept.connect_from.as_slice() {
-        [] => "nobody of another site connects here with 'causeway connect'".to_owned(),
+        [] => "users of other sites cannot connect here with 'causeway connect'".to_owned(),
         from => {
             let from: Vec<String> = from.iter().map(ToString::to_string).collect();
             format!(
-                "users of other sites connect to listed nodes (SITE:PORT): {}",
+                "users of other sites may connect to listed nodes (SITE:PORT): {}",
                 from.join(", ")
             )
         }

@@ -23,7 +23,7 @@ const REMEDY: &str = "give the gateway an account of its own, and a remote_shell
                       (docs/security-officer.md)";
 
 /// What to do where jobs of several sites share an account.
-const OF_SITES: &str = "give each site's jobs an account: {site} in a word of remote_shell, such as \"-l\", \"jobs-{site}\" \
+const OF_SITES: &str = "give each site's jobs an account: use {site} in a word of remote_shell, such as \"-l\", \"jobs-{site}\" \
                         (docs/security-officer.md)";
 
 /// See the module; says nothing where no nodes are listed.
@@ -64,7 +64,7 @@ fn keys(config: &Config, seen: Reach) -> Step {
     match seen {
         Reach::Same(_) if config.accept.starters().is_empty() => Step::ok(
             "keys",
-            "jobs of this site's users alone run here, as the gateway's user",
+            "only jobs of this site's users run here, as the gateway's user",
         ),
         Reach::Same(detail) => Step::fail("keys", detail, REMEDY),
         Reach::Read(detail) => match config.accept.starters().is_empty() {
@@ -74,7 +74,10 @@ fn keys(config: &Config, seen: Reach) -> Step {
         Reach::Unknown(detail) => Step::warn("keys", detail, "make the nodes reachable, and check again"),
         Reach::None => Step::ok(
             "keys",
-            format!("out of reach of jobs, as seen on {} nodes", config.nodes.len()),
+            format!(
+                "jobs cannot read them, as checked on {} nodes",
+                config.nodes.len()
+            ),
         ),
     }
 }
@@ -146,7 +149,7 @@ impl Seen {
             self.read.get_or_insert(text);
         }
         let Some(account) = lines.iter().find_map(|line| line.strip_prefix(ACCOUNT)) else {
-            let why = "it does not say as whom processes run";
+            let why = "it does not say which user its processes run as";
             return self.unasked.push(format!("{node}, for jobs of {site}: {why}"));
         };
         if account == nix::unistd::geteuid().to_string() {
@@ -168,7 +171,7 @@ impl Seen {
             )),
             (None, None) => Reach::None,
             (None, Some(first)) => Reach::Unknown(format!(
-                "{} of {asked} questions to nodes, whether jobs can read them, had no answer, the first being {first}",
+                "{} of {asked} checks on nodes, whether jobs can read them, had no answer; the first: {first}",
                 self.unasked.len(),
             )),
         }
@@ -204,7 +207,7 @@ fn reach(config: &Config, sites: &[String]) -> (Reach, Accounts) {
         let shell = config.remote_shell_of(site);
         let answers = on_each(&config.nodes, |node| ask(&shell, &node.name, &script));
         for (answer, node) in answers.into_iter().zip(&config.nodes) {
-            let answer = answer.unwrap_or_else(|| Remote::Failed("the look at it failed".to_owned()));
+            let answer = answer.unwrap_or_else(|| Remote::Failed("the check failed".to_owned()));
             seen.add((&node.name, site), answer, &here);
         }
     }

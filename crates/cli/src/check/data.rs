@@ -67,7 +67,7 @@ pub fn look(subject: &Subject, wanted: Option<&OsStr>, seconds: u32) -> Step {
     if let Some(file) = program.missing() {
         let remedy =
             "put it beside causeway on every node ('make build' makes it where the MPI's headers are)";
-        return Step::fail("data", format!("{} is not there", file.display()), remedy);
+        return Step::fail("data", format!("{} is missing", file.display()), remedy);
     }
     let reached = status.sites.iter().filter(|site| site.unreachable.is_none());
     let nodes = reached.filter_map(|site| Some((site.name.as_str(), site.info.as_ref()?.nodes.as_slice())));
@@ -160,12 +160,12 @@ impl Test {
                 Step::ok(name, closing)
             }
             Ran::Said { closing, wrong } => self.amiss(name, format!("{closing}\n{}", wrong.join("\n"))),
-            Ran::Broken(last) => self.amiss(name, format!("the test did not end well: {last}")),
+            Ran::Broken(last) => self.amiss(name, format!("the test failed: {last}")),
             Ran::Late => {
                 let limit = u64::from(self.seconds) + GRACE.as_secs();
                 self.amiss(
                     name,
-                    format!("the test had not ended after {limit} s, and was ended"),
+                    format!("the test was still running after {limit} s, and was stopped"),
                 )
             }
             Ran::NotStarted(why) => Step::fail(name, why, "can causeway be executed?"),
@@ -179,12 +179,12 @@ impl Test {
         self.test(&mut command, 2, ALONE_SECONDS);
         let limit = Duration::from_secs(ALONE_SECONDS.into()) + GRACE;
         let alone = |what: &str| format!("{detail}\n2 ranks on this host without Causeway: {what}");
-        let own_fault = "the MPI errs by itself; its users would know how far";
+        let own_fault = "the MPI makes errors without Causeway, too; ask its users which";
         match run(command, limit) {
             Ran::Said { closing, .. } if closing.ends_with("all right") => Step::fail(
                 name,
                 alone(&closing),
-                "do not use this MPI with Causeway, and tell us what stands here",
+                "do not use this MPI with Causeway, and report this output to us",
             ),
             Ran::Said { closing, .. } => Step::warn(name, alone(&closing), own_fault),
             Ran::Broken(last) => Step::warn(name, alone(&last), own_fault),

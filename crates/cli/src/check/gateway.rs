@@ -16,12 +16,12 @@ pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
     let config = match config {
         Ok(config) => config,
         Err(mistakes) => {
-            let remedy = "put right each line above; configs/gateway.toml in the sources explains every key";
+            let remedy = "correct each line above; configs/gateway.toml in the sources explains every key";
             return vec![Step::fail("file", mistakes.to_string(), remedy)];
         }
     };
     let peers = match config.membership {
-        Some(_) => "peers as the broker tells".to_owned(),
+        Some(_) => "peers from the broker".to_owned(),
         None => format!("{} peers", config.peers.len()),
     };
     let detail = format!(
@@ -36,7 +36,7 @@ pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
         // The reader refuses a key that others may read.
         steps.push(Step::ok(
             "key file",
-            format!("{} bytes, for your eyes alone", config.key.len()),
+            format!("{} bytes, readable only by you", config.key.len()),
         ));
     }
     if config.peers.is_empty() && config.membership.is_none() {
@@ -58,7 +58,7 @@ pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
         let remedy = "give each [[peer]] an address, or let others in with [listen] wan";
         steps.push(Step::fail(
             "peers",
-            "one is to dial this gateway, which listens for nobody",
+            "a peer without an address must dial this gateway, which listens for none",
             remedy,
         ));
     }
@@ -72,14 +72,14 @@ pub fn running(subject: &Subject) -> Vec<Step> {
     if is_clear.or_else(|| Some(subject.config()?.is_clear())) == Some(true) {
         steps.push(Step::warn(
             "encryption",
-            "none: who is on the way to other sites reads and changes all that crosses",
+            "none: anyone on the path to other sites can read and change all that crosses",
             "remove insecure from [grid] here and at the other sites",
         ));
     }
     if let Some(config) = subject.config() {
         if let Some(status) = subject.status().filter(|status| status.site != config.site) {
             let detail = format!(
-                "the one at {} is of site {}, not {}",
+                "the gateway at {} is of site {}, not {}",
                 subject.socket.display(),
                 status.site,
                 config.site
@@ -87,7 +87,7 @@ pub fn running(subject: &Subject) -> Vec<Step> {
             steps.push(Step::fail(
                 "site",
                 detail,
-                "name another [listen] control, or stop that one",
+                "set another [listen] control, or stop that gateway",
             ));
         }
         steps.extend(listening(config, subject.status()));
@@ -96,7 +96,7 @@ pub fn running(subject: &Subject) -> Vec<Step> {
                 let (first, last) = (config.delivery_ports.start(), config.delivery_ports.end());
                 Step::ok(
                     "delivery ports",
-                    format!("{first}-{last} are given to no other process"),
+                    format!("no other process can get {first}-{last}"),
                 )
             }
             Err(shared) => Step::fail(
@@ -139,7 +139,7 @@ fn answers(subject: &Subject) -> Step {
         Err(error) => Step::fail(
             name,
             error.to_string(),
-            "start the gateway anew with this version of causeway",
+            "restart the gateway with this version of causeway",
         ),
     }
 }

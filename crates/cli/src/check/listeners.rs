@@ -27,8 +27,8 @@ pub fn look(name: String, kind: Kind, address: SocketAddr, gateway: Option<u32>)
             None => Step::ok(name, "free for the gateway"),
             Some(_) => Step::warn(
                 name,
-                "free, though a gateway runs: it was started with another configuration, or has no use for it",
-                "causeway gateway --config FILE --drain, or start it anew",
+                "free, though a gateway runs: it was started with another configuration, or does not need it",
+                "causeway gateway --config FILE --drain, or restart it",
             ),
         };
     };
@@ -38,22 +38,22 @@ pub fn look(name: String, kind: Kind, address: SocketAddr, gateway: Option<u32>)
             Some(false) => in_use(name, &error, address),
             None => Step::ok(
                 name,
-                format!("in use; that it is by the gateway, process {pid}, only root can see"),
+                format!("in use; only root can see whether by the gateway, process {pid}"),
             ),
         },
         (ErrorKind::AddrInUse, None) => in_use(name, &error, address),
         (ErrorKind::AddrNotAvailable, _) => Step::fail(
             name,
             "no interface of this host has this address",
-            "see 'ip address' and name one of this host",
+            "use an address that 'ip address' shows",
         ),
         (ErrorKind::PermissionDenied, _) => {
-            Step::fail(name, error.to_string(), "name a port of 1024 or above")
+            Step::fail(name, error.to_string(), "use a port of 1024 or above")
         }
         _ => Step::fail(
             name,
             error.to_string(),
-            "name an address and port of this host that is free",
+            "use an address and port of this host that are free",
         ),
     }
 }
@@ -63,7 +63,7 @@ fn in_use(name: String, error: &std::io::Error, address: SocketAddr) -> Step {
         name,
         error.to_string(),
         format!(
-            "find who has it ('ss -lnp | grep {}'), or name another port",
+            "find the process that uses it ('ss -lnp | grep {}'), or use another port",
             address.port()
         ),
     )

@@ -43,12 +43,12 @@ pub fn look(subject: &Subject) -> Vec<Step> {
         Ok(None) => Step::fail(
             "certificate",
             format!("{} holds no membership", directory.display()),
-            "ask who runs the grid for a token, and start with 'causeway gateway --join TOKEN'",
+            "ask whoever runs the grid for a token, and start with 'causeway gateway --join TOKEN'",
         ),
         Err(error) => Step::fail(
             "certificate",
             error.to_string(),
-            "put the file right, or join anew with a token",
+            "correct the file, or join again with a token",
         ),
     }]
 }
@@ -57,8 +57,8 @@ fn certificate(whose: &str, [begins, ends]: [u64; 2], now: u64) -> Step {
     let (name, renewal) = ("certificate", renew_at(begins, ends));
     if now > ends {
         let detail = format!("of {whose}, ended {} ago, at {}", span(now - ends), date(ends));
-        let remedy = "it can no longer be renewed: ask who runs the grid for a token, remove membership.json and start with 'causeway \
-                      gateway --join TOKEN'; set the clock first if it is wrong";
+        let remedy = "it can no longer be renewed: if the clock is wrong, set it first; ask whoever runs the grid for a token, remove \
+                      membership.json and start with 'causeway gateway --join TOKEN'";
         return Step::fail(name, detail, remedy);
     }
     if now < begins {
@@ -66,19 +66,16 @@ fn certificate(whose: &str, [begins, ends]: [u64; 2], now: u64) -> Step {
         return Step::fail(name, detail, "set this host's clock by NTP");
     }
     let left = format!(
-        "of {whose}, good until {} ({} more)",
+        "of {whose}, valid until {} ({} more)",
         date(ends),
         span(ends - now)
     );
     match now > renewal {
-        false => Step::ok(
-            name,
-            format!("{left}; renewed by itself from {} on", date(renewal)),
-        ),
+        false => Step::ok(name, format!("{left}; renews itself from {} on", date(renewal))),
         true => Step::warn(
             name,
             format!("{left}; its renewal is due since {}", date(renewal)),
-            "let the gateway reach its broker: without that the site is out of the grid when it ends",
+            "let the gateway reach its broker; otherwise the site leaves the grid when the certificate ends",
         ),
     }
 }
@@ -97,13 +94,13 @@ fn broker(grid: &GridStatus) -> Step {
         (Some(why), _) if why.contains("revoked") => Step::fail(
             name,
             why.clone(),
-            "this site was put out of the grid: ask who runs it",
+            "this site was excluded from the grid; ask whoever runs the grid",
         ),
         (Some(why), _) => Step::warn(
             name,
-            format!("{why}; jobs go on with what is known"),
-            "is 'causeway broker' running there, and may this host dial its port (TCP)? Until then nobody new is met, and no certificate \
-             renewed",
+            format!("{why}; jobs continue with what is known"),
+            "is 'causeway broker' running there, and can this host connect to its port (TCP)? Until then no new site is met, and no \
+             certificate is renewed",
         ),
     }
 }
@@ -112,7 +109,7 @@ fn broker(grid: &GridStatus) -> Step {
 fn clock(grid: &GridStatus) -> Option<Step> {
     let ahead = grid.clock_ahead_seconds?;
     let detail = match ahead {
-        0 => "the broker's, to the second".to_owned(),
+        0 => "equal to the broker's, to the second".to_owned(),
         _ => format!(
             "{} {} the broker's",
             span(ahead.unsigned_abs()),
@@ -124,8 +121,8 @@ fn clock(grid: &GridStatus) -> Option<Step> {
         true => Step::warn(
             "clock",
             detail,
-            "set both by NTP ('timedatectl' shows whether it is): certificates begin five minutes before they are made, and seem not \
-             good beyond that",
+            "set both by NTP ('timedatectl' shows whether NTP is on): certificates begin five minutes before they are made, and are \
+             refused if clocks differ by more",
         ),
     })
 }
@@ -135,7 +132,7 @@ fn dialled(grid: &GridStatus) -> impl Iterator<Item = Step> {
         Step::warn(
             format!("public {address}"),
             format!("the broker cannot dial it: {why}; other sites will not either"),
-            "open the port at this site's firewall, or leave 'public' in [listen] out, so that this gateway dials the others",
+            "open the port in this site's firewall, or leave out 'public' in [listen], so that this gateway dials the others",
         )
     })
 }

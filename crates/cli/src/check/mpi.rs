@@ -24,7 +24,7 @@ pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
             // Another one may well be the one that is used.
             Ok(launcher) => steps.push(found(&launcher, Step::warn)),
             Err(error) => {
-                let remedy = "use another one with 'causeway run', or take this one out of PATH";
+                let remedy = "use another one with 'causeway run', or remove this one from PATH";
                 steps.push(Step::warn(name.to_string_lossy(), error.to_string(), remedy));
             }
         }
@@ -41,7 +41,7 @@ fn found(launcher: &Launcher, amiss: fn(String, String, String) -> Step) -> Step
     let detail = format!("{} {}", launcher.mpi.name(), launcher.version);
     let library = std::env::current_exe().map(|own| own.with_file_name(UCX));
     if launcher.mpi.row().needs_ucx_cure && !library.as_ref().is_ok_and(|library| library.is_file()) {
-        let remedy = format!("put {UCX} beside causeway ('make build' makes it)");
+        let remedy = format!("put {UCX} beside causeway ('make build' builds it)");
         return amiss(name, format!("{detail}, which needs {UCX}"), remedy);
     }
     judge(launcher, without_library(launcher))
@@ -71,7 +71,7 @@ fn judge(launcher: &Launcher, without: Option<String>) -> Step {
                 versions::seen(launcher.mpi)
             ),
             format!(
-                "'causeway check --mpi {name} --data' tests it here; until then it runs without what makes it faster"
+                "test it here with 'causeway check --mpi {name} --data'; until then it runs without tuning"
             ),
         ),
     }

@@ -43,7 +43,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
             let remedy = "give --config, or start the gateway";
             return vec![Step::fail(
                 "nodes",
-                "neither a configuration nor a gateway tells which there are",
+                "the nodes are not known: there is neither a configuration nor a gateway",
                 remedy,
             )];
         }
@@ -51,7 +51,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     let steps = on_each(&nodes, |node| reach(&shell, &node.name, &own));
     let steps = steps.into_iter().zip(&nodes);
     let steps = steps.map(|(step, node)| {
-        step.unwrap_or_else(|| Step::fail(&node.name, "could not be looked at", "try again"))
+        step.unwrap_or_else(|| Step::fail(&node.name, "could not be checked", "try again"))
     });
     steps.collect()
 }
@@ -89,9 +89,7 @@ pub fn ask(shell: &[String], node: &str, script: &str) -> Remote {
 /// Runs a command on a node. Returns both its outputs, and whether it succeeded.
 fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bool), TextError> {
     let words = shell_words(shell, node);
-    let (program, arguments) = words
-        .split_first()
-        .ok_or("the site's remote shell has no words")?;
+    let (program, arguments) = words.split_first().ok_or("the site's remote_shell is empty")?;
     let mut command = Command::new(program);
     command.args(arguments).arg(script);
     command
@@ -124,20 +122,20 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
         Ok((_, complaint, _)) => {
             let said = complaint.trim();
             let said = if said.is_empty() {
-                "no version was said"
+                "no version was printed"
             } else {
                 said
             };
             Step::fail(
                 node,
                 said,
-                format!("try by hand until it works without a question: {by_hand}"),
+                format!("try by hand until it works without asking anything: {by_hand}"),
             )
         }
         Err(why) => Step::fail(
             node,
             why,
-            format!("is the node up, and remote_shell in [site] right? try by hand: {by_hand}"),
+            format!("is the node up, and is remote_shell in [site] right? try by hand: {by_hand}"),
         ),
     }
 }

@@ -83,8 +83,8 @@ fn jobs(tunnel: &TunnelStatus) -> Option<Step> {
     let why = tunnel.refuses_jobs.as_ref()?;
     Some(Step::warn(
         "jobs",
-        format!("this site's jobs run nothing there: {why}"),
-        "ask who runs that site, where jobs of this one are to run there",
+        format!("this site's jobs start nothing there: {why}"),
+        "if jobs of this site should run there, ask whoever runs that site",
     ))
 }
 
@@ -110,15 +110,15 @@ fn technique(tunnel: &TunnelStatus) -> Option<Step> {
             why => Step::warn(
                 name,
                 format!(
-                    "{detail}; no lane over QUIC, which would serve better since the path loses segments: {why}"
+                    "{detail}; no lane over QUIC, which would be better because the path loses segments: {why}"
                 ),
-                "let UDP through to the [listen] wan port at both firewalls",
+                "let UDP through both firewalls to the [listen] wan port",
             ),
         }
     } else if has("punched") {
         Step::ok(
             name,
-            "punched: neither gateway can be dialled; the lane stands without the broker, a new one needs it",
+            "punched: neither gateway can be dialled; this lane does not need the broker, a new one does",
         )
     } else {
         let through = &relayed?.technique;
@@ -128,7 +128,7 @@ fn technique(tunnel: &TunnelStatus) -> Option<Step> {
         };
         Step::warn(
             name,
-            format!("{through}, which costs its bandwidth and a detour; no better way: {why}"),
+            format!("{through}, which costs a detour and the relay's bandwidth; no better way: {why}"),
             better_way(why),
         )
     })
@@ -138,19 +138,19 @@ fn better_way(why: &str) -> &'static str {
     let known = [
         (
             "over UDP within",
-            "let UDP out of this site, and in at the broker's port; or give one of both gateways a port that others may dial",
+            "let UDP out of this site, and in at the broker's port; or give one of the two gateways a port that others can dial",
         ),
         (
             "by way of the broker",
-            "is the gateway there of this version, with lanes over UDP (no transport = \"tcp\")? Or give one of both a port that others may dial",
+            "does the gateway there have this version, and lanes over UDP (no transport = \"tcp\")? Or give one of the two a port that others can dial",
         ),
         (
             "transport",
-            "leave transport = \"tcp\" out of [grid], or give one of both gateways a port that others may dial",
+            "remove transport = \"tcp\" from [grid], or give one of the two gateways a port that others can dial",
         ),
         (
             "neither gateway can be dialled",
-            "let UDP out at both sites, or give one of both gateways a port that others may dial ([listen] wan and public)",
+            "let UDP out at both sites, or give one of the two gateways a port that others can dial ([listen] wan and public)",
         ),
     ];
     let found = known.iter().find(|(part, _)| why.contains(part));
@@ -162,7 +162,7 @@ fn remedy(why: &str) -> &'static str {
     let known = [
         (
             "during the handshake",
-            "compare key file, insecure and [[peer]] of both configurations; the log of the gateway there says which it is",
+            "compare key file, insecure and [[peer]] of both configurations; the log of the gateway there says which one differs",
         ),
         (
             "refused",
@@ -182,12 +182,9 @@ fn remedy(why: &str) -> &'static str {
         ),
         (
             "key",
-            "copy one key file to all head nodes (mode 0600), and start the gateways anew",
+            "copy one key file to all head nodes (mode 0600), and restart the gateways",
         ),
-        (
-            "insecure",
-            "set insecure in [grid] alike at all sites, or nowhere",
-        ),
+        ("insecure", "set insecure in [grid] at all sites or at none"),
         (
             "overlap",
             "set overlap_ok in [site] at both sites (virtual_subnets without a broker), or give one of them other subnets",
@@ -221,7 +218,9 @@ fn loss(tunnel: &TunnelStatus) -> Step {
         return Step::ok("loss", detail);
     }
     let remedy = match over_quic {
-        true => "a lane over QUIC makes up for most of it; ask the network's people where it comes from",
+        true => {
+            "a lane over QUIC makes up for most of it; ask the network's administrators where it comes from"
+        }
         false => {
             "if it grows while little is sent: let UDP through to the [listen] wan port, so that a lane over QUIC can make up for it"
         }
@@ -273,7 +272,7 @@ fn answered(pong: &Pong) -> [Step; 2] {
         false => Step::warn(
             "clock",
             detail,
-            "have the clock of both head nodes set by NTP ('timedatectl' shows whether it is)",
+            "set the clocks of both head nodes by NTP ('timedatectl' shows whether NTP is on)",
         ),
     };
     [answer, clock]

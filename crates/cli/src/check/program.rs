@@ -33,12 +33,8 @@ fn library(path: &Path, amiss: fn(String, String, String) -> Step) -> Step {
         .to_string_lossy()
         .into_owned();
     if !path.is_file() {
-        let remedy = "put it beside causeway ('make build' makes both), at the same path on every node";
-        return amiss(
-            name,
-            format!("{} is not there", path.display()),
-            remedy.to_owned(),
-        );
+        let remedy = "put it beside causeway ('make build' builds both), at the same path on every node";
+        return amiss(name, format!("{} is missing", path.display()), remedy.to_owned());
     }
     let mut command = Command::new("true");
     command.env("LD_PRELOAD", path).stdin(Stdio::null());
@@ -71,17 +67,17 @@ pub fn look(program: &Path) -> Vec<Step> {
         Ok(Kind::Dynamic) => Step::ok(name, "is linked dynamically: the shim sees its connections"),
         Ok(Kind::Static) => Step::fail(
             name,
-            "is linked statically: no library can be preloaded, and its connections to other sites are not seen",
-            "link it dynamically (without -static), or run it with --transparent where the sites' routers serve that (docs/transparent.md)",
+            "is linked statically: no library can be preloaded, so the shim does not see its connections to other sites",
+            "link it dynamically (without -static), or run it with --transparent if the sites' routers support it (docs/transparent.md)",
         ),
         Ok(Kind::Privileged) => Step::fail(
             name,
-            "is set-user-ID or set-group-ID: the loader preloads nothing of ours into it",
+            "is set-user-ID or set-group-ID: the loader preloads none of Causeway's libraries into it",
             format!("chmod ug-s {}", program.display()),
         ),
         Ok(Kind::Script) => Step::ok(
             name,
-            "is no ELF program: what counts is the interpreter that runs it",
+            "is not an ELF program: what counts is the interpreter that runs it",
         ),
         Err(error) => Step::fail(name, error.to_string(), "give the path of the program"),
     };
@@ -100,7 +96,7 @@ fn kind(program: &Path) -> io::Result<Kind> {
     let mut file = File::open(program)?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::other("is no file"));
+        return Err(io::Error::other("is not a file"));
     }
     if found.mode() & 0o6000 != 0 {
         return Ok(Kind::Privileged);

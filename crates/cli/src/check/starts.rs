@@ -38,8 +38,8 @@ pub fn look(subject: &Subject) -> Vec<Step> {
 
 fn of_configuration(mpi: &SiteMpi) -> Step {
     let start = mpi.start.as_deref().map_or_else(
-        || "programs start by srun where Slurm is, else by a launcher in PATH".to_owned(),
-        |start| format!("programs start by {start}"),
+        || "programs are started by srun if there is Slurm, otherwise by a launcher in PATH".to_owned(),
+        |start| format!("programs are started by {start}"),
     );
     let setup = mpi.setup.as_ref().map(|setup| format!("; before: {setup}"));
     Step::ok("[mpi]", start + &setup.unwrap_or_default())
@@ -81,10 +81,10 @@ fn network(root: &Path) -> Step {
     if found.is_empty() {
         return Step::ok(
             name,
-            "none is seen on this host: ranks of a site meet by TCP and memory",
+            "none found on this host: ranks of a site communicate over TCP and shared memory",
         );
     }
-    let detail = "; one MPI over all sites uses TCP here, --at and --own-mpi leave it to the site's MPI";
+    let detail = "; one MPI over all sites uses TCP here, with --at and --own-mpi the site's MPI chooses";
     Step::ok(name, found.join(", ") + detail)
 }
 
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn cards_are_told_by_their_kind() {
         let root = tempfile::tempdir().unwrap();
-        assert!(network(root.path()).detail.starts_with("none is seen"));
+        assert!(network(root.path()).detail.starts_with("none found"));
         for file in ["sys/class/infiniband/mlx5_0", "dev/cxi0", "dev/null"] {
             let file = root.path().join(file);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -49,7 +49,7 @@ pub enum ConnectError {
     Gateway(#[from] ControlError),
     #[error("{0}")]
     Place(#[from] PlaceError),
-    #[error("the gateway's answer is not understood: {0}")]
+    #[error("cannot understand the gateway's answer: {0}")]
     Answer(String),
     #[error("{0} takes no connection from here: {1}")]
     TakesNone(String, String),
@@ -58,8 +58,8 @@ pub enum ConnectError {
     #[error("connect to the gateway of this site at {0}: {1}")]
     Near(SocketAddr, io::Error),
     #[error(
-        "connect to {0}: the gateway of {2} does not let users of {1} connect to it: connect_from = [\"{1}:{port}\"] in [accept] \
-         of its configuration does; an address that is no listed node's needs to be in addresses there too", port = .0.port()
+        "connect to {0}: the gateway of {2} does not let users of {1} connect to it; to allow it, set connect_from = [\"{1}:{port}\"] in [accept] \
+         of that gateway's configuration; if the address is not of a listed node, add it to addresses there, too", port = .0.port()
     )]
     NotAccepted(SocketAddr, String, String),
     #[error("connect to {0} at {1}: {why}", why = .2.text())]
@@ -175,7 +175,7 @@ pub fn through(
             site.to_owned(),
         )),
         Some(Verdict::Failed(reason)) => Err(ConnectError::Refused(destination, site.to_owned(), reason)),
-        None => Err(ConnectError::Answer(format!("{verdict:?} is no verdict"))),
+        None => Err(ConnectError::Answer(format!("{verdict:?} is not a verdict"))),
     }
 }
 

@@ -24,7 +24,7 @@ pub enum Place {
 pub enum PlaceError {
     /// It is in no site that is known.
     #[error(
-        "no site of the grid has {host}: give a node's name or address as 'causeway status --json' shows them{unknown}"
+        "no site of the grid has {host}; give a node's name or address, as shown by 'causeway status --json'{unknown}"
     )]
     Nowhere {
         /// The host as it was typed.
@@ -34,7 +34,7 @@ pub enum PlaceError {
     },
     /// More than one site has a node of that name.
     #[error(
-        "{host} is the name of nodes at several sites: give the address by which the grid knows the one you mean: {nodes}"
+        "nodes at several sites have the name {host}; give the address by which the grid knows the one you mean: {nodes}"
     )]
     Ambiguous {
         /// The host as it was typed.
@@ -43,9 +43,7 @@ pub enum PlaceError {
         nodes: String,
     },
     /// Nodes of other sites really have it, and nobody here can mean them by it.
-    #[error(
-        "{address} is an address that only a site's own nodes use; from here, the grid knows it as {known}"
-    )]
+    #[error("only a site's own nodes use the address {address}; from here, the grid knows it as {known}")]
     Real {
         /// The address as it was typed.
         address: IpAddr,
@@ -64,7 +62,7 @@ pub enum PlaceError {
     },
     /// This site's gateway has no address of its family.
     #[error(
-        "{address} is at {site}, and this site's gateway listens at no address of that family: add one to [listen] lan"
+        "{address} is at {site}, but this site's gateway listens on no address of that family; add one to [listen] lan"
     )]
     NoGateway {
         /// The host's.
@@ -187,7 +185,7 @@ fn unknown_sites(status: &Status) -> String {
         .collect();
     match unknown.is_empty() {
         true => String::new(),
-        false => format!("; not heard of yet: {}", unknown.join(", ")),
+        false => format!("; nothing known yet of: {}", unknown.join(", ")),
     }
 }
 

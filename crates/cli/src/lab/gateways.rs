@@ -112,7 +112,7 @@ impl Gateways {
     pub fn tell_ended(&mut self) {
         for running in &mut self.running {
             if let Some(how) = running.has_ended() {
-                say::error(format_args!("causeway lab: {how}; the grid goes on without it"));
+                say::error(format_args!("causeway lab: {how}; the grid continues without it"));
             }
         }
     }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
-/// An emulated grid on this machine.
+/// Run an emulated grid on this machine.
 #[derive(Subcommand)]
 pub enum Task {
     /// Start a grid, run a command on the first site's head node, stop the grid.
@@ -26,9 +26,9 @@ pub enum Task {
     Up(UpArgs),
     /// Stop a grid.
     Down(DownArgs),
-    /// List the grids that run.
+    /// List the running grids.
     List {
-        /// Print all there is to know as JSON.
+        /// Print all that is known about them as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -36,7 +36,7 @@ pub enum Task {
     Exec(ExecArgs),
     /// Change the link between two sites while the grid runs.
     Link(LinkArgs),
-    /// Measure the emulator itself: round trip, rate, CPU. Takes about twenty seconds a scenario.
+    /// Measure the emulator itself: round trip, rate, CPU. Takes about twenty seconds per scenario.
     Bench(bench::BenchArgs),
 }
 
@@ -46,29 +46,29 @@ pub struct Shape {
     /// A scenario that comes with Causeway, or a file.
     #[arg(help = scenarios())]
     scenario: String,
-    /// Compute nodes: N at every site, or rennes=8,nancy=8.
+    /// Number of compute nodes: N at every site, or rennes=8,nancy=8.
     #[arg(long, value_name = "N|SITE=N,...", value_parser = parse_nodes)]
     nodes: Option<Nodes>,
     /// Processes per compute node.
     #[arg(long, value_name = "N")]
     slots: Option<u32>,
-    /// Whether plain IP crosses between the sites' LANs.
+    /// Whether the sites' LANs have an IP route to each other.
     #[arg(long, value_name = "BOOL")]
     routed: Option<bool>,
-    /// Congestion control of every node, such as cubic or bbr.
+    /// Congestion control algorithm of every node, such as cubic or bbr.
     #[arg(long, value_name = "NAME")]
     congestion_control: Option<String>,
-    /// Name of this grid; the scenario's by default. Two at a time need two names.
+    /// Name of this grid [default: the scenario's]. Two grids at a time need different names.
     #[arg(long)]
     name: Option<String>,
-    /// A line for the table 'grid' of every gateway's configuration, such as 'lanes = 1'; may be given
+    /// A line for the [grid] table of every gateway's configuration, such as 'lanes = 1'; may be given
     /// several times.
     #[arg(long, value_name = "KEY = VALUE")]
     grid: Vec<String>,
     /// Start no gateways.
     #[arg(long)]
     no_gateways: bool,
-    /// Keep the gateways' logs in this directory, one file a site.
+    /// Keep the gateways' logs in this directory, one file per site.
     #[arg(long, value_name = "DIR")]
     logs: Option<PathBuf>,
 }
@@ -96,9 +96,9 @@ pub struct UpArgs {
 /// Stop a grid.
 #[derive(Args)]
 pub struct DownArgs {
-    /// Its name; may be left out when only one runs.
+    /// Name of the grid; may be left out if only one runs.
     name: Option<String>,
-    /// Stop all of this user's, and remove what killed ones left behind.
+    /// Stop all grids of this user, and remove what killed ones left behind.
     #[arg(long, conflicts_with = "name")]
     all: bool,
 }

@@ -47,7 +47,9 @@ const LONGEST: f64 = 3600.0;
 /// # Errors
 /// What is wrong with it.
 pub fn seconds(text: &str) -> Result<Duration, TextError> {
-    let seconds: f64 = text.parse().map_err(|_| "is no number of seconds".to_owned())?;
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "is not a number of seconds".to_owned())?;
     if (SHORTEST..=LONGEST).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
     } else {
@@ -89,7 +91,7 @@ fn run(args: &Args) -> Result<Option<Summary>, ExitCode> {
     let status = ask::status(&socket).map_err(fail)?;
     if args.site == status.site || !status.sites.iter().any(|site| site.name == args.site) {
         say::error(format_args!(
-            "causeway ping: {} is no other site of this gateway (there are: {})",
+            "causeway ping: this gateway knows no other site {} (there are: {})",
             args.site,
             ask::other_sites(&status)
         ));

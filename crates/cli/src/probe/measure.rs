@@ -41,7 +41,7 @@ pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured,
     let counted = send(stream, bytes).map_err(|error| format!("the stream to {site} broke: {error}"))?;
     let taken = began.elapsed();
     if counted.trim().parse() != Ok(bytes) {
-        return Err(format!("{bytes} bytes were sent to {site}, which says {counted:?}").into());
+        return Err(format!("{bytes} bytes were sent to {site}, which counted {counted:?}").into());
     }
     Ok(measured(bytes, taken, round_trip))
 }

@@ -97,7 +97,7 @@ fn run(args: &Args) -> Result<bool, ExitCode> {
     if let (Some(site), true) = (&args.site, wanted.is_empty()) {
         let others = ask::other_sites(&status);
         say::error(format_args!(
-            "causeway probe: {site} is no other site of this gateway (there are: {others})"
+            "causeway probe: this gateway knows no other site {site} (there are: {others})"
         ));
         return Err(ExitCode::from(2));
     }

@@ -54,7 +54,7 @@ enum AgentError {
     #[error("usage: causeway agent [ssh options] HOST COMMAND...")]
     Usage,
     #[error(
-        "{} is not set: the agent is started by an MPI launcher under 'causeway run'",
+        "{} is not set: only an MPI launcher under 'causeway run' starts the agent",
         causeway_wire::env::TOKEN
     )]
     NoJob,
@@ -72,7 +72,7 @@ enum AgentError {
     #[error("{0}")]
     Lost(Box<AgentError>),
     #[error(
-        "the connection ended before the command did (the node, its gateway or the tunnel to it went away)"
+        "the connection ended before the command did (the node, its gateway or the tunnel to it is down)"
     )]
     Cut,
 }

@@ -66,9 +66,9 @@ impl MpiWords {
 enum NodeError {
     #[error("{0}")]
     Frame(#[from] FrameError),
-    #[error("node-exec expects a request on its standard input; it is started by 'causeway start-node'")]
+    #[error("node-exec expects a request on its standard input; only 'causeway start-node' starts it")]
     NoRequest,
-    #[error("{} is not installed there; causeway must be at the same path at every site", .0.display())]
+    #[error("{} is not installed there; causeway must have the same path at every site", .0.display())]
     NoShim(PathBuf),
     #[error("run {shell}: {reason}")]
     Shell { shell: String, reason: String },

@@ -177,7 +177,7 @@ impl Parts {
         };
         let (ended, left) = (nodes(false), nodes(true));
         if left.is_empty() {
-            return Some("the job's processes on all nodes have ended, and its launcher goes on".into());
+            return Some("the job's processes on all nodes have ended, but its launcher still runs".into());
         }
         Some(format!(
             "the job has ended on {} {} s ago, and waits for {}: ranks that exit without MPI_Finalize leave the others \
@@ -190,8 +190,8 @@ impl Parts {
 }
 
 /// The reasons, and what to do.
-pub const ELSEWHERE: &str = "an option such as -ppn may keep it from Causeway's list of hosts, or it takes its hosts from a configuration file: \
-     'causeway run --verbose' shows what it was given";
+pub const ELSEWHERE: &str = "an option such as -ppn may keep it from using Causeway's list of hosts, or it takes its hosts from a configuration \
+     file; 'causeway run --verbose' shows its options";
 
 impl AsFd for Parts {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -258,7 +258,7 @@ mod tests {
         parts.pipe.write_all(b"-a\n-a\n-nobody\n").unwrap();
         parts.hear(now);
         let due = parts.due().unwrap();
-        assert!(parts.due_line(due).unwrap().contains("its launcher goes on"));
+        assert!(parts.due_line(due).unwrap().contains("its launcher still runs"));
     }
 
     #[test]

@@ -154,8 +154,8 @@ fn line(pid: Pid, lack: &Lack) -> String {
     let (what, remedy) = match lack {
         Lack::Shim => (
             "uses an MPI without Causeway's shim".to_owned(),
-            "what starts it drops LD_PRELOAD (a statically linked wrapper, or a container that clears its \
-             environment); let it pass on LD_PRELOAD and CAUSEWAY_*",
+            "the wrapper or container that starts it drops LD_PRELOAD, because it is statically linked or clears its \
+             environment; let it pass on LD_PRELOAD and CAUSEWAY_*",
         ),
         Lack::Way(library) => (
             format!("has loaded {library} past Causeway's shim"),

@@ -47,9 +47,9 @@ enum StartError {
     Own(io::Error),
     #[error("run {0:?}: {1}")]
     Shell(String, io::Error),
-    #[error("the site's remote shell has no words; see remote_shell in the gateway's configuration")]
+    #[error("the site's remote shell is empty; see remote_shell in the gateway's configuration")]
     NoShell,
-    #[error("{0:?} is no name of a node: the remote shell would take it for an option")]
+    #[error("{0:?} is not a node's name: the remote shell would take it for an option")]
     Option(String),
     #[error("{0}")]
     Frame(#[from] FrameError),

@@ -236,7 +236,7 @@ impl Owner {
             }
             if tells && !hear(job, &mut told) {
                 gateway_lives = false;
-                say::error("causeway: the gateway of this site ended, and with it the job");
+                say::error("causeway: the gateway of this site ended, and the job with it");
                 self.order = None;
             }
             let now = Instant::now();

@@ -48,7 +48,7 @@ pub fn built(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
 /// What it means that none was built.
 pub fn without(own: &Path, mpi: Mpi) -> String {
     format!(
-        "collective operations cross between sites as often as {} makes them, since {} is not there ('make build' makes it \
+        "collective operations cross between sites as often as {} makes them, because {} is missing ('make build' builds it \
          where that MPI's headers are)",
         mpi.name(),
         wanted(own, mpi).display()

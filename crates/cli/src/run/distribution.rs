@@ -43,7 +43,7 @@ pub struct Share<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DistributionError {
     /// All slots together are too few.
-    #[error("{wanted} ranks are asked for, but the nodes of {sites} have {slots} slots{HINT}")]
+    #[error("{wanted} ranks are requested, but the nodes of {sites} have {slots} slots{HINT}")]
     TooFewSlots {
         /// Ranks asked for.
         wanted: u32,
@@ -64,7 +64,7 @@ pub enum DistributionError {
     },
 }
 
-const HINT: &str = " (--oversubscribe allows more, as do hosts named on the launcher's command line)";
+const HINT: &str = " (--oversubscribe, or hosts named on the launcher's command line, allow more)";
 
 /// Distributes over `offers`, in their order. With `oversubscribe` slots are weights and no longer bounds.
 ///

@@ -26,12 +26,12 @@ pub enum RunError {
     TwiceAt(String),
     /// `--own-mpi` without ranks for each site.
     #[error(
-        "--own-mpi takes the sites with their ranks, and a program: --own-mpi --sites rennes=32,nancy=16 -- ./app"
+        "--own-mpi needs the sites with their ranks, and a program: --own-mpi --sites rennes=32,nancy=16 -- ./app"
     )]
     NoShares,
     /// `--own-mpi` with a launcher in the program's place.
     #[error(
-        "--own-mpi takes a program, and each site starts it with its own launcher; leave out {0}: --own-mpi --sites rennes=32,nancy=16 -- ./app"
+        "--own-mpi needs a program, which each site starts with its own launcher; leave out {0}: --own-mpi --sites rennes=32,nancy=16 -- ./app"
     )]
     OwnLauncher(String),
     /// Ranks could not meet.
@@ -42,14 +42,14 @@ pub enum RunError {
     Threads(io::Error),
     /// A program of another MPI than its launcher.
     #[error(
-        "{0} is built with {1}, and the launcher is {2}'s: each of its ranks would be a job of its own; start it with the launcher of its MPI"
+        "{0} is built with {1}, but the launcher belongs to {2}: each rank would be a job of its own; use the launcher of the program's MPI"
     )]
     OtherMpi(String, &'static str, &'static str),
     /// A file of programs.
     #[error("{0}")]
     Programs(#[from] super::programs::ProgramsError),
     /// Nothing to run.
-    #[error("nothing to run: say 'causeway run -- mpirun -n 4 ./app'")]
+    #[error("nothing to run: type 'causeway run -- mpirun -n 4 ./app'")]
     NoCommand,
     /// The launcher.
     #[error("{0}")]
@@ -58,7 +58,7 @@ pub enum RunError {
     #[error("{0}")]
     Control(#[from] ControlError),
     /// No process could read it.
-    #[error("the gateway's map of the grid is of no use to this job's processes: {0}")]
+    #[error("this job's processes cannot use the gateway's map of the grid: {0}")]
     Map(#[from] GridError),
     /// More ranks than slots.
     #[error("{0}")]
@@ -82,7 +82,7 @@ pub enum RunError {
     #[error("make the run's directory: {0}")]
     Directory(io::Error),
     /// `--sites` is not understood.
-    #[error("--sites {0:?}: {1}; say rennes=2,nancy=2 or rennes,nancy")]
+    #[error("--sites {0:?}: {1}; write rennes=2,nancy=2 or rennes,nancy")]
     Sites(String, &'static str),
     /// No such site.
     #[error("there is no site {0:?}; the grid has {1}")]
@@ -101,37 +101,37 @@ pub enum RunError {
     NotTransparent(String),
     /// Nobody translates its addresses.
     #[error(
-        "without the shim (--direct, --transparent) the addresses of site {0} mean nothing: the grid knows it by virtual ones, as another site has \
-         its real ones too; leave it out (--sites), or run without that option"
+        "without the shim (--direct, --transparent), jobs cannot use the virtual addresses of site {0}, which it has because another site has \
+         the same real ones; leave it out (--sites), or run without that option"
     )]
     Virtual(String),
     /// Started by name, at which of them nobody could tell.
     #[error(
-        "node {0} stands in the host list by its name, as an IPv6 address cannot, and sites {1} each have a node of that name; give it another one in \
+        "the host list must name node {0}, since it cannot hold an IPv6 address, but sites {1} each have a node of that name; rename it in \
          the configuration of one of their gateways, or leave these sites out (--sites)"
     )]
     SameName(String, String),
     /// A site that offers nothing.
-    #[error("no node offers a slot at {0}; see 'nodes' in the configuration of the gateway there")]
+    #[error("no node of {0} offers a slot; see 'nodes' in the configuration of the gateway there")]
     NoNodes(String),
     /// The counts contradict each other.
     #[error("--sites asks for {0} ranks, but the command line starts {1}")]
     Count(u32, u32),
     /// Counts of several programs cannot be guessed.
-    #[error("--sites with ranks and several programs: give each program its -n")]
+    #[error("--sites with ranks and several programs: give each program its own -n")]
     Uncounted,
     /// No version of IP that all have.
     #[error(
-        "the processes of a job need one version of IP that all of its sites have: {0} has IPv6 addresses alone, {1} IPv4 addresses alone; name \
-         subnets and nodes of the other version too in the configuration of one of their gateways, or leave a site out (--sites)"
+        "all sites of a job need a common version of IP, but {0} has only IPv6 addresses and {1} only IPv4 addresses; add subnets \
+         and nodes of the other version to the configuration of one of their gateways, or leave a site out (--sites)"
     )]
     NoCommonIp(String, String),
     /// The launcher's own connections.
     #[error(
-        "{0}'s launcher speaks IPv4 alone, and site {1} has only IPv6 addresses; give it IPv4 ones, leave it out (--sites), or use Open MPI"
+        "{0}'s launcher speaks only IPv4, but site {1} has only IPv6 addresses; give the site IPv4 ones, leave it out (--sites), or use Open MPI"
     )]
     Ipv4Launcher(&'static str, String),
     /// `--sites` beside the user's own hosts.
-    #[error("--sites and hosts on the command line of the launcher exclude each other")]
+    #[error("--sites cannot be used with hosts on the launcher's command line")]
     Hosts,
 }

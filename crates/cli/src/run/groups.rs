@@ -145,7 +145,7 @@ impl<'a> Profile<'a> {
             return Err(format!("{text:?} is neither a rank nor a range such as 4-7").into());
         };
         if first > last {
-            return Err(format!("{text:?} ends before it begins; say {last}-{first}").into());
+            return Err(format!("{text:?} ends before it begins; write {last}-{first}").into());
         }
         if let Some(ranks) = self.job.ranks.filter(|ranks| last >= *ranks) {
             return Err(format!("there is no rank {last}; the job has {ranks}, counted from 0").into());
@@ -215,7 +215,7 @@ mod tests {
         let known = [
             "job.toml:1: groups.a,b: a group's name has 1 to 63 letters, digits, '-', '_' or '.'",
             "job.toml:3: groups.none: give it ranks = \"0,4-7\" or sites = [\"nancy\"]",
-            "job.toml:5: groups.c.ranks: \"5-3\" ends before it begins; say 3-5",
+            "job.toml:5: groups.c.ranks: \"5-3\" ends before it begins; write 3-5",
             "job.toml:5: groups.c.ranks: \"x\" is neither a rank nor a range such as 4-7",
             "job.toml:5: groups.c.ranks: there is no rank 8; the job has 8, counted from 0",
             "job.toml:6: groups.c.sites: no rank is at a site \"nansy\"; this job's are rennes, nancy",

@@ -40,7 +40,7 @@ pub enum LauncherError {
     NotFound(OsString),
     /// It does not answer `--version` like an MPI launcher.
     #[error(
-        "{} is not a launcher that is known (mpirun or mpiexec of Open MPI 4 or 5, MPICH, Intel MPI): \
+        "{} is not a known launcher (mpirun or mpiexec of Open MPI 4 or 5, MPICH, Intel MPI): \
          '--version' says {said:?}", path.display()
     )]
     Unknown {

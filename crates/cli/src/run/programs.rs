@@ -101,7 +101,7 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let file = std::fs::File::open(path)?;
     io::Read::read_to_end(&mut io::Read::take(file, MAX_BYTES + 1), &mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
+        return Err(io::Error::other(format!("it is longer than {MAX_BYTES} bytes")));
     }
     Ok(bytes)
 }

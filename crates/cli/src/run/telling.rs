@@ -24,7 +24,7 @@ fn tell_way(launcher: &Launcher, sites: &[String]) {
 
 pub(super) fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_>) {
     for name in environment::left_alone(launcher.mpi, facts, is_set) {
-        say::error(format_args!("causeway: {name} stays as you have set it"));
+        say::error(format_args!("causeway: {name} keeps the value that you have set"));
     }
 }
 
@@ -32,8 +32,8 @@ pub(super) fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_
 pub(super) fn untested(launcher: &Launcher) -> String {
     let (name, version) = (launcher.mpi.name(), &launcher.version);
     format!(
-        "{name} {version} was not tested with Causeway (tested: {}): it gets what it needs to run, and nothing that makes it faster; \
-         'causeway check --mpi {} --data' tests it here, and --tune-untested sets all the same",
+        "{name} {version} was not tested with Causeway (tested: {}): it runs without tuning; test it here with \
+         'causeway check --mpi {} --data', or set --tune-untested to tune it anyway",
         versions::seen(launcher.mpi),
         launcher.path.display()
     )

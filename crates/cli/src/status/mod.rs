@@ -36,7 +36,9 @@ const LONGEST: f64 = 86_400.0;
 const SHORTEST: f64 = 0.1;
 
 fn seconds(text: &str) -> Result<Duration, TextError> {
-    let seconds: f64 = text.parse().map_err(|_| "is no number of seconds".to_owned())?;
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "is not a number of seconds".to_owned())?;
     if (SHORTEST..=LONGEST).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
     } else {

@@ -38,7 +38,8 @@ fn head_lines(status: &Status, width: Width) -> String {
     ];
     let mut text = width.lines(0, fields);
     if status.clear_text {
-        text += "NOT ENCRYPTED: who is on the way reads and changes all that crosses (insecure in [grid])\n";
+        text +=
+            "NOT ENCRYPTED: anyone on the path can read and change all that crosses (insecure in [grid])\n";
     }
     if status.handed_over > 0 {
         text += &format!("handed over {} times\n", status.handed_over);

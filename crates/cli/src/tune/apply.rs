@@ -59,7 +59,7 @@ fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError>
         !is_group && !items.iter().any(|item| is_of(item, name))
     }) {
         say::error(format_args!(
-            "causeway tune: no row is called {name:?}; 'causeway tune' lists them"
+            "causeway tune: there is no row {name:?}; 'causeway tune' lists them"
         ));
         return Ok(ExitCode::from(2));
     }
@@ -81,26 +81,26 @@ fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError>
             }
             (Change::OpenMpi { parameters }, _) => open_mpi(&mut of_home, parameters)?,
             (Change::Environment { .. } | Change::Own { .. }, _) => {
-                lines.push(format!("{}: for you to do: {command}", item.name));
+                lines.push(format!("{}: you must do this yourself: {command}", item.name));
                 continue;
             }
-            _ => Err("this user may not".into()),
+            _ => Err("this user must not change it".into()),
         };
         match changed {
             Ok(()) => lines.push(format!("{}: {} -> {}", item.name, item.current, item.wanted)),
             Err(why) => {
                 is_done &= !by_name;
                 lines.push(format!(
-                    "{}: refused ({why}); an administrator would type: {command}",
+                    "{}: refused ({why}); an administrator can type: {command}",
                     item.name
                 ));
             }
         }
     }
     if lines.is_empty() {
-        lines.push("nothing is to be changed".into());
+        lines.push("nothing needs to be changed".into());
     }
-    lines.push("'causeway tune --undo' puts everything back".into());
+    lines.push("'causeway tune --undo' restores everything".into());
     let shown = say::result(lines.join("\n"));
     Ok(if is_done { shown } else { ExitCode::FAILURE })
 }
@@ -150,18 +150,18 @@ pub fn undo() -> ExitCode {
             };
             is_done &= undone == Undone::Restored;
             lines.push(match undone {
-                Undone::Restored => format!("{name}: as it was"),
+                Undone::Restored => format!("{name}: restored"),
                 Undone::ChangedSince(now) => {
-                    format!("{name}: left alone, since somebody has changed it to: {now}; what was there stands in {}", path.display())
+                    format!("{name}: left alone, because somebody has changed it to: {now}; its earlier value is in {}", path.display())
                 }
                 Undone::Refused(why) => {
-                    format!("{name}: refused ({why}); what was there stands in {}", path.display())
+                    format!("{name}: refused ({why}); its earlier value is in {}", path.display())
                 }
             });
         }
     }
     if lines.is_empty() {
-        lines.push("nothing is to be undone".into());
+        lines.push("there is nothing to undo".into());
     }
     let shown = say::result(lines.join("\n"));
     if is_done { shown } else { ExitCode::FAILURE }

@@ -36,7 +36,7 @@ pub enum JournalError {
     #[error("{} is no journal of causeway tune: {why}", path.display())]
     Content { path: PathBuf, why: String },
     /// Somebody else may have written it.
-    #[error("{}: {why}; what stands there would be done as you", path.display())]
+    #[error("{}: {why}; its entries would be carried out as you", path.display())]
     Foreign { path: PathBuf, why: String },
     /// Another causeway tune is at work.
     #[error("another causeway tune is at work with {}", .0.display())]
@@ -55,7 +55,7 @@ fn check_own(path: &Path) -> Result<(), JournalError> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(io_error("look at", path)(error)),
-        Ok(found) if !found.is_file() => Err(foreign("is no file, or a link to one".to_owned())),
+        Ok(found) if !found.is_file() => Err(foreign("is a link, or not a file".to_owned())),
         Ok(found) if found.uid() != nix::unistd::geteuid().as_raw() => {
             Err(foreign(format!("belongs to user {}, not to you", found.uid())))
         }
@@ -189,7 +189,7 @@ impl Journal {
             return Undone::Restored;
         }
         if now.as_deref() != Some(entry.after.as_str()) {
-            return Undone::ChangedSince(now.unwrap_or_else(|| "it is not there".into()));
+            return Undone::ChangedSince(now.unwrap_or_else(|| "it does not exist".into()));
         }
         match self.write(&entry.target, entry.before.as_deref()) {
             Ok(()) => Undone::Restored,
@@ -222,7 +222,7 @@ impl Journal {
                 file.write_all(text.as_bytes())?;
                 match self.read(target)?.as_deref() == Some(text) {
                     true => Ok(()),
-                    false => Err(io::Error::other("the kernel has taken another value")),
+                    false => Err(io::Error::other("the kernel set another value")),
                 }
             }
             (Target::Setting(_), None) => Ok(()),
@@ -389,7 +389,7 @@ mod tests {
         let link = fake.directory.path().join("state/link.json");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         let error = Journal::with_settings(&link, fake.directory.path()).unwrap_err();
-        assert!(error.to_string().contains("a link to one"), "{error}");
+        assert!(error.to_string().contains("is a link, or"), "{error}");
         std::fs::write(&path, "hello").unwrap();
         let error = Journal::with_settings(&path, fake.directory.path()).unwrap_err();
         assert!(error.to_string().contains("other.json"), "{error}");

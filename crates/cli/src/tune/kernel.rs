@@ -118,13 +118,13 @@ fn asked_buffer(host: &Host, need: &Need, name: &'static str) -> Option<Item> {
     let (wanted, why) = match need.carrier {
         Carrier::Gateway => (
             UDP_BUFFER_BYTES as u64,
-            "lanes over QUIC ask for it: bursts may lose datagrams in less".to_owned(),
+            "lanes over QUIC ask for it: with less, bursts may lose datagrams".to_owned(),
         ),
         Carrier::Ranks => {
             let wanted = (BUFFER_TIMES * need.on_the_way()?).clamp(USUAL_BUFFER, MOST_BUFFER);
             (
                 wanted.next_power_of_two(),
-                "programs that set buffers get no more, and buffers that are set do not grow".to_owned(),
+                "programs that set their buffers get no more, and such buffers do not grow".to_owned(),
             )
         }
     };
@@ -152,9 +152,9 @@ fn idle(host: &Host, need: &Need) -> Option<Item> {
     let is_exempt = user.starts_with("bbr");
     let item = setting(host, name, "0", is_exempt || host.setting(name)? == "0")?;
     let why = match is_exempt {
-        true => format!("{user} keeps its rate in a pause, whatever this says"),
+        true => format!("{user} keeps its rate in a pause, whatever this setting is"),
         false => {
-            "after a pause of a retransmission timeout (200 ms) a connection begins anew with 10 segments"
+            "after a pause of one retransmission timeout (200 ms), a connection starts again with 10 segments"
                 .to_owned()
         }
     };
@@ -185,9 +185,9 @@ fn congestion_control(host: &Host, need: &Need) -> Option<Item> {
             let has_bbr = has.split(' ').any(|name| name == "bbr");
             let is_enough = current.starts_with("bbr") || need.loss < LOSSY || !has_bbr;
             let why = match need.loss < LOSSY {
-                true => "the path loses too little for it to matter".to_owned(),
+                true => "the path loses too few segments for it to matter".to_owned(),
                 false => format!(
-                    "the path loses {:.2} % of the segments, and {current} makes its window smaller at each loss",
+                    "the path loses {:.2} % of the segments, and {current} shrinks its window at each loss",
                     need.loss * 100.0
                 ),
             };
@@ -221,17 +221,17 @@ fn of_lanes(host: &Host, wanted: &str) -> Item {
     if may_begin_anew(wanted) {
         return Item {
             wanted: wanted.into(),
-            why: "lanes choose it; losses then do not slow them".into(),
+            why: "lanes choose it, so that losses do not slow them".into(),
             ..item("kernel", name, format!("{wanted} may be chosen"))
         };
     }
     let is_there = has.split(' ').any(|name| name == wanted);
     let why = match is_there {
         true => {
-            format!("{wanted} may not be chosen by this user, and lanes use {default}: losses slow them more")
+            format!("this user may not choose {wanted}, so lanes use {default}, and losses slow them more")
         }
         false => {
-            format!("this kernel has no {wanted} loaded, and lanes use {default}: losses slow them more")
+            format!("this kernel has not loaded {wanted}, so lanes use {default}, and losses slow them more")
         }
     };
     let change = match is_there {
@@ -240,7 +240,7 @@ fn of_lanes(host: &Host, wanted: &str) -> Item {
             value: format!("{allowed} {wanted}"),
         },
         false => Change::Told {
-            what: format!("modprobe tcp_{wanted} (on the head node; a container has the host's)"),
+            what: format!("modprobe tcp_{wanted} (on the head node; a container uses the host's kernel)"),
         },
     };
     Item {
@@ -261,8 +261,8 @@ fn queue(host: &Host) -> Option<Item> {
         .starts_with("bbr");
     let item = setting(host, name, "fq", !(is_old && uses_bbr))?;
     let why = match is_old {
-        true => "BBR needs fq to pace on kernels before Linux 4.13",
-        false => "any will do: TCP paces by itself since Linux 4.13",
+        true => "BBR needs fq for pacing on kernels before Linux 4.13",
+        false => "any will do: since Linux 4.13, TCP paces by itself",
     };
     let wanted = if item.is_enough {
         item.current.clone()
@@ -283,11 +283,11 @@ fn extension(host: &Host, name: &'static str) -> Option<Item> {
     let value = if is_on { host.setting(name)? } else { "1" };
     let item = setting(host, name, value, is_on)?;
     Some(Item {
-        why: "without it a path over 64 kB or with losses stays empty".into(),
+        why: "without it, a path that holds more than 64 kB, or that has losses, stays partly empty".into(),
         gain: if is_on {
             String::new()
         } else {
-            "a window above 64 kB, and fast repairs".into()
+            "a window above 64 kB, and fast repair of losses".into()
         },
         ..item
     })
@@ -302,12 +302,12 @@ fn mtu(host: &Host, need: &Need) -> Option<Item> {
     Some(Item {
         wanted: "1500 bytes, or MTU probing".into(),
         is_enough: is_usual,
-        why: "a tunnel or VPN on the way takes less; where its messages are dropped, long packets vanish"
+        why: "a tunnel or VPN on the path takes less; if its ICMP messages are dropped, long packets vanish"
             .into(),
         gain: if is_usual {
             String::new()
         } else {
-            "no silence where routers say nothing".into()
+            "connections do not hang where routers send no ICMP messages".into()
         },
         change: match is_usual {
             true => base.change.clone(),
@@ -329,11 +329,11 @@ fn files(host: &Host) -> Item {
     Item {
         wanted: FILES.to_string(),
         is_enough,
-        why: "the gateway carries at most so many streams at a time".into(),
+        why: "the gateway carries at most this many streams at a time".into(),
         gain: if is_enough {
             String::new()
         } else {
-            "jobs of more ranks".into()
+            "jobs with more ranks".into()
         },
         change: Change::Told {
             what: format!("nofile {FILES} in /etc/security/limits.conf, or LimitNOFILE of its unit"),

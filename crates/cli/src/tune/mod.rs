@@ -98,7 +98,7 @@ fn table(args: &Args) -> Result<Vec<Item>, TextError> {
     let need = Need::new(carrier, status.as_ref(), args.link.clone());
     if need.link.is_none() {
         return Err(
-            "nothing is known of the path: no gateway of this user has a tunnel here; --link 11.6ms,1Gbit/s tells of it".into(),
+            "nothing is known of the path, because no gateway of this user has a tunnel here; describe it with --link 11.6ms,1Gbit/s".into(),
         );
     }
     let host = Host::read(status.as_ref().map(|status| status.pid));

@@ -27,7 +27,7 @@ pub fn items(mpi: &NamedMpi, need: &Need, allowed: Allowed, set: &McaFile) -> Ve
     let limit = Item {
         name: format!("eager limit of {}", mpi.name),
         group: mpi.name.clone(),
-        why: "a longer message waits a round trip for the receiver's leave".into(),
+        why: "a longer message waits a round trip for the receiver to be ready".into(),
         gain: expected(link),
         ..limits_of(mpi.launcher.mpi, need.carrier, &limits, set)
     };
@@ -36,10 +36,11 @@ pub fn items(mpi: &NamedMpi, need: &Need, allowed: Allowed, set: &McaFile) -> Ve
         items.push(Item {
             name: format!("buffers of {}", mpi.name),
             group: mpi.name.clone(),
-            current: "they grow with the kernel's bound".into(),
+            current: "they grow up to the kernel's bound".into(),
             wanted: words(&buffers),
             is_enough: true,
-            why: "set, they are there from the first message on; the kernel's grow to the same".into(),
+            why: "if set, they have this size from the first message on; the kernel's grow to the same size"
+                .into(),
             gain: String::new(),
             change: change(mpi.launcher.mpi, &buffers),
         });
@@ -93,7 +94,7 @@ fn limits_of(mpi: Mpi, carrier: Carrier, limits: &[Variable], set: &McaFile) -> 
     let change = match by_user.as_slice() {
         [_, ..] if open.iter().all(|limit| suffices(&limit)) => Change::Own {
             what: format!(
-                "you have set it yourself, in your environment or in ~/.openmpi/mca-params.conf; set there {}",
+                "you have set it yourself, in your environment or in ~/.openmpi/mca-params.conf; change it there to {}",
                 by_user
                     .iter()
                     .map(|(name, value)| format!("{name}={value}"))

@@ -37,7 +37,7 @@ pub fn main(args: &Args) -> ExitCode {
         json: args.json,
     };
     say::error(
-        "causeway tune: measures in turn without and with what is wanted; at the end all is as it was",
+        "causeway tune: measuring without and with the changes, in turn; everything is restored at the end",
     );
     bench::verify(common, (&SIZES, ROUNDS, PAUSE_MILLISECONDS), &step)
 }

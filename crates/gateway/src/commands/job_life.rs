@@ -18,8 +18,8 @@ impl Commands {
     pub(super) fn start_job(&mut self, context: &mut CommandContext<'_>, key: CommandKey, mut job: Job) {
         // By its real addresses others would not find it, or somebody else.
         if context.membership.awaits_addresses(context.driver) {
-            let why = "the grid's broker has not given this site virtual addresses yet: 'causeway status' says whether it answers; one of \
-                       an earlier version never will";
+            let why = "the grid's broker has not given this site virtual addresses yet; 'causeway status' says whether it answers; a broker of \
+                       an earlier version never gives any";
             return self.answer(context, key, Reply::Error(why.to_owned()));
         }
         // Processes that cannot read the map would not know which connections are not theirs to make.

@@ -176,7 +176,7 @@ impl Commands {
             }
             Stage::Pinging(ref site, _) => {
                 let text = format!(
-                    "no answer from {site} within {DEADLINE:?}: the tunnel stands still, or the gateway there is of a version \
+                    "no answer from {site} within {DEADLINE:?}: the tunnel is stalled, or the gateway there has a version \
                      that does not answer"
                 );
                 self.answer(context, key, Reply::Error(text));

@@ -30,7 +30,7 @@ impl Commands {
             Whereabouts::At(site) => match context.tunnels.pairs().key_of(site) {
                 Some(pair) => Some(pair),
                 None => {
-                    let why = format!("node {node} is at {site}, to which there is no tunnel");
+                    let why = format!("node {node} is at {site}, but there is no tunnel to {site}");
                     return self.answer(context, key, Reply::Error(why));
                 }
             },
@@ -122,6 +122,6 @@ fn why_no_part(context: &CommandContext<'_>, token: &Token, site: &str) -> Optio
     }
     Some(match job.refused.get(site) {
         Some(why) => why.for_user(&context.config().site, site),
-        None => "it is none of those that the job was started for, or has come since".to_owned(),
+        None => "the job was not started for it, or it joined later".to_owned(),
     })
 }

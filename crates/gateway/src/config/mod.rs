@@ -183,7 +183,8 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let audit = audit.unwrap_or_else(|| format!("audit-{}.jsonl", name.as_deref().unwrap_or_default()));
     let audit = file.with_file_name(audit);
     if site.has("low_ports") {
-        let why = "is no key any more: say who may connect where, connect_from = [\"SITE:22\"] in [accept]";
+        let why =
+            "is no longer a key; say who may connect where with connect_from = [\"SITE:22\"] in [accept]";
         reader.mistake_at(&site, "low_ports", why);
     }
     let nodes = read_nodes(reader, &site, subnets.as_deref().unwrap_or_default());
@@ -208,14 +209,13 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     };
     let overlap_ok = reader.boolean(&site, "overlap_ok").unwrap_or(false);
     if overlap_ok && membership.is_none() {
-        let why =
-            "only the broker of a grid gives virtual addresses; without one, name them: virtual_subnets";
+        let why = "only the broker of a grid gives virtual addresses; without a broker, name them in virtual_subnets";
         reader.mistake_at(&site, "overlap_ok", why);
     }
     let virtual_subnets = read_virtual(reader, &site, subnets.as_deref().unwrap_or_default());
     if transparent.is_some() && (overlap_ok || !virtual_subnets.is_empty()) {
-        let why = "without the shim a program sees its site's real addresses, which another site has too: not with overlap_ok or \
-                   virtual_subnets";
+        let why = "cannot be used with overlap_ok or virtual_subnets: without the shim, a program sees its site's real addresses, which \
+                   another site has, too";
         reader.mistake_at(&listen, "transparent", why);
     }
     if membership.is_some() {
@@ -225,12 +225,13 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let train = reader.boolean(&grid, "train");
     let insecure = reader.boolean(&grid, "insecure").unwrap_or(false);
     if grid.has("encrypt") {
-        let why = "is no key any more: everything is encrypted, but where insecure = true stands in [grid] of both gateways";
+        let why = "is no longer a key: everything is encrypted, unless both gateways have insecure = true in [grid]";
         reader.mistake_at(&grid, "encrypt", why);
     }
     let relay = reader.boolean(&grid, "relay").unwrap_or(false);
     if relay && wan.is_none() {
-        let why = "those whose connections are to be carried must be able to dial here: give [listen] wan";
+        let why =
+            "the sites whose connections it carries must be able to dial this gateway: set [listen] wan";
         reader.mistake_at(&grid, "relay", why);
     }
     let transport = reader.string(&grid, "transport", transport);
@@ -320,7 +321,7 @@ fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<Sock
             reader.mistake_at(
                 listen,
                 "public",
-                "is of no use without wan, where they would arrive",
+                "has no effect without wan, where they would arrive",
             );
         }
         return public;
@@ -334,7 +335,7 @@ fn check_member<'a>(reader: &mut Reader<'a>, root: &Table<'a>, grid: &Table<'a>)
         reader.mistake_at(
             grid,
             "key_file",
-            "is of no use with membership: certificates say who speaks",
+            "has no effect with membership: certificates prove who is there",
         );
     }
     if reader.boolean(grid, "insecure") == Some(true) {
@@ -348,7 +349,7 @@ fn check_member<'a>(reader: &mut Reader<'a>, root: &Table<'a>, grid: &Table<'a>)
         reader.mistake_at(
             root,
             "peer",
-            "is of no use with membership in [grid]: the broker names the sites",
+            "has no effect with membership in [grid]: the broker names the sites",
         );
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn read_mpi<'a>(reader: &mut Reader<'a>, root: &Table<'a>) -> SiteMpi
     };
     let start = reader.string(&table, "start", |text| match one_line(text) {
         Ok(text) if !text.contains("{ranks}") => {
-            Err("no {ranks} stands in it, so the launcher would not know how many".into())
+            Err("it does not contain {ranks}, so the launcher would not know how many to start".into())
         }
         read => read,
     });

@@ -49,14 +49,14 @@ pub(super) fn read_shell<'a>(reader: &mut Reader<'a>, site: &Table<'a>) -> Vec<S
         reader.mistake_at(
             site,
             "remote_shell",
-            "no word holds {node}, so the node would never be named",
+            "no word contains {node}, so the shell would not know the node",
         );
     }
     if words.first().is_some_and(|word| word.contains(SITE)) {
         reader.mistake_at(
             site,
             "remote_shell",
-            "the first word is a program, which no name of a site may choose",
+            "the first word is the program, which a site's name must not choose",
         );
     }
     words

@@ -27,18 +27,18 @@ pub(super) fn read_virtual<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnet
     }
     let mut pairs = subnets.iter().zip(&ranges);
     if ranges.len() != subnets.len() || !pairs.all(|(subnet, range)| subnet.is_of_size(range)) {
-        let why = "needs one range for each of the subnets, in their order and of their size";
+        let why = "needs one range for each subnet, in the same order and of the same size";
         reader.mistake_at(site, "virtual_subnets", why);
     }
     let mut earlier = ranges.iter().enumerate();
     if let Some((_, range)) = earlier.find(|(at, one)| ranges[..*at].iter().any(|other| one.overlaps(other)))
     {
-        let why = format!("{range} overlaps with an earlier one: an address would mean two nodes");
+        let why = format!("{range} overlaps with an earlier range: an address would belong to two nodes");
         reader.mistake_at(site, "virtual_subnets", &why);
     }
     if let Some(range) = ranges.iter().find(|range| !may_be_virtual(range)) {
         let why = format!(
-            "{range} may be somebody's: virtual ranges are private (RFC 1918), shared (100.64.0.0/10) or unique local (fc00::/7)"
+            "{range} may belong to somebody: virtual ranges are private (RFC 1918), shared (100.64.0.0/10) or unique local (fc00::/7)"
         );
         reader.mistake_at(site, "virtual_subnets", &why);
     }
@@ -66,7 +66,7 @@ pub(super) fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets:
         }
         let name = reader.required_string(&table, "name", |text| match text {
             "" => Err("is empty".into()),
-            _ if !grid::is_node_name(text) => Err("is no host name".into()),
+            _ if !grid::is_node_name(text) => Err("is not a host name".into()),
             _ => Ok(text.to_owned()),
         });
         let address = reader.required_string(&table, "address", |text| {

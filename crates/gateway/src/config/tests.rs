@@ -78,8 +78,8 @@ fn a_remote_shell_names_the_site_of_the_job_but_not_in_its_program() {
     assert!(config.has_accounts_of_sites());
     assert!(!parse(GOOD).unwrap().has_accounts_of_sites());
     for (words, why) in [
-        ("[\"/opt/{site}\", \"{node}\"]", "no name of a site may choose"),
-        ("[\"ssh\", \"{site}\"]", "no word holds {node}"),
+        ("[\"/opt/{site}\", \"{node}\"]", "a site's name must not choose"),
+        ("[\"ssh\", \"{site}\"]", "no word contains {node}"),
     ] {
         let said = with(words).unwrap_err().to_string();
         assert!(said.contains(why), "{said}");
@@ -93,13 +93,16 @@ fn virtual_subnets_are_as_many_and_as_large_as_the_real_ones_and_apart_from_them
     assert_eq!(config.virtual_subnets[0].to_string(), "100.64.0.0/24");
     assert!(config.overlap_ok);
     for (line, why) in [
-        ("virtual_subnets = [\"100.64.0.0/25\"]", "of their size"),
+        ("virtual_subnets = [\"100.64.0.0/25\"]", "of the same size"),
         (
             "virtual_subnets = [\"100.64.0.0/24\", \"100.64.1.0/24\"]",
             "one range for each",
         ),
         ("virtual_subnets = [\"10.1.0.0/24\"]", "overlaps with the subnets"),
-        ("virtual_subnets = [\"198.51.100.0/24\"]", "may be somebody's"),
+        (
+            "virtual_subnets = [\"198.51.100.0/24\"]",
+            "may belong to somebody",
+        ),
         ("virtual_subnets = [\"nonsense\"]", "is not a subnet"),
         ("overlap_ok = true", "only the broker of a grid"),
     ] {
@@ -229,7 +232,7 @@ fn everything_is_encrypted_unless_the_file_says_insecure_and_the_key_of_before_i
     assert!(!with("insecure = true\ntransport = \"quic\"").unwrap().is_clear());
     for line in ["encrypt = true", "encrypt = false"] {
         let said = with(line).unwrap_err().to_string();
-        assert!(said.contains("insecure = true stands in [grid]"), "{said}");
+        assert!(said.contains("have insecure = true in [grid]"), "{said}");
     }
 }
 

@@ -68,12 +68,12 @@ pub(super) fn loopback_address(text: &str) -> Result<SocketAddr, TextError> {
     let address = socket_address(text)?;
     if !address.ip().to_canonical().is_loopback() {
         return Err(format!(
-            "{address} is not a loopback address such as 127.0.0.1: metrics are sent to whoever asks, unencrypted, so \
-             other hosts read them through ssh or a proxy of your choice"
+            "{address} is not a loopback address such as 127.0.0.1: metrics are sent unencrypted to anyone who asks, so \
+             other hosts must read them through ssh or a proxy of your choice"
         ).into());
     }
     if address.port() == 0 {
-        return Err("port 0 would be another one at every start".into());
+        return Err("port 0 would be a different port at every start".into());
     }
     Ok(address)
 }

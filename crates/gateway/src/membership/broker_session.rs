@@ -55,7 +55,7 @@ impl BrokerSession {
         let membership = Membership::load(directory).map_err(|error| wrong(&error))?;
         let membership = membership.ok_or_else(|| {
             GatewayError::Grid(format!(
-                "{} holds no membership; ask who runs the grid for a token ('causeway grid token --site {}') and start with \
+                "{} holds no membership; ask whoever runs the grid for a token ('causeway grid token --site {}') and start with \
                  'causeway gateway --join TOKEN'",
                 directory.display(),
                 config.site
@@ -63,7 +63,7 @@ impl BrokerSession {
         })?;
         if membership.site != config.site {
             return Err(GatewayError::Grid(format!(
-                "{} makes this host site {} of grid {}, the configuration says {} (name in [site])",
+                "{} makes this host site {} of grid {}, but the configuration says {} (name in [site])",
                 directory.display(),
                 membership.site,
                 membership.grid,

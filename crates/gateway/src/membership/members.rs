@@ -57,7 +57,7 @@ impl Membership {
             }
             Event::Away(why) => {
                 driver.say(format_args!(
-                    "the broker of grid {} does not answer ({why}); going on with what is known",
+                    "the broker of grid {} does not answer ({why}); continuing with what is known",
                     grid.name
                 ));
                 grid.away = Some(why);
@@ -117,7 +117,7 @@ impl Membership {
         grid.clock_ahead_seconds = Some(ahead);
         driver.say(match ahead.unsigned_abs() > SKEW_SECONDS {
             true => format!(
-                "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
+                "this host's clock is {} s {} the broker's; set both by NTP, or certificates will be refused",
                 ahead.unsigned_abs(),
                 if ahead > 0 { "ahead of" } else { "behind" }
             ),
@@ -134,8 +134,8 @@ impl Membership {
         grid.unreached = unreached.collect();
         for (address, reason) in &grid.unreached {
             driver.say(format_args!(
-                "the broker cannot dial {address} ({reason}): other sites will not either; open the port, or leave 'public' in \
-                 [listen] out, so that this gateway dials them"
+                "the broker cannot dial {address} ({reason}), so other sites cannot either; open the port, or leave out 'public' in \
+                 [listen], so that this gateway dials them"
             ));
         }
     }

@@ -109,7 +109,7 @@ fn is_open(config: &Config, destination: SocketAddr) -> bool {
 fn is_launchers(job: &Job, destination: SocketAddr) -> Result<bool, Refusal> {
     if !matches!(job.origin, Origin::Here(_)) || !is_of_this_host(destination.ip()) {
         let why = format!(
-            "stream to {destination}, which is no listed node: addresses in [accept] names others that may be reached"
+            "stream to {destination}, which is not a listed node; to allow it, add it to addresses in [accept]"
         );
         return Err(("unlisted-destination", why));
     }
@@ -117,7 +117,8 @@ fn is_launchers(job: &Job, destination: SocketAddr) -> Result<bool, Refusal> {
         Taker::Process => Ok(true),
         Taker::Nobody => Ok(false),
         Taker::Other => {
-            let why = format!("stream to {destination}, where something listens that is not of the job");
+            let why =
+                format!("stream to {destination}, where a process listens that does not belong to the job");
             Err((NOT_THE_LAUNCHERS, why))
         }
     }

@@ -365,12 +365,12 @@ impl Leg {
 fn why_no_process(reason: Reason) -> &'static str {
     match reason {
         Reason::Denied => {
-            "the gateway of its site refused: it starts processes on its listed nodes alone, and for jobs of sites that jobs in \
-             [accept] names there"
+            "the gateway of its site refused: it starts processes only on its listed nodes, and only for jobs of sites named by \
+             jobs in [accept] there"
         }
         Reason::Exhausted => {
-            "the gateway of its site starts no more processes for this job: max_processes in [accept] there, the slots of its \
-             listed nodes, or its host's limits"
+            "the gateway of its site starts no more processes for this job, because of max_processes in [accept] there, the slots \
+             of its listed nodes, or its host's limits"
         }
         other => other.text(),
     }

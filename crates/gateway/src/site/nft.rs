@@ -43,11 +43,11 @@ pub struct Rules {
 pub enum RulesError {
     /// The configuration names no listener.
     #[error(
-        "[listen] has no 'transparent', where the rules would hand connections over; set it, such as \"127.0.0.1:7002\""
+        "[listen] has no 'transparent' address to which the rules could hand connections over; set one, such as \"127.0.0.1:7002\""
     )]
     NoListener,
     /// The site has IPv6 subnets alone.
-    #[error("[site] has no IPv4 subnet, and others are not handed over")]
+    #[error("[site] has no IPv4 subnet, and only IPv4 connections are handed over")]
     NoSubnet,
     /// No site takes such connections.
     #[error("there is no other site whose gateway takes connections from its router: {0}")]

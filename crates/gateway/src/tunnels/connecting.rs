@@ -89,7 +89,7 @@ impl Connecting<'_> {
         let site = &peer.site;
         if peer.why_no_quic != why {
             driver.say(format_args!(
-                "no lane over QUIC to {site}, which would serve better since the path loses segments: {why}; TCP serves meanwhile"
+                "no lane over QUIC to {site}, which would be better because the path loses segments: {why}; using TCP meanwhile"
             ));
             peer.why_no_quic = why.to_owned();
         }

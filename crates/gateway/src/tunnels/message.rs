@@ -137,15 +137,13 @@ impl RelayRefusal {
     /// The reason, for the log and the status of the site that asked.
     pub(crate) fn text(self) -> &'static str {
         match self {
-            RelayRefusal::NoRelay => "connections of other sites are not carried there (relay in [grid])",
-            RelayRefusal::NoTunnel => {
-                "it has no tunnel with the other site but one that is relayed itself, or none"
-            }
-            RelayRefusal::Full => "as many connections of other sites are carried or awaited there as may be",
-            RelayRefusal::Failed => "it could not, for a reason of its own: see its log",
+            RelayRefusal::NoRelay => "it does not carry connections of other sites (relay in [grid])",
+            RelayRefusal::NoTunnel => "it has no tunnel to the other site, or only a relayed one",
+            RelayRefusal::Full => "it already carries or awaits as many connections of other sites as it may",
+            RelayRefusal::Failed => "it failed for a reason of its own; see its log",
             RelayRefusal::NotMet => "the far gateway did not come there in time",
             RelayRefusal::QuicAlone => {
-                "the far gateway wants lanes over QUIC alone (transport in [grid] there), which are not relayed"
+                "the far gateway wants only lanes over QUIC (transport in [grid] there), which cannot be relayed"
             }
             RelayRefusal::Unknown => "this site is not a [[peer]] of the far gateway",
             RelayRefusal::NoAddress => {
@@ -193,13 +191,13 @@ impl JobRefusal {
     pub(crate) fn for_user(self, own: &str, other: &str) -> String {
         match self {
             JobRefusal::Jobs => format!(
-                "it accepts no jobs of {own}: who runs {other} must add \"{own}\" to jobs in [accept] of its gateway.toml"
+                "it accepts no jobs of {own}: whoever runs {other} must add \"{own}\" to jobs in [accept] of its gateway.toml"
             ),
             JobRefusal::ConnectFrom => format!(
-                "it accepts no connections from {own}: who runs {other} must add \"{own}:PORT\" to connect_from in [accept] of \
+                "it accepts no connections from {own}: whoever runs {other} must add \"{own}:PORT\" to connect_from in [accept] of \
                  its gateway.toml"
             ),
-            JobRefusal::Unsaid => format!("the gateway of {other} is of an earlier version: upgrade it"),
+            JobRefusal::Unsaid => format!("the gateway of {other} has an earlier version: upgrade it"),
             JobRefusal::ClearText => format!(
                 "it runs nothing for {own} over a tunnel in clear text: remove insecure from [grid] at both sites, or set \
                  over_clear_text = true in [accept] of the gateway.toml of {other}"
@@ -207,7 +205,7 @@ impl JobRefusal {
             JobRefusal::Bounds => format!("too many jobs of {own} run there"),
             JobRefusal::NoPartner => format!(
                 "jobs of {own} do not run there: add \"{other}\" to partners in [accept] of this site's gateway.toml. Its \
-                 processes then connect to those of these jobs here"
+                 processes can then connect to the jobs' processes here"
             ),
         }
     }

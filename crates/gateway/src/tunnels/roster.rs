@@ -58,7 +58,7 @@ impl Roster<'_> {
         let peer = &mut self.tunnels.peers[index];
         let was_gone = std::mem::take(&mut peer.is_gone);
         if was_gone {
-            "it has joined the grid again, and there is no lane yet".clone_into(&mut peer.why_not_reached);
+            "it has joined the grid again, but there is no lane yet".clone_into(&mut peer.why_not_reached);
         }
         if peer.addresses != addresses {
             peer.address = addresses.first().copied();

@@ -35,19 +35,19 @@ use std::time::{Duration, Instant};
 /// `causeway-measure bench`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Directory of the results; by default results/DATE-rennes-nancy.
+    /// Directory of the results [default: results/DATE-rennes-nancy].
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Fewer and smaller messages: to see whether it works, not what it gives.
+    /// Send fewer and smaller messages, to see whether the bench works, not to measure.
     #[arg(long)]
     quick: bool,
-    /// Only these sections; all by default.
+    /// Run only these sections [default: all].
     #[arg(long, value_delimiter = ',', value_name = "SECTION,...")]
     only: Vec<Section>,
-    /// Measure only these collectives; all by default.
+    /// Measure only these collectives [default: all].
     #[arg(long, value_delimiter = ',', value_name = "OPERATION,...", value_parser = collectives::operation)]
     operations: Vec<String>,
-    /// Go on where collectives broke off, the longest section: runs of it that ended well are not made again.
+    /// Continue the collectives, the longest section, where they broke off: runs that ended well are kept.
     #[arg(long, requires = "out")]
     resume: bool,
 }

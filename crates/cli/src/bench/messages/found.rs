@@ -44,8 +44,9 @@ fn sites_of(wanted: &[u32], ranks: u32) -> (Vec<u32>, Option<Failure>) {
         (true, _) => (halves, None),
         (false, true) => (wanted.to_vec(), None),
         (false, false) => {
-            let text =
-                format!("--sites names {sum} ranks, and the program had {ranks}: these are two halves");
+            let text = format!(
+                "--sites names {sum} ranks, but the program had {ranks}: counted for two halves instead"
+            );
             (halves, Some(Failure::usage(text)))
         }
     }

@@ -36,7 +36,7 @@ pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
     let stop = stop_flag().map_err(Failure::new)?;
     let status = run(task, &starter, &out, &stop)?;
     if stop.load(Ordering::Relaxed) {
-        say::error("causeway bench: stopped; nothing was counted");
+        say::error("causeway bench: stopped before anything was counted");
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let counted = Counted::read(&out).map_err(|error| explained(&error, &starter, status))?;
@@ -84,7 +84,7 @@ fn prepare(out: &Path) -> Result<(), Failure> {
             true => std::fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?,
             false => {
                 return Err(Failure::usage(format_args!(
-                    "{} is not a file that causeway has written, so it stays; name another directory with --out",
+                    "{} was not written by causeway, which does not replace it; name another directory with --out",
                     path.display()
                 )));
             }

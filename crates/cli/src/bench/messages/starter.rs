@@ -79,7 +79,7 @@ impl Starter {
         let found: Vec<PathBuf> = all.iter().filter(|path| path.is_file()).cloned().collect();
         match (found.is_empty(), all.last()) {
             (true, Some(path)) => Err(Failure::new(format_args!(
-                "{} is not there: mpi/build.sh makes it where the headers of its MPI are installed",
+                "{} is missing; mpi/build.sh builds it where the headers of its MPI are installed",
                 path.display()
             ))),
             _ => Ok(found),

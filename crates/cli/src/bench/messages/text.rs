@@ -52,13 +52,13 @@ pub fn text(found: &Found) -> String {
     )];
     if !found.missing.is_empty() {
         parts.push(format!(
-            "Ranks {} have left no counts: they crashed, or cannot write to the directory.",
+            "Ranks {} left no counts: they crashed, or could not write to the directory.",
             ranges(&found.missing)
         ));
     }
     if found.lost > 0 {
         parts.push(format!(
-            "{} calls were not counted, for want of memory.",
+            "{} calls were not counted, because memory ran out.",
             found.lost
         ));
     }
@@ -197,7 +197,7 @@ mod tests {
             said.contains("Between sites of ranks 0 to 1 and 2 to 3: 600 of them"),
             "{said}"
         );
-        assert!(said.contains("Ranks 3 have left no counts"), "{said}");
+        assert!(said.contains("Ranks 3 left no counts"), "{said}");
         assert!(said.contains("every 8.000 ms"), "{said}");
     }
 

@@ -128,8 +128,8 @@ impl Course {
                 if let Some(ranks) = self.sites[site].ranks.filter(|ranks| *ranks != processes) {
                     let name = &self.sites[site].name;
                     let line = format!(
-                        "site {name}: its launcher has started {processes} processes, and --sites says {ranks}; look at start in \
-                         [mpi] of its gateway; all sites are ended"
+                        "site {name}: its launcher started {processes} processes, but --sites says {ranks}; see start in [mpi] of its gateway; \
+                         all sites are ended"
                     );
                     return self.fail(Some(site), line, WRONG_USE, now);
                 }
@@ -166,7 +166,7 @@ impl Course {
             Event::Lost { site } => {
                 let name = &self.sites[site].name;
                 let line = format!(
-                    "site {name}: its first rank was gone before MPI_Finalize, and its launcher goes on; the sites are ended"
+                    "site {name}: its first rank ended before MPI_Finalize, but its launcher still runs; all sites are ended"
                 );
                 self.suspect(site, now + GRACE, line);
             }
@@ -231,7 +231,7 @@ impl Course {
 
     /// The gateway of this site is gone, and the job with it.
     pub fn on_gateway_gone(&mut self, now: Instant) {
-        let line = "the gateway of this site ended, and with it the job".to_owned();
+        let line = "the gateway of this site ended, and the job with it".to_owned();
         self.fail(None, line, FAILURE as u8, now);
     }
 
@@ -320,17 +320,17 @@ fn why_ended(name: &str, status: u8, joined: bool) -> String {
     let ended = format!("site {name}: its command ended with status {status}");
     match (status, joined) {
         (_, true) => format!(
-            "{ended} before all its ranks had called MPI_Finalize; the other sites are ended, and what the command said of it stands above"
+            "{ended} before all its ranks had called MPI_Finalize; the other sites are ended; see the command's messages above"
         ),
         (0, false) => format!(
             "{ended} before its ranks joined: it must start a program of Open MPI or MPICH that is dynamically linked, \
              and its launcher must forward the environment to the ranks"
         ),
         (126 | 127, false) => format!(
-            "{ended}: a program of it was not found there, or cannot be executed; commands begin in this directory if \
-             it is there, and else in the login's"
+            "{ended}: a program in it was not found there, or cannot be executed; commands start in this directory if it exists \
+             there, otherwise in the login directory"
         ),
-        (_, false) => format!("{ended} before its ranks joined; what it said of it stands above"),
+        (_, false) => format!("{ended} before its ranks joined; see its messages above"),
     }
 }
 

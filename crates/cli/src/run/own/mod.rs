@@ -180,7 +180,7 @@ fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketA
     let addresses = own_address(known, false).zip(own_address(known, true));
     let ((_, real), (_, in_grid)) = addresses.ok_or_else(|| {
         let site = &known.site;
-        format!("no address of this host is in a subnet of site {site}; name one in the configuration of its gateway, or run this on another host")
+        format!("no address of this host is in a subnet of site {site}; add one in the configuration of its gateway, or run this on another host")
     })?;
     let listen = || {
         let listener = TcpListener::bind((real, 0))?;
@@ -245,7 +245,7 @@ fn tell(args: &Args, commands: &[Command], nodes: &[Option<&str>], facts: &Facts
     let sites = sites.join(", ");
     if args.own_mpi {
         say::error(format_args!(
-            "causeway: each of {sites} starts its own MPI, since --own-mpi says so (without it: one MPI over all sites)"
+            "causeway: each of {sites} starts its own MPI, because of --own-mpi (without it: one MPI over all sites)"
         ));
     }
     if !args.verbose {

@@ -151,7 +151,7 @@ struct Conversation {
 }
 
 /// The reason where a stream ends too early.
-const CUT: &str = "the connection to its command ended before the command did (the node, its gateway or the tunnel to it went away)";
+const CUT: &str = "the connection to its command ended before the command did (the node, its gateway or the tunnel to it is down)";
 
 impl Conversation {
     fn run(&mut self, request: Request) -> Ended {

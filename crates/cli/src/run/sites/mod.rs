@@ -259,7 +259,7 @@ pub fn parse(text: &str) -> Result<Vec<(&str, Option<u32>)>, RunError> {
             return Err(wrong("a site has no name"));
         }
         if sites.iter().any(|(other, _)| *other == name) {
-            return Err(wrong("a site stands there twice"));
+            return Err(wrong("it names a site twice"));
         }
         sites.push((name, ranks));
     }

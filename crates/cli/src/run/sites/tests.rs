@@ -67,7 +67,7 @@ fn processes_use_ipv4_where_all_sites_have_it_else_ipv6_and_without_either_nothi
     // The launcher's own site counts, though no rank is there.
     let refused = ip(Mpi::OpenMpi4, &[&v4], &[&v6]).unwrap_err();
     assert!(
-        refused.contains("nancy has IPv6 addresses alone, rennes IPv4 addresses alone"),
+        refused.contains("nancy has only IPv6 addresses and rennes only IPv4 addresses"),
         "{refused}"
     );
     assert_eq!(common_ip(&known, Mpi::OpenMpi4, &[]).unwrap(), Ip::Any);
@@ -115,7 +115,7 @@ fn each_mistake_is_one_clear_line() {
         ),
         (Some("rennes=x"), "the number of ranks is not a number"),
         (Some("rennes=2,nancy"), "give ranks for all sites or for none"),
-        (Some("rennes,rennes"), "a site stands there twice"),
+        (Some("rennes,rennes"), "it names a site twice"),
         (Some(""), "a site has no name"),
     ];
     for (sites, text) in cases {
@@ -128,7 +128,7 @@ fn each_mistake_is_one_clear_line() {
         names_hosts: true,
         ..four
     };
-    assert!(refusal(Some("rennes"), &hosts).contains("exclude each other"));
+    assert!(refusal(Some("rennes"), &hosts).contains("hosts on the launcher's command line"));
 }
 
 #[test]

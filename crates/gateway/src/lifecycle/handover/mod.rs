@@ -61,8 +61,8 @@ pub(crate) enum HandOverError {
     #[error("a hand-over is under way")]
     Again,
     #[error(
-        "the running gateway hands over a state of version {STATE_VERSION}, the program asks for {0}; let its jobs end, \
-         stop it and start the other one"
+        "the running gateway hands over a state of version {STATE_VERSION}, but the new program needs version {0}; let the jobs end, \
+         stop the gateway and start the new one"
     )]
     Version(u32),
     #[error("{} is no absolute path", .0.display())]
@@ -72,12 +72,12 @@ pub(crate) enum HandOverError {
     #[error("{0}")]
     Config(#[from] Mistakes),
     #[error(
-        "{file}: {key} is not as in the running gateway, and cannot change in a hand-over; stop it and start it anew"
+        "{file}: {key} differs from the running gateway, and cannot change in a hand-over; restart the gateway"
     )]
     Changed { file: String, key: String },
     #[error("the tunnel to {0} cannot be handed over: {1}")]
     Tunnel(String, SnapshotError),
-    #[error("a process that is being started on a node does not run yet; ask again in a moment")]
+    #[error("a process is just being started on a node; try again in a moment")]
     Starting,
     #[error("state: {0}")]
     State(#[from] StateError),

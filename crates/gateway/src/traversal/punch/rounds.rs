@@ -272,7 +272,7 @@ impl Meeting {
                     Way::Tcp => ("no connection came up", "no TCP out to any port"),
                 };
                 let why = format!(
-                    "{what} within {KNOCKING:?}: a firewall lets {lets_out}, or a NAT at one of the sites uses another port for each \
+                    "{what} within {KNOCKING:?}: a firewall lets {lets_out}, or a NAT at one of the sites uses a different port for each \
                      destination"
                 );
                 self.fail(why, now, out);

@@ -158,7 +158,7 @@ impl Traversal {
         }
         let Some((relay, tunnel)) = self.best_relay(base, index, lane) else {
             let why =
-                "no site that this one has a tunnel with carries connections of others (relay in [grid])";
+                "no site to which this one has a tunnel carries connections of others (relay in [grid])";
             return self.seek_failed(base, index, lane, None, why);
         };
         let id = base.driver.next_generation();

@@ -189,20 +189,18 @@ impl Handshake {
     pub(in crate::tunnels) fn turned_away(&self) -> Failure {
         let site = &self.own.site;
         if self.dialled.is_none() && self.visit.is_none() {
-            return "the far side closed before it had said who it is"
-                .to_owned()
-                .into();
+            return "the far side closed before it said who it is".to_owned().into();
         }
         if self.is_member {
             return format!(
-                "the far side closed during the handshake, as a gateway does which the broker has not told of this site, {site}, \
-                 yet; this one dials again"
+                "the far side closed during the handshake: perhaps the broker has not told it of this site, {site}, yet; this gateway \
+                 dials again"
             )
             .into();
         }
         let why = format!(
-            "the far side closed during the handshake (are its grid key and its insecure the same, and does that gateway have a \
-             [[peer]] for this site, {site}?)"
+            "the far side closed during the handshake (does it have the same grid key and the same insecure, and a [[peer]] for \
+             this site, {site}?)"
         );
         why.into()
     }
@@ -216,7 +214,7 @@ impl Handshake {
         if self.peer.is_none() {
             if self.received.first() == Some(&TLS_HANDSHAKE) {
                 let why =
-                    "the far gateway speaks TLS, this one does not: insecure in [grid] must be the same";
+                    "the far gateway speaks TLS, but this one does not: insecure in [grid] must be the same";
                 return Err(why.to_owned().into());
             }
             let Some((peer, length)) = Hello::decode(&self.received).map_err(|error| error.to_string())?

@@ -169,7 +169,7 @@ fn a_lost_first_rank_is_told_unless_the_launcher_says_more() {
     let mut scene = Scene::new().joined();
     assert_eq!(scene.event(Event::Lost { site: 0 }), []);
     let orders = scene.later();
-    assert!(said(&orders).contains("site rennes: its first rank was gone"));
+    assert!(said(&orders).contains("site rennes: its first rank ended before MPI_Finalize"));
     let mut scene = Scene::new().joined();
     scene.event(Event::Lost { site: 0 });
     scene.ended(0, 139);

@@ -215,14 +215,14 @@ impl Meeting {
         match self.seats[site].state {
             State::Missing => None,
             State::Waits(..) | State::InWorld(_) if join.processes == 1 => Some(format!(
-                "site {name}: its processes joined one by one, each as a world of its own: the program's MPI is not that of the \
-                 launcher that started it; start it with its own MPI's mpirun"
+                "site {name}: its processes joined one by one, each as a world of its own: the program and the launcher belong to \
+                 different MPIs; start it with its own MPI's mpirun"
             )),
             State::Waits(..) | State::InWorld(_) => Some(format!(
-                "site {name}: two MPI programs joined at the same time; let its command start one"
+                "site {name}: two MPI programs joined at the same time; its command must start only one"
             )),
             State::Over => Some(format!(
-                "site {name}: an MPI program joined after another one had ended; let its command start one"
+                "site {name}: an MPI program joined after another one had ended; its command must start only one"
             )),
         }
     }
@@ -292,8 +292,8 @@ fn unlike(joins: &[&Join]) -> Option<String> {
     let first = joins.first()?;
     let other = joins.iter().find(|join| join.layout != first.layout)?;
     Some(format!(
-        "{} at {} and {} at {} lay data out differently, which is not supported yet; run both sites on one kind of processor \
-         and MPI versions with the same sizes of types",
+        "{} at {} and {} at {} use different data layouts, which is not supported yet; use the same kind of processor at \
+         both sites, and MPI versions whose types have the same sizes",
         first.mpi, first.site, other.mpi, other.site
     ))
 }
@@ -409,7 +409,7 @@ mod tests {
         other.layout += 1;
         meeting.on_message(2, Incoming::Join(Box::new(other)));
         let told = actions(&mut meeting);
-        assert!(refusal(&told).1.contains("lay data out differently"));
+        assert!(refusal(&told).1.contains("use different data layouts"));
         assert!(closed_with(&told, 1) && closed_with(&told, 2));
     }
 

@@ -94,7 +94,7 @@ pub struct Join {
 pub enum MessageError {
     /// The library is of another version.
     #[error(
-        "its library speaks version {0} of the rendezvous and this causeway version {VERSION}; install the same causeway at every site"
+        "its library speaks version {0} of the rendezvous, but this causeway speaks version {VERSION}; install the same causeway at every site"
     )]
     Version(u8),
     /// The token is another job's.

@@ -54,7 +54,7 @@ impl Places {
             None => Ok(()),
             Some(None) => Err(format!("site {} names an address that is none", site.name)),
             Some(Some(address)) => Err(format!(
-                "site {} has a process at {address}, where it lists no node: name that node in the gateway.toml there",
+                "site {} has a process at {address}, but lists no node there; add that node to the site's gateway.toml",
                 site.name
             )),
         }
@@ -135,7 +135,7 @@ mod tests {
             ([10, 1, 0, 250], 4000),
         ] {
             let said = judge(nancy, at("nancy", ip, port));
-            assert!(said.contains("where it lists no node"), "{ip:?} {port}: {said}");
+            assert!(said.contains("but lists no node there"), "{ip:?} {port}: {said}");
         }
         // Beside the launcher and beside the gateway.
         assert_eq!(judge(None, at("rennes", [10, 1, 0, 250], 4000)), "");
