@@ -61,7 +61,7 @@ pub struct Shape {
     /// Name of this grid [default: the scenario's]. Two grids at a time need different names.
     #[arg(long)]
     name: Option<String>,
-    /// A line for the [grid] table of every gateway's configuration, such as 'lanes = 1'; may be given
+    /// A line for the grid table of every gateway's configuration, such as 'lanes = 1'; may be given
     /// several times.
     #[arg(long, value_name = "KEY = VALUE")]
     grid: Vec<String>,
