@@ -66,10 +66,10 @@ fn a_certificate_of_another_grid_is_refused_by_broker_and_gateway_alike() {
             wrong
                 .unwrap_err()
                 .to_string()
-                .contains("not of the authority of grid g5k")
+                .contains("the authority of grid g5k did not sign")
         );
     }
-    assert_eq!(grid.says("not of the authority of grid g5k").len(), 1);
+    assert_eq!(grid.says("the authority of grid g5k did not sign").len(), 1);
 }
 
 /// Makes a handshake between two gateways. The error is what either end says.
@@ -134,13 +134,13 @@ fn anothers_subnets_and_nodes_cannot_be_claimed_and_the_refusal_names_the_owner(
     let refusal = grid.sync(&nancy, &question(&claim)).unwrap_err();
     assert_eq!(refusal.kind, ErrorKind::Overlap);
     assert!(
-        refusal.message.contains("node node-1 is of site rennes"),
+        refusal.message.contains("node node-1 belongs to site rennes"),
         "{}",
         refusal.message
     );
     let refusal = grid.sync(&nancy, &question(&record(1))).unwrap_err();
     assert!(
-        refusal.message.contains("subnet 10.1.0.0/24 is of site rennes"),
+        refusal.message.contains("subnet 10.1.0.0/24 belongs to site rennes"),
         "{}",
         refusal.message
     );

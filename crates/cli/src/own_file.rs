@@ -87,7 +87,7 @@ mod tests {
         let thesis = dir.path().join("thesis");
         fs::write(&thesis, "a thesis").unwrap();
         let said = write(&thesis, b"mark", "mark").unwrap_err().to_string();
-        assert!(said.contains("thesis is there already"), "{said}");
+        assert!(said.contains("thesis exists already"), "{said}");
         assert_eq!(fs::read(&thesis).unwrap(), b"a thesis");
         assert!(write(dir.path(), b"mark", "mark").is_err());
         fs::write(&thesis, "").unwrap();

@@ -792,7 +792,7 @@ fn what_is_refused_leaves_everything_running_and_no_lane_closed() {
     asking.write_all(newer.as_bytes()).unwrap();
     let mut said = String::new();
     asking.read_to_string(&mut said).unwrap();
-    assert!(said.contains("the program asks for 77"), "{said}");
+    assert!(said.contains("the new program needs version 77"), "{said}");
 
     std::fs::write(path("broken.toml"), "[site]\n").unwrap();
     let said = grid.refusal(STATE_VERSION, &next, &path("broken.toml"));

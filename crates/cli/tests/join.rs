@@ -395,7 +395,7 @@ fn a_mistake_is_found_before_the_token_is_spent_and_the_corrected_command_joins(
     assert_eq!(ended.code(), Some(2));
     assert!(grid.says(
         1,
-        "is the configuration of site site1, and the token is for site site2"
+        "is the configuration of site site1, but the token is for site site2"
     ));
     let _second = grid.join(2, &other, false);
     grid.wait_for("the tunnel", Grid::is_joined);

@@ -93,8 +93,8 @@ fn what_is_not_a_report_is_written_to_or_refused_and_never_replaced() {
     std::fs::write(&thesis, "<!doctype html>a thesis").unwrap();
     for (out, reason) in [
         ("/dev/full".into(), "No space left on device"),
-        (bench.join("summary.html"), "summary.csv is there already"),
-        (thesis.clone(), "thesis.html is there already"),
+        (bench.join("summary.html"), "summary.csv exists already"),
+        (thesis.clone(), "thesis.html exists already"),
         (directory.path().join("x.csv"), "--out names the page"),
         (directory.path().to_owned(), "is a directory"),
     ] {

@@ -410,7 +410,7 @@ mod tests {
     fn the_verdict_names_the_longest_round_trip_that_pays() {
         let pays = verdict(&found(2.0, 50.0, 1e6));
         assert!(
-            pays.contains("ranks again pays: 1.59 s in place of 2.00 s"),
+            pays.contains("ranks again pays: 1.59 s instead of 2.00 s"),
             "{pays}"
         );
         assert!(

@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(mpi.setup.as_deref(), Some("module load openmpi"));
         assert_eq!(read("").unwrap(), SiteMpi::default());
         for (mistake, reason) in [
-            ("start = \"srun\"", "mpi.start: no {ranks}"),
+            ("start = \"srun\"", "mpi.start: it does not contain {ranks}"),
             ("setup = \"a\\nb\"", "mpi.setup: is not one line"),
             ("setup = \" \"", "mpi.setup: is empty"),
             ("launcher = \"srun\"", "launcher"),

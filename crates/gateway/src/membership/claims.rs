@@ -154,7 +154,7 @@ mod tests {
         node.nodes[0].name = "nancy-1".into();
         for (claim, what) in [(info("aix", 2), "subnet 10.2.0.0/24"), (node, "node nancy-1")] {
             let why = judge(&members, "aix", &claim).unwrap_err();
-            assert!(why.contains(what) && why.contains("of site nancy"), "{why}");
+            assert!(why.contains(what) && why.contains("to site nancy"), "{why}");
         }
         let virtually = SiteInfo {
             subnets: vec!["100.64.5.0/24".into()],

@@ -113,7 +113,7 @@ mod tests {
         let (sites, mistake) = sites_of(&[2, 2], 5);
         let mistake = mistake.unwrap();
         assert!(sites == [3, 2] && mistake.code == 2);
-        assert!(mistake.text.contains("4 ranks, and the program had 5"));
+        assert!(mistake.text.contains("4 ranks, but the program had 5"));
         let at = |rank| site(&[3, 2], rank);
         assert_eq!([0, 2, 3, 4].map(at), [0, 0, 1, 1]);
     }

@@ -205,7 +205,7 @@ fn a_node_that_stands_by_its_name_must_be_the_only_one_of_that_name() {
     known.sites[0].info.as_mut().unwrap().nodes[0].address = "fdca::7".parse().unwrap();
     let refusal = check(&known).unwrap_err().to_string();
     assert!(
-        refusal.contains("node node-0 ") && refusal.contains("sites rennes, nancy"),
+        refusal.contains("node node-0,") && refusal.contains("sites rennes, nancy"),
         "{refusal}"
     );
     known.sites[1].info.as_mut().unwrap().nodes[0].name = "another".into();
