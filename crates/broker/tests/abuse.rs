@@ -140,7 +140,9 @@ fn anothers_subnets_and_nodes_cannot_be_claimed_and_the_refusal_names_the_owner(
     );
     let refusal = grid.sync(&nancy, &question(&record(1))).unwrap_err();
     assert!(
-        refusal.message.contains("subnet 10.1.0.0/24 belongs to site rennes"),
+        refusal
+            .message
+            .contains("subnet 10.1.0.0/24 belongs to site rennes"),
         "{}",
         refusal.message
     );
