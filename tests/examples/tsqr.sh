@@ -89,7 +89,7 @@ fi
 numpy=$(echo "$root"/.cache/mpi/rays/lib/python3*/site-packages)
 if [ -x "$suite" ] && [ -d "$numpy/numpy" ] && [ ! "${SANITIZED:-}" ]; then
     use_mpi4py
-    export PYTHONPATH=$root/lib/tsqr:$numpy OPENBLAS_NUM_THREADS=1 CAUSEWAY_TSQR_LIBRARY=$out/openmpi/libcauseway_tsqr.so
+    export PYTHONPATH=$root/lib/tsqr:$root/examples/tsqr:$numpy OPENBLAS_NUM_THREADS=1 CAUSEWAY_TSQR_LIBRARY=$out/openmpi/libcauseway_tsqr.so
     CAUSEWAY_TSQR_GROUPS=1,2 launch openmpi 3 "$suite" "$here/tsqr/check.py"
     said=$(CAUSEWAY_TSQR_GROUPS=1,1 launch openmpi 2 "$suite" "$root/examples/tsqr/modes.py" --side 30 --times 10 --steps 5 2>&1)
     expect '^modes: time 10 of 10' "$said"
