@@ -460,7 +460,7 @@ from the rows, and a report (target/papers/report.html). The cells of one experi
 (A B A B); a row says where it joins two. A time is the median of the runs' medians unless a row
 says something else; in brackets are the least and the largest run, of a ratio those of two runs of
 one turn. `runs` says how many. `reproduced` means: at the paper's scale. `scaled` says what is
-smaller. What a second measurement of everything found stands below the table.
+smaller.
 
 Host: {host}.
 
