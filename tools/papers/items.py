@@ -414,8 +414,8 @@ ITEMS = [
          "direct runs lost to retransmission timeouts, of which kernels of today have none here (the next row)."),
     Item(M, "Table 6: losses beside two flows", "DupACK/RTO: BT 757/56 -> 320/1, LU 327/232 -> 174/41, MG 94/53 -> 48/4, SP 1409/778 -> 667/131",
          signals("npb-busy", "out_of_order", "timeouts"), "scaled: class W, 2+2 ranks",
-         "Not alike on both sides: on the direct way the kernels' counts have those of the flows beside, too, which start at the same "
-         "nodes; the paper's start at others. The lanes' own are on the right."),
+         "The flows beside start at other nodes, as the paper's do: the program's own connections are counted on the left, the lanes "
+         "on the right. Kernels of today recover without timeouts."),
     Item(Q, "Figs. 1 to 3: architecture, life cycle, job profile", "drawings and an excerpt", elsewhere("ARCHITECTURE.md; docs/topology.md"),
          "not carried: nothing is measured there", ""),
     Item(Q, "Table 3: the networks",
