@@ -8,25 +8,49 @@ from figures import line
 PROGRAMS = {
     "adds-openmpi": "`adds`, Open MPI",
     "adds-mpich": "`adds`, MPICH",
+    "start-openmpi": "`start`, Open MPI",
+    "start-mpich": "`start`, MPICH",
     "ray2mesh": "`ray2mesh`",
     "tsqr": "`tsqr`",
     "pdgeqrf": "`pdgeqrf`",
 }
 
 
+def found_in(name):
+    return json.loads((figures.place / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def row(name, label):
+    found = found_in(name)
+    needs, one_site = found["needs"], found["one_site"]
+    trips, data, own = needs["trips"], needs["bytes"], needs["own_seconds"]
+    link = found["link"]
+    # A figure whose interval reaches 0 counts as 0.
+    transfer = data["median"] * 8 / link["rate_bits_per_second"] if data["least"] > 0 else 0
+    predicted = own + trips["median"] * link["round_trip_us"] / 1e6 + transfer
+    longest = (one_site - own / 2 - transfer) / trips["median"] * 1e3
+    waits = f"{trips['median']:.0f} ({trips['least']:.0f} to {trips['most']:.0f})"
+    volume = f"{data['median'] / 1e6:.1f} MB" if data["least"] > 0 else "within the noise"
+    times = [f"{value:.2f} s" for value in (one_site, own)]
+    pair = f"{predicted:.2f} s, {found['measured']:.2f} s"
+    verdict = ("-", "-") if name.startswith("start") else (f"{predicted - own / 2:.2f} s", f"{longest:.1f} ms")
+    return line(label, *times, waits, volume, pair, *verdict)
+
+
+def without_start(mpi):
+    """What `adds` takes beyond `start`: at one site, with twice the ranks at 11.6 ms, and the longest
+    round trip at which that pays, in ms."""
+    whole, start = found_in(f"adds-{mpi}"), found_in(f"start-{mpi}")
+    one_site = whole["one_site"] - start["one_site"]
+    own = whole["needs"]["own_seconds"] - start["needs"]["own_seconds"]
+    trips = whole["needs"]["trips"]["median"] - start["needs"]["trips"]["median"]
+    twice = own / 2 + trips * whole["link"]["round_trip_us"] / 1e6
+    return one_site, trips, twice, (one_site - own / 2) / trips * 1e3
+
+
 def texts():
     for name, label in PROGRAMS.items():
-        found = json.loads((figures.place / f"{name}.json").read_text(encoding="utf-8"))
-        needs, one_site = found["needs"], found["one_site"]
-        trips, data, own = needs["trips"], needs["bytes"], needs["own_seconds"]
-        link = found["link"]
-        # A figure whose interval reaches 0 counts as 0.
-        transfer = data["median"] * 8 / link["rate_bits_per_second"] if data["least"] > 0 else 0
-        round_trip = link["round_trip_us"] / 1e6
-        predicted = own + trips["median"] * round_trip + transfer
-        longest = (one_site - own / 2 - transfer) / trips["median"] * 1e3
-        waits = f"{trips['median']:.0f} ({trips['least']:.0f} to {trips['most']:.0f})"
-        volume = f"{data['median'] / 1e6:.1f} MB" if data["least"] > 0 else "within the noise"
-        times = [f"{value:.2f} s" for value in (one_site, own)]
-        pair = f"{predicted:.2f} s, {found['measured']:.2f} s"
-        yield line(label, *times, waits, volume, pair, f"{predicted - own / 2:.2f} s", f"{longest:.1f} ms")
+        yield row(name, label)
+    both = [without_start(mpi) for mpi in ("openmpi", "mpich")]
+    for label, (one_site, trips, twice, longest) in zip(("Open MPI", "MPICH"), both):
+        yield line(f"`adds` without its start, {label}", f"{one_site:.2f} s", f"{trips:.0f}", f"{twice:.2f} s", f"{longest:.1f} ms")
