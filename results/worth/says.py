@@ -33,7 +33,9 @@ def row(name, label):
     volume = f"{data['median'] / 1e6:.1f} MB" if data["least"] > 0 else "within the noise"
     times = [f"{value:.2f} s" for value in (one_site, own)]
     pair = f"{predicted:.2f} s, {found['measured']:.2f} s"
-    verdict = ("-", "-") if name.startswith("start") else (f"{predicted - own / 2:.2f} s", f"{longest:.1f} ms")
+    verdict = (f"{predicted - own / 2:.2f} s", f"{longest:.1f} ms")
+    if name.startswith("start"):
+        verdict = ("-", "-")
     return line(label, *times, waits, volume, pair, *verdict)
 
 
