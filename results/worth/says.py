@@ -40,8 +40,8 @@ def row(name, label):
 
 
 def without_start(mpi):
-    """What `adds` takes beyond `start`: at one site, with twice the ranks at 11.6 ms, and the longest
-    round trip at which that pays, in ms."""
+    """What `adds` takes beyond `start`: at one site, with twice the ranks at 11.6 ms, and the
+    longest round trip at which that pays, in ms."""
     whole, start = found_in(f"adds-{mpi}"), found_in(f"start-{mpi}")
     one_site = whole["one_site"] - start["one_site"]
     own = whole["needs"]["own_seconds"] - start["needs"]["own_seconds"]
