@@ -40,7 +40,8 @@ extern atomic_int tasks_count;
 int tasks_add(struct task *task, int (*join)(void));
 
 /* Begins a task that this thread has just added, where nothing stands in its way; tasks_run does so later.
- * Others are left as they are: a program may have many, and starts them one by one. */
+ * Others are left as they are: a program may have many, and starts them one by one. Only for a library
+ * whose calls come from one thread at a time: in another thread tasks_run may have ended the task. */
 void tasks_begin(struct task *task);
 
 /* Resumes each that has nothing more to wait for, and returns how many. Does nothing while another thread

@@ -144,8 +144,8 @@ impl SiteSide {
         };
         let Some(token) = base.jobs().transparent(&site) else {
             let why = format!(
-                "connection to {destination} handed over while no job runs at {site} that has such ones: begin it with \
-                 'causeway run --transparent'"
+                "connection to {destination} handed over, but no job that was started with --transparent runs at {site}: \
+                 start it with 'causeway run --transparent'"
             );
             return Err(("no-transparent-job", why));
         };
