@@ -30,7 +30,7 @@ build: $(TARGET)/release/mpi.stamp ## target/release/causeway and the preload li
 	cargo build --release --workspace --bins --lib
 
 # What is written in C: a library of each kind for each binary interface whose headers are there.
-$(TARGET)/%/mpi.stamp: mpi/build.sh $(MPI_SOURCES) $(wildcard mpi/*/*.h mpi/*/*/*.h)
+$(TARGET)/release/mpi.stamp: mpi/build.sh $(MPI_SOURCES) $(wildcard mpi/*/*.h mpi/*/*/*.h)
 	@mpi/build.sh $(@D)
 	@touch $@
 
@@ -49,7 +49,7 @@ C_SOURCES := $(MPI_SOURCES) $(wildcard tests/programs/*.c lib/*/*.c lib/*/src/*.
 
 lint: setup ## formatting, clippy, licences, links and figures of documents, the order of code; warnings are errors
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
 	@# Fuzz targets are run elsewhere; here they only still compile.
 	cargo check --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz-check
@@ -58,7 +58,7 @@ lint: setup ## formatting, clippy, licences, links and figures of documents, the
 	git ls-files '*.sh' tests/run tools/setup/progress .ci/run | xargs shellcheck -x
 	git ls-files '*.c' '*.h' | xargs .cache/mpi/lint/bin/clang-format --dry-run -Werror
 	@# A pointer that is computed before malloc's answer is looked at is not followed.
-	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
+	@cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi $(C_SOURCES)
 	tools/lint/links.py
 	tools/lint/columns.py

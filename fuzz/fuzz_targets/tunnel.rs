@@ -1,7 +1,7 @@
 //! Two ends of a tunnel driven by a program: see `play`.
 #![no_main]
 
-#[path = "../../crates/tunnel/tests/common/program.rs"]
+#[path = "../../crates/tunnel/tests/tunnel/common/program.rs"]
 #[allow(dead_code)]
 mod program;
 

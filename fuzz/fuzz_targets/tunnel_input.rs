@@ -1,9 +1,9 @@
 //! One end of a tunnel and a hostile far gateway: see `play`.
 #![no_main]
 
-#[path = "../../crates/tunnel/tests/common/hostile.rs"]
+#[path = "../../crates/tunnel/tests/tunnel/common/hostile.rs"]
 mod hostile;
-#[path = "../../crates/tunnel/tests/common/program.rs"]
+#[path = "../../crates/tunnel/tests/tunnel/common/program.rs"]
 #[allow(dead_code)]
 mod program;
 

@@ -26,4 +26,4 @@ mpis() {
 
 # e2e FILTER...: tests of tests/e2e. Two cores: one MPI program at a time, or deadlines would measure the
 # neighbours.
-e2e() { cargo test --quiet -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1 "$@"; }
+e2e() { cargo test --release --quiet -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1 "$@"; }

@@ -6,8 +6,8 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 made setup build programs
-cargo test --quiet -p causeway-gateway --test members --test refusals --test consent --test flood --test certificates
-cargo test --quiet -p causeway-broker --test abuse
-cargo test --quiet -p causeway-shim --test accept
-cargo test --quiet -p causeway-cli --bins rendezvous
+cargo test --release --quiet -p causeway-gateway --test gateway -- members:: refusals:: consent:: flood:: certificates::
+cargo test --release --quiet -p causeway-broker --test broker -- abuse::
+cargo test --release --quiet -p causeway-shim --test shim -- accept::
+cargo test --release --quiet -p causeway-cli --bins rendezvous
 e2e hostile::

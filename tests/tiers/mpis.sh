@@ -8,5 +8,5 @@ set -euo pipefail
 made setup build programs
 mpis "${pypi[@]}" abi
 tests/libraries/messages.sh "${pypi[@]}" abi
-cargo test --quiet -p causeway-mpis -- --ignored takes_what_the_table_says
+cargo test --release --quiet -p causeway-mpis -- --ignored takes_what_the_table_says
 e2e pypi all_programs

@@ -6,6 +6,5 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
-made "$target/debug/mpi.stamp"
-cargo build --workspace --bins --lib
-cargo test --workspace
+made build
+cargo test --release --workspace

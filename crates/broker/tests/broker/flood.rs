@@ -1,0 +1,73 @@
+//! A hundred thousand connections that never say who they are, opened one after the other, some thousands at
+//! a time: as many as descriptors allow where both ends are in one process. A file of its own, so that nobody
+//! else opens any.
+
+use crate::common::{Grid, connected, member, question, record};
+use causeway_broker::Limits;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+const FLOOD: usize = 100_000;
+
+/// Open at a time, at the flood's end.
+const HELD: usize = 2000;
+
+/// Where the flood comes from.
+const ADDRESSES: usize = 20;
+
+/// Connects from an address that nobody honest has. The connection ends with a reset, so that no port stays
+/// in use.
+fn stranger(number: usize, broker: SocketAddr) -> TcpStream {
+    let own = SocketAddr::from(([127, 0, 7, 1 + (number % ADDRESSES) as u8], 0));
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SockAddr::from(own)).unwrap();
+    socket.connect(&SockAddr::from(broker)).unwrap();
+    socket.set_linger(Some(Duration::ZERO)).unwrap();
+    socket.into()
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn a_hundred_thousand_strangers_who_speak_a_byte_now_and_then_keep_out_no_site_and_cost_a_bounded_number_of_files()
+ {
+    let grid = Grid::new("g5k");
+    let limits = Limits::default();
+    let rennes = grid.join("rennes");
+    let session = grid.session(&rennes, record(1));
+    connected(&session);
+    let before = open_files();
+    let mut flood = VecDeque::new();
+    let mut most = 0;
+    for number in 0..FLOOD {
+        let mut stranger = stranger(number, grid.address);
+        // What a TLS client says first, one byte of it; the broker may have ended it already.
+        let _ = stranger.write(&[22]);
+        flood.push_back(stranger);
+        if flood.len() > HELD {
+            let _ = flood.pop_front().unwrap().write(&[3]);
+        }
+        if number % 1000 == 999 {
+            most = most.max(open_files().saturating_sub(flood.len()));
+        }
+        if number == FLOOD / 2 {
+            // One that has not joined yet comes in the middle of it.
+            let nancy = grid.join("nancy");
+            grid.sync(&nancy, &question(&record(2))).unwrap();
+            member(&session, "nancy");
+        }
+    }
+    // Besides the strangers 64 that have to go and have not gone yet, one that is being let in, and the two
+    // sites' own.
+    let bound = before + limits.strangers + 64 + 1 + 2 * limits.per_site;
+    assert!(most <= bound, "{most} files, not {bound} at most");
+    grid.sync(&rennes, &question(&record(1))).unwrap();
+    let lines = grid.said("refused");
+    // One for each kind and origin.
+    assert!(!lines.is_empty() && lines.len() <= 4 * ADDRESSES, "{lines:?}");
+}

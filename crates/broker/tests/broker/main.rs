@@ -1,0 +1,9 @@
+//! A broker of this crate on loopback, and those who join, ask and abuse it.
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+mod abuse;
+mod common;
+mod flood;
+mod joining;
+mod sessions;
+mod size;

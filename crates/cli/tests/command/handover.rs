@@ -1,0 +1,1010 @@
+//! Two gateways that are handed over to another program while jobs run over them: `causeway gateway --drain`.
+//! Loopback only: site one owns 127.x.1.0/24, site two 127.x.2.0/24, and x is the test's own.
+
+use causeway_control::{self as control, ControlError, Plan, Reply, Request, Status, TunnelStatus};
+use causeway_gateway::STATE_VERSION;
+use causeway_wire::{Preface, Sender, Token, Verdict};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Nothing on loopback takes this long; a test that waits longer has found a hang.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+const MEGABYTE: u64 = 1_000_000;
+
+static NEXT_NET: AtomicU8 = AtomicU8::new(0);
+
+/// Both gateways as processes, and one job of site one.
+struct Grid {
+    dir: tempfile::TempDir,
+    net: u8,
+    gateways: HashMap<u8, Child>,
+    token: Token,
+    job: Option<UnixStream>,
+    /// What the gateways are handed to.
+    next: PathBuf,
+    ways: Ways,
+}
+
+/// How the gateways of sites one and two get at each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ways {
+    /// Site one dials.
+    OneDials,
+    /// Each dials the other.
+    BothDial,
+    /// Neither can: they meet at the gateway of site three.
+    Relayed,
+}
+
+impl Drop for Grid {
+    fn drop(&mut self) {
+        for gateway in self.gateways.values_mut() {
+            let _ = gateway.kill();
+            let _ = gateway.wait();
+        }
+    }
+}
+
+impl Grid {
+    fn start() -> Grid {
+        Grid::with(Ways::OneDials)
+    }
+
+    fn with(ways: Ways) -> Grid {
+        // Apart from those of the gateway crate's tests, and from another run of these.
+        let net = 190 + (std::process::id() % 4) as u8 * 16 + NEXT_NET.fetch_add(1, Ordering::Relaxed);
+        let dir = tempfile::tempdir().unwrap();
+        let next = dir.path().join("causeway");
+        std::fs::copy(env!("CARGO_BIN_EXE_causeway"), &next).unwrap();
+        set_mode(&next, 0o755);
+        std::fs::write(dir.path().join("grid.key"), "one key for both sites").unwrap();
+        set_mode(&dir.path().join("grid.key"), 0o600);
+        let mut grid = Grid {
+            dir,
+            net,
+            gateways: HashMap::new(),
+            token: Token([0; 16]),
+            job: None,
+            next,
+            ways,
+        };
+        for site in grid.sites() {
+            std::fs::write(grid.file(site), grid.configuration(site)).unwrap();
+            let mut gateway = Command::new(env!("CARGO_BIN_EXE_causeway"));
+            gateway.args(["gateway", "--config"]).arg(grid.file(site));
+            grid.gateways.insert(site, gateway.spawn().unwrap());
+        }
+        grid.wait_for_tunnel();
+        let (token, job) = grid.new_job("held");
+        (grid.token, grid.job) = (token, Some(job));
+        grid
+    }
+
+    /// Sites in the order in which they start.
+    fn sites(&self) -> Vec<u8> {
+        match self.ways {
+            Ways::Relayed => vec![3, 2, 1],
+            _ => vec![2, 1],
+        }
+    }
+
+    fn configuration(&self, site: u8) -> String {
+        let net = self.net;
+        let dials = |other: u8| match self.ways {
+            Ways::OneDials => site == 1,
+            Ways::BothDial => true,
+            Ways::Relayed => other == 3,
+        };
+        let others = self.sites().into_iter().filter(|other| *other != site);
+        let peers: String = others
+            .map(|other| match dials(other) {
+                true => format!("[[peer]]\nsite = \"site{other}\"\naddress = \"127.{net}.0.{other}:7001\"\n"),
+                false => format!("[[peer]]\nsite = \"site{other}\"\n"),
+            })
+            .collect();
+        let relays = site == 3;
+        let control = self.control(site);
+        format!(
+            r#"
+            [site]
+            name = "site{site}"
+            subnets = ["127.{net}.{site}.0/24"]
+            nodes = [{{ name = "node{site}", address = "127.{net}.{site}.1" }}]
+            remote_shell = ["sh", "-c", "exec sh -c \"$1\"", "{{node}}"]
+            [listen]
+            lan = ["127.{net}.{site}.253:7000"]
+            wan = "127.{net}.0.{site}:7001"
+            control = "{}"
+            metrics = "127.{net}.{site}.253:9464"
+            [accept]
+            jobs = ["all"]
+            connect_from = ["all:1", "all:1024-65535"]
+            [grid]
+            key_file = "grid.key"
+            train = false
+            lanes = 2
+            relay = {relays}
+            {peers}
+            "#,
+            control.display()
+        )
+    }
+
+    fn file(&self, site: u8) -> PathBuf {
+        self.dir.path().join(format!("{site}.toml"))
+    }
+
+    fn control(&self, site: u8) -> PathBuf {
+        self.dir.path().join(format!("{site}.sock"))
+    }
+
+    fn status(&self, site: u8) -> Status {
+        self.try_status(site).unwrap()
+    }
+
+    fn try_status(&self, site: u8) -> Option<Status> {
+        match control::ask(&self.control(site), &Request::Status {}).ok()? {
+            (Reply::Status(status), _) => Some(*status),
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+
+    fn wait_for_tunnel(&self) {
+        wait_for("the tunnel", || {
+            [1, 2].iter().all(|site| {
+                let status = self.try_status(*site);
+                status.is_some_and(|status| {
+                    let lanes = Grid::between(&status, *site).map_or(0, |tunnel| tunnel.lanes.len());
+                    status.sites.iter().all(|site| site.unreachable.is_none()) && lanes == 2
+                })
+            })
+        });
+    }
+
+    /// The tunnel between sites one and two, as one of them sees it.
+    fn between(status: &Status, site: u8) -> Option<&TunnelStatus> {
+        let other = format!("site{}", 3 - site);
+        status.tunnels.iter().find(|tunnel| tunnel.site == other)
+    }
+
+    /// A job of site one, which ends with the connection.
+    fn new_job(&self, name: &str) -> (Token, UnixStream) {
+        let request = Request::Job {
+            name: name.to_owned(),
+            weight: 1,
+            plan: Plan {
+                sites: vec!["site2".into(), "site3".into()],
+                ranks: 0,
+            },
+        };
+        match control::ask(&self.control(1), &request).unwrap() {
+            (Reply::Job(job), held) => (job.token.parse().unwrap(), held),
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+
+    /// A process of site two that accepts what is delivered.
+    fn listen(&self) -> TcpListener {
+        TcpListener::bind(SocketAddr::from(([127, self.net, 2, 1], 0))).unwrap()
+    }
+
+    /// A connection of a process of site one to its gateway, with a preface that asks for a verdict and is
+    /// not sent yet.
+    fn dial(&self, destination: SocketAddr) -> (TcpStream, Vec<u8>) {
+        let stream = connect_from(
+            SocketAddr::from(([127, self.net, 1, 1], 0)),
+            SocketAddr::from(([127, self.net, 1, 253], 7000)),
+        );
+        patient(&stream);
+        let preface = Preface {
+            source: stream.local_addr().unwrap(),
+            destination,
+            token: self.token,
+            wants: causeway_wire::Wants::Verdict,
+        };
+        (stream, preface.encode(Sender::Process, b"a nonce.").unwrap())
+    }
+
+    /// A connection across the sites: the connecting end, the accepting end.
+    fn pair(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let (mut near, preface) = self.dial(listener.local_addr().unwrap());
+        near.write_all(&preface).unwrap();
+        let far = accept(listener, &self.token);
+        assert_eq!(verdict(&near), Verdict::Connected);
+        (near, far)
+    }
+
+    /// Runs `causeway gateway --drain` of the next program.
+    fn try_drain(&self, site: u8) -> Output {
+        let mut drain = Command::new(&self.next);
+        drain
+            .args(["gateway", "--drain", "--config"])
+            .arg(self.file(site));
+        drain.output().unwrap()
+    }
+
+    fn drain(&self, site: u8) {
+        let before = self.status(site).handed_over;
+        let output = self.try_drain(site);
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        let wanted = format!("gateway of site{site} handed ");
+        let program = self.next.display().to_string();
+        println!("{}", said.trim_end());
+        assert!(said.starts_with(&wanted) && said.contains(&program), "{said}");
+        let status = self.status(site);
+        assert_eq!(status.handed_over, before + 1);
+        assert_eq!(status.pid, self.pid(site), "a process of its own");
+        let running = std::fs::read_link(format!("/proc/{}/exe", status.pid));
+        assert_eq!(running.unwrap(), self.next);
+    }
+
+    fn pid(&self, site: u8) -> u32 {
+        self.gateways[&site].id()
+    }
+
+    /// Asks for a hand-over as a program would, and is refused.
+    fn refusal(&self, state_version: u32, program: &Path, config: &Path) -> String {
+        let request = Request::HandOver {
+            state_version,
+            program: program.to_owned(),
+            config: config.to_owned(),
+        };
+        match control::ask(&self.control(1), &request) {
+            Err(ControlError::Refused(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Counts the open files of a gateway once nothing is under way.
+    fn open_files(&self, site: u8) -> usize {
+        let directory = format!("/proc/{}/fd", self.pid(site));
+        std::fs::read_dir(directory).unwrap().count()
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+fn patient(stream: &TcpStream) {
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+}
+
+fn verdict(mut stream: &TcpStream) -> Verdict {
+    let mut verdict = [0; Verdict::BYTES];
+    stream.read_exact(&mut verdict).unwrap();
+    // Of a job that it knows, the gateway's proof comes first, of which this was a half.
+    if !matches!(Verdict::decode(verdict), Some(Verdict::Failed(_))) {
+        stream.read_exact(&mut verdict).unwrap();
+        stream.read_exact(&mut verdict).unwrap();
+    }
+    Verdict::decode(verdict).unwrap()
+}
+
+/// Accepts as a shim of this job does.
+fn accept(listener: &TcpListener, token: &Token) -> TcpStream {
+    use causeway_wire::preface::{Decoded, FIXED_BYTES};
+    let (mut stream, _) = listener.accept().unwrap();
+    patient(&stream);
+    let mut bytes = vec![0; FIXED_BYTES];
+    stream.read_exact(&mut bytes).unwrap();
+    loop {
+        match Preface::decode(&bytes).unwrap() {
+            Decoded::Incomplete { needed } => {
+                let have = bytes.len();
+                bytes.resize(needed, 0);
+                stream.read_exact(&mut bytes[have..]).unwrap();
+            }
+            Decoded::Complete { claim, .. } => {
+                stream.write_all(&claim.answer(Sender::Process, token)).unwrap();
+                return stream;
+            }
+            Decoded::Question { .. } => panic!("a question and no preface"),
+        }
+    }
+}
+
+/// The error that ends reading; none when it ends in order.
+fn end_of(mut stream: &TcpStream) -> Option<ErrorKind> {
+    let result = stream.read_to_end(&mut Vec::new());
+    result.err().map(|error| error.kind())
+}
+
+/// Waits for something that no event announces.
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(
+            started.elapsed() < DEADLINE,
+            "{what} did not come within {DEADLINE:?}"
+        );
+        std::thread::yield_now();
+    }
+}
+
+/// Bytes that tell where they stand: the period is no divisor of any buffer.
+fn pattern(seed: usize) -> Vec<u8> {
+    const PERIOD: usize = 65_521;
+    (0..PERIOD)
+        .map(|at| (at * 31 + seed * 7 + at / 251) as u8)
+        .collect()
+}
+
+/// Sends one message each way.
+fn cross(near: &TcpStream, far: &TcpStream) {
+    for (mut from, mut to) in [(near, far), (far, near)] {
+        let bytes = pattern(3);
+        let mut got = vec![0; bytes.len()];
+        std::thread::scope(|scope| {
+            scope.spawn(|| from.write_all(&bytes).unwrap());
+            to.read_exact(&mut got).unwrap();
+        });
+        assert!(got == bytes);
+    }
+}
+
+/// Sends until told to stop, then ends its half; returns how many bytes.
+fn send(mut stream: &TcpStream, seed: usize, stop: &AtomicBool) -> u64 {
+    let bytes = pattern(seed);
+    let mut sent = 0;
+    while !stop.load(Ordering::Relaxed) {
+        stream.write_all(&bytes).unwrap();
+        sent += bytes.len() as u64;
+    }
+    stream.shutdown(Shutdown::Write).unwrap();
+    sent
+}
+
+/// Reads to the end and checks every byte; counts them in `total` too.
+fn receive(mut stream: &TcpStream, seed: usize, total: &AtomicU64) -> u64 {
+    let wanted = pattern(seed);
+    let mut buffer = vec![0; 100_000];
+    let mut received = 0;
+    loop {
+        let count = stream.read(&mut buffer).unwrap();
+        if count == 0 {
+            return received;
+        }
+        let mut got = &buffer[..count];
+        while !got.is_empty() {
+            let at = (received % wanted.len() as u64) as usize;
+            let length = got.len().min(wanted.len() - at);
+            assert!(
+                got[..length] == wanted[at..at + length],
+                "differs after byte {received}"
+            );
+            received += length as u64;
+            got = &got[length..];
+        }
+        total.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn bytes_cross_both_ways_unharmed_while_both_gateways_are_handed_over_again_and_again() {
+    traffic_outlives_hand_overs(&Grid::start());
+}
+
+#[test]
+fn gateways_that_dial_each_other_are_handed_over_as_well() {
+    traffic_outlives_hand_overs(&Grid::with(Ways::BothDial));
+}
+
+#[test]
+fn a_relay_is_handed_over_again_and_again_while_it_carries_and_neither_end_loses_a_lane_or_a_byte() {
+    let grid = &Grid::with(Ways::Relayed);
+    let (near, far) = &grid.pair(&grid.listen());
+    let (stop, total) = (&AtomicBool::new(false), &AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let mut halves = Vec::new();
+        for (seed, from, to) in [(1, near, far), (2, far, near)] {
+            let sender = scope.spawn(move || send(from, seed, stop));
+            halves.push((sender, scope.spawn(move || receive(to, seed, total))));
+        }
+        for _ in 0..3 {
+            let before = (total.load(Ordering::Relaxed), grid.status(3).relayed_bytes);
+            wait_for("bytes to cross", || {
+                total.load(Ordering::Relaxed) > before.0 + 2 * MEGABYTE
+            });
+            grid.drain(3);
+            let relay = grid.status(3);
+            assert_eq!(relay.relayed, 2, "a lane is lost");
+            assert!(relay.relayed_bytes > before.1);
+        }
+        stop.store(true, Ordering::Relaxed);
+        for (sender, receiver) in halves {
+            assert_eq!(receiver.join().unwrap(), sender.join().unwrap());
+        }
+    });
+    for site in [1, 2] {
+        let status = grid.status(site);
+        let tunnel = Grid::between(&status, site).unwrap();
+        assert_eq!(tunnel.lanes_lost, 0, "at site {site}");
+        assert!(
+            tunnel
+                .lanes
+                .iter()
+                .all(|lane| lane.technique == "relay through site3")
+        );
+    }
+}
+
+#[test]
+fn the_ends_of_what_a_relay_carries_are_handed_over_and_meet_there_again() {
+    let grid = Grid::with(Ways::Relayed);
+    let (near, far) = grid.pair(&grid.listen());
+    for site in [1, 2, 3, 1] {
+        cross(&near, &far);
+        grid.drain(site);
+    }
+    cross(&near, &far);
+}
+
+fn traffic_outlives_hand_overs(grid: &Grid) {
+    let listener = grid.listen();
+    let pairs: Vec<_> = (0..3).map(|_| grid.pair(&listener)).collect();
+    let (stop, total) = (&AtomicBool::new(false), &AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let mut halves = Vec::new();
+        for (index, (near, far)) in pairs.iter().enumerate() {
+            for (seed, from, to) in [(index, near, far), (index + 10, far, near)] {
+                let sender = scope.spawn(move || send(from, seed, stop));
+                halves.push((sender, scope.spawn(move || receive(to, seed, total))));
+            }
+        }
+        for site in [1, 2, 1, 2, 2, 1] {
+            // Before and after each, and at last in both at a time.
+            let before = total.load(Ordering::Relaxed);
+            wait_for("bytes to cross", || {
+                total.load(Ordering::Relaxed) > before + 2 * MEGABYTE
+            });
+            grid.drain(site);
+        }
+        let other = scope.spawn(|| grid.drain(1));
+        grid.drain(2);
+        other.join().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        for (sender, receiver) in halves {
+            assert_eq!(receiver.join().unwrap(), sender.join().unwrap());
+        }
+    });
+    drop(pairs);
+    wait_for("the end of the streams at both gateways", || {
+        [1, 2].iter().all(|site| grid.status(*site).streams == 0)
+    });
+    for site in [1, 2] {
+        let status = grid.status(site);
+        assert_eq!((status.handed_over, status.streams_opened), (4, 3));
+        assert!(status.tunnels[0].sent_bytes > 6 * MEGABYTE);
+    }
+}
+
+#[test]
+fn a_job_lives_on_and_its_token_opens_streams_until_its_command_ends() {
+    let mut grid = Grid::start();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    for site in [1, 2] {
+        grid.drain(site);
+        let names = |site| grid.status(site).jobs.into_iter().map(|job| job.name);
+        for site in [1, 2] {
+            assert_eq!(names(site).collect::<Vec<_>>(), ["held"]);
+        }
+        cross(&near, &far);
+        let (near, far) = grid.pair(&listener);
+        cross(&near, &far);
+    }
+    let (_, second) = grid.new_job("second");
+    wait_for("the second job at the far site", || {
+        grid.status(2).jobs.len() == 2
+    });
+    drop(second);
+    grid.job = None;
+    wait_for("the end of both jobs at both sites", || {
+        [1, 2].iter().all(|site| grid.status(*site).jobs.is_empty())
+    });
+    assert_eq!(end_of(&near), Some(ErrorKind::ConnectionReset));
+    let (mut late, preface) = grid.dial(listener.local_addr().unwrap());
+    late.write_all(&preface).unwrap();
+    assert!(matches!(verdict(&late), Verdict::Failed(_)));
+}
+
+#[test]
+fn connections_made_ended_and_reset_during_hand_overs_notice_nothing() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            [1, 2, 2, 1, 1, 2].iter().for_each(|site| grid.drain(*site));
+            done.store(true, Ordering::Relaxed);
+        });
+        let mut rounds = 0;
+        while rounds < 6 || !done.load(Ordering::Relaxed) {
+            let (near, far) = grid.pair(&listener);
+            cross(&near, &far);
+            let (one, other) = if rounds % 2 == 0 { (near, far) } else { (far, near) };
+            if rounds % 3 == 0 {
+                let at_once = libc::linger {
+                    l_onoff: 1,
+                    l_linger: 0,
+                };
+                setsockopt(&one, sockopt::Linger, &at_once).unwrap();
+                drop(one);
+                assert_eq!(end_of(&other), Some(ErrorKind::ConnectionReset));
+            } else {
+                one.shutdown(Shutdown::Write).unwrap();
+                assert_eq!(end_of(&other), None);
+                (&other).write_all(b"last words").unwrap();
+                drop(other);
+                let mut got = Vec::new();
+                (&one).read_to_end(&mut got).unwrap();
+                assert_eq!(got, b"last words");
+            }
+            rounds += 1;
+        }
+    });
+    wait_for("the end of the streams at both gateways", || {
+        [1, 2].iter().all(|site| grid.status(*site).streams == 0)
+    });
+}
+
+#[test]
+fn connections_that_are_only_half_made_are_made_afterwards() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let (mut near, preface) = grid.dial(listener.local_addr().unwrap());
+    let (first, second) = preface.split_at(preface.len() / 2);
+    near.write_all(first).unwrap();
+    let mut asking = UnixStream::connect(grid.control(1)).unwrap();
+    asking.set_read_timeout(Some(DEADLINE)).unwrap();
+    asking.write_all(b"{\"version\":").unwrap();
+    // A destination that does not answer: its queue of connections is full.
+    let full = grid.listen();
+    nix::sys::socket::listen(&full, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+    let waits = TcpStream::connect(full.local_addr().unwrap()).unwrap();
+    let (mut connecting, preface) = grid.dial(full.local_addr().unwrap());
+    connecting.write_all(&preface).unwrap();
+    wait_for("the delivery to begin", || grid.status(2).streams == 1);
+
+    [1, 2].iter().for_each(|site| grid.drain(*site));
+
+    near.write_all(second).unwrap();
+    let far = accept(&listener, &grid.token);
+    assert_eq!(verdict(&near), Verdict::Connected);
+    cross(&near, &far);
+    writeln!(asking, "{},\"body\":{{\"status\":{{}}}}}}", control::VERSION).unwrap();
+    let mut answer = String::new();
+    asking.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("\"handed_over\":1"), "{answer}");
+    drop((full.accept().unwrap(), waits));
+    let far = accept(&full, &grid.token);
+    assert_eq!(verdict(&connecting), Verdict::Connected);
+    cross(&connecting, &far);
+}
+
+#[test]
+fn a_process_on_a_node_goes_on_and_is_collected_after_its_end() {
+    let mut grid = Grid::start();
+    let fifo = grid.dir.path().join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut started = Vec::new();
+    let token = grid.token.to_hex();
+    let spawn = |node: &str| Request::Spawn {
+        token: token.clone(),
+        node: node.to_owned(),
+    };
+    for node in ["node1", "node2"] {
+        let (_, mut process) = control::ask(&grid.control(1), &spawn(node)).unwrap();
+        process.set_read_timeout(Some(DEADLINE)).unwrap();
+        let command = format!("echo begun; cat {}; echo {node} ended", fifo.display());
+        process.write_all(&request(&command)).unwrap();
+        read_until(&mut process, "begun");
+        started.push((node, process));
+    }
+    let pids = [grid.pid(1), grid.pid(2)];
+    let children = |site: usize| children(pids[site - 1]);
+    let before = [children(1), children(2)];
+    assert!(before.iter().all(|children| !children.is_empty()), "{before:?}");
+    for site in [1, 2, 1] {
+        grid.drain(site);
+    }
+    assert_eq!([children(1), children(2)], before);
+    // Both read from it, and go on when its last writer has closed.
+    let mut writer = std::fs::File::options().write(true).open(&fifo).unwrap();
+    writer.write_all(b"go on\n").unwrap();
+    drop(writer);
+    for (node, mut process) in started {
+        read_until(&mut process, &format!("{node} ended"));
+    }
+    wait_for("the gateways to collect what they had started", || {
+        [1, 2].iter().all(|site| children(*site).is_empty())
+    });
+    // What the new program starts has no signals blocked, as before; and it ends with its job.
+    let (_, mut process) = control::ask(&grid.control(1), &spawn("node2")).unwrap();
+    process.set_read_timeout(Some(DEADLINE)).unwrap();
+    let command = format!("cat /proc/self/status {}", fifo.display());
+    process.write_all(&request(&command)).unwrap();
+    read_until(&mut process, "SigBlk:\t0000000000000000");
+    grid.drain(2);
+    grid.job = None;
+    wait_for("the end of what the job had started", || children(2).is_empty());
+}
+
+#[test]
+fn a_program_that_the_kernel_cannot_read_yet_stops_nothing_but_its_own_start() {
+    let grid = Grid::start();
+    // From now on site two starts what lies at this path, which is not the file that it runs itself.
+    grid.drain(2);
+    let copy = grid.dir.path().join("copy");
+    std::fs::copy(&grid.next, &copy).unwrap();
+    std::fs::rename(&copy, &grid.next).unwrap();
+    let lease = Lease::take(&grid.next);
+    let spawn = Request::Spawn {
+        token: grid.token.to_hex(),
+        node: "node2".to_owned(),
+    };
+    let (_, mut process) = control::ask(&grid.control(1), &spawn).unwrap();
+    process.set_read_timeout(Some(DEADLINE)).unwrap();
+    process.write_all(&request("echo begun")).unwrap();
+    wait_for("the kernel to open the program", || lease.is_wanted());
+    // Both gateways go on: they answer, and streams of this site's begin and end.
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far);
+    let hand_over = Request::HandOver {
+        state_version: STATE_VERSION,
+        program: env!("CARGO_BIN_EXE_causeway").into(),
+        config: grid.file(2),
+    };
+    match control::ask(&grid.control(2), &hand_over) {
+        Err(ControlError::Refused(said)) => assert!(said.contains("is just being started"), "{said}"),
+        other => panic!("{other:?}"),
+    }
+    drop(lease);
+    read_until(&mut process, "begun");
+    cross(&near, &far);
+    grid.drain(2);
+    cross(&near, &far);
+}
+
+#[test]
+fn what_a_gateway_started_ends_when_the_gateway_is_killed() {
+    let mut grid = Grid::start();
+    let spawn = Request::Spawn {
+        token: grid.token.to_hex(),
+        node: "node1".to_owned(),
+    };
+    let (_, mut process) = control::ask(&grid.control(1), &spawn).unwrap();
+    process.set_read_timeout(Some(DEADLINE)).unwrap();
+    process.write_all(&request("echo begun; exec sleep 300")).unwrap();
+    read_until(&mut process, "begun");
+    // Not the end of its thread: the new program's process is the old one's.
+    grid.drain(1);
+    let started = children(grid.pid(1));
+    let started: u32 = started.trim().parse().unwrap();
+    let gateway = grid.gateways.get_mut(&1).unwrap();
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    let stat = format!("/proc/{started}/stat");
+    wait_for("the end of what it had started", || {
+        let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+        // Nobody collects it where the first process does not collect orphans.
+        stat.is_empty() || stat.contains(") Z ")
+    });
+}
+
+/// A file that this process has to itself: another that opens or executes it waits until this ends, or for
+/// /proc/sys/fs/lease-break-time (fcntl(2), F_SETLEASE).
+struct Lease(std::fs::File);
+
+impl Lease {
+    fn take(path: &Path) -> Lease {
+        // SAFETY: no function is installed. The kernel tells of the other by SIGIO, which would end this
+        // process.
+        unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+        let lease = Lease(std::fs::File::open(path).unwrap());
+        assert_eq!(lease.fcntl(libc::F_SETLEASE, libc::F_WRLCK), 0);
+        lease
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.fcntl(libc::F_GETLEASE, 0) != libc::F_WRLCK
+    }
+
+    fn fcntl(&self, command: i32, argument: i32) -> i32 {
+        // SAFETY: both commands take a number.
+        unsafe { libc::fcntl(self.0.as_raw_fd(), command, argument) }
+    }
+}
+
+/// The processes whose parent this one is, by their numbers.
+fn children(pid: u32) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+        // A thread may end meanwhile.
+        std::fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default()
+    };
+    tasks.map(of_task).collect()
+}
+
+/// The request frame of `remote/frame.rs`.
+fn request(command: &str) -> Vec<u8> {
+    let body = format!(r#"{{"command":{command:?},"environment":[],"path":[]}}"#);
+    let length = u32::try_from(body.len()).unwrap();
+    [&[1, 2], &length.to_be_bytes()[..], body.as_bytes()].concat()
+}
+
+fn read_until(stream: &mut UnixStream, text: &str) {
+    let mut got = Vec::new();
+    let mut bytes = [0; 4096];
+    while !String::from_utf8_lossy(&got).contains(text) {
+        let count = stream.read(&mut bytes).unwrap();
+        assert!(count > 0, "ended after {:?}", String::from_utf8_lossy(&got));
+        got.extend_from_slice(&bytes[..count]);
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_everything_running_and_no_lane_closed() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let (next, file) = (grid.next.clone(), grid.file(1));
+    let path = |name: &str| grid.dir.path().join(name);
+
+    let said = grid.refusal(STATE_VERSION + 1, &next, &file);
+    assert!(said.contains(&format!("version {STATE_VERSION}")), "{said}");
+    let said = grid.refusal(STATE_VERSION, Path::new("causeway"), &file);
+    assert!(said.contains("no absolute path"), "{said}");
+    let said = grid.refusal(STATE_VERSION, &path("nothing"), &file);
+    assert!(said.contains("No such file"), "{said}");
+    let said = grid.refusal(STATE_VERSION, &file, &file);
+    assert!(said.contains("Permission denied"), "{said}");
+    set_mode(&next, 0o777);
+    let said = grid.refusal(STATE_VERSION, &next, &file);
+    assert!(said.contains("chmod go-w"), "{said}");
+    set_mode(&next, 0o755);
+
+    let newer = "{\"version\":77,\"body\":{\"hand_over\":{\"state_version\":77,\"program\":\"/p\",\"config\":\"/c\"}}}\n";
+    let mut asking = UnixStream::connect(grid.control(1)).unwrap();
+    asking.write_all(newer.as_bytes()).unwrap();
+    let mut said = String::new();
+    asking.read_to_string(&mut said).unwrap();
+    assert!(said.contains("the new program needs version 77"), "{said}");
+
+    std::fs::write(path("broken.toml"), "[site]\n").unwrap();
+    let said = grid.refusal(STATE_VERSION, &next, &path("broken.toml"));
+    assert!(said.contains("broken.toml:1: listen: is missing"), "{said}");
+    let other = grid.configuration(1).replace("253:7000", "253:7002");
+    std::fs::write(path("other.toml"), other).unwrap();
+    let said = grid.refusal(STATE_VERSION, &next, &path("other.toml"));
+    assert!(said.contains("listen.lan"), "{said}");
+    let alone = grid.configuration(1);
+    let alone = alone.split("[[peer]]").next().unwrap();
+    std::fs::write(path("alone.toml"), alone).unwrap();
+    let said = grid.refusal(STATE_VERSION, &next, &path("alone.toml"));
+    assert!(said.contains("[[peer]] of site2"), "{said}");
+
+    std::fs::write(grid.file(1), "[site]\nname = 3").unwrap();
+    let output = grid.try_drain(1);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+
+    cross(&near, &far);
+    let status = grid.status(1);
+    assert_eq!((status.handed_over, status.tunnels[0].lanes_lost), (0, 0));
+    std::fs::write(grid.file(1), grid.configuration(1)).unwrap();
+    grid.drain(1);
+    cross(&near, &far);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_yet_stops_nothing() {
+    let grid = Grid::start();
+    let slow = grid.dir.path().join("slow.toml");
+    mkfifo(&slow, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let request = Request::HandOver {
+        state_version: STATE_VERSION,
+        program: grid.next.clone(),
+        config: slow.clone(),
+    };
+    let control = grid.control(1);
+    let asking = std::thread::spawn(move || control::ask(&control, &request));
+    // Opens when the gateway reads, which then waits for what is written.
+    let mut writer = std::fs::File::options().write(true).open(&slow).unwrap();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far);
+    assert_eq!(grid.status(1).handed_over, 0);
+    let said = grid.refusal(STATE_VERSION, &grid.next, &grid.file(1));
+    assert!(said.contains("a hand-over is under way"), "{said}");
+    writer.write_all(b"[site]\n").unwrap();
+    drop(writer);
+    match asking.join().unwrap() {
+        Err(ControlError::Refused(said)) => assert!(said.contains("slow.toml:1: "), "{said}"),
+        other => panic!("{other:?}"),
+    }
+    grid.drain(1);
+    cross(&near, &far);
+}
+
+#[test]
+fn a_configuration_with_more_in_it_is_taken_up_and_told_to_the_other_sites() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let address = format!("127.{}.1.1", grid.net);
+    let node = format!("{{ name = \"node1\", address = \"{address}\" }}");
+    let more = format!("{node}, {{ name = \"another\", address = \"{address}1\" }}");
+    let text = grid.configuration(1).replace(&node, &more);
+    // A peer in front of the one there is.
+    let (others, peers) = text.split_at(text.find("[[peer]]").unwrap());
+    let text = format!("{others}[[peer]]\nsite = \"bordeaux\"\n{peers}");
+    std::fs::write(grid.file(1), text).unwrap();
+    grid.drain(1);
+    cross(&near, &far);
+    let names: Vec<String> = grid.status(1).sites.into_iter().map(|site| site.name).collect();
+    assert_eq!(names, ["site1", "bordeaux", "site2"]);
+    wait_for("the other site to learn of the node", || {
+        let sites = grid.status(2).sites.into_iter();
+        let mut sites = sites.filter(|site| site.name == "site1");
+        let nodes = sites.find_map(|site| site.info).unwrap().nodes;
+        nodes.iter().any(|node| node.name == "another")
+    });
+    grid.drain(1);
+    cross(&near, &far);
+}
+
+#[test]
+fn a_program_that_cannot_be_executed_leaves_the_old_one_running_with_all_streams() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let (files, inherited) = (grid.open_files(1), inheritable(grid.pid(1)));
+    let foreign = grid.dir.path().join("foreign");
+    let mut header = [0; 64];
+    std::fs::File::open(&grid.next)
+        .unwrap()
+        .read_exact(&mut header)
+        .unwrap();
+    // Another machine's (elf(5), e_machine).
+    header[18] ^= 0xff;
+    std::fs::write(&foreign, header).unwrap();
+    set_mode(&foreign, 0o755);
+    for _ in 0..3 {
+        let said = grid.refusal(STATE_VERSION, &foreign, &grid.file(1));
+        assert!(said.contains("foreign: ENOEXEC"), "{said}");
+        cross(&near, &far);
+    }
+    grid.wait_for_tunnel();
+    let status = grid.status(1);
+    assert_eq!((status.handed_over, status.streams), (0, 1));
+    wait_for("as many open files as before", || grid.open_files(1) == files);
+    // What it starts has none of them.
+    assert_eq!(inheritable(grid.pid(1)), inherited);
+    grid.drain(1);
+    assert_eq!(inheritable(grid.pid(1)), inherited);
+    cross(&near, &far);
+}
+
+/// Descriptors that another program started by this process would have: those without O_CLOEXEC (proc(5),
+/// fdinfo).
+fn inheritable(pid: u32) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap();
+    let flags = files.filter_map(|file| {
+        let text = std::fs::read_to_string(file.unwrap().path()).ok()?;
+        let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        i64::from_str_radix(flags.trim(), 8).ok()
+    });
+    flags
+        .filter(|flags| flags & i64::from(libc::O_CLOEXEC) == 0)
+        .count()
+}
+
+#[test]
+fn no_file_is_left_open_by_one_hand_over_after_the_other() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let pairs: Vec<_> = (0..5).map(|_| grid.pair(&listener)).collect();
+    let files = [grid.open_files(1), grid.open_files(2)];
+    for _ in 0..4 {
+        for site in [1, 2] {
+            grid.drain(site);
+        }
+        pairs.iter().for_each(|(near, far)| cross(near, far));
+        grid.wait_for_tunnel();
+        wait_for("as many open files as before", || {
+            [grid.open_files(1), grid.open_files(2)] == files
+        });
+    }
+}
+
+#[test]
+fn hundreds_of_streams_are_handed_over_and_each_keeps_its_bytes() {
+    const STREAMS: usize = 700;
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let mut pairs: Vec<_> = (0..STREAMS).map(|_| grid.pair(&listener)).collect();
+    let bytes = |stream: usize| pattern(stream)[..500].to_vec();
+    for (index, (near, far)) in pairs.iter_mut().enumerate() {
+        near.write_all(&bytes(index)).unwrap();
+        far.write_all(&bytes(index + STREAMS)).unwrap();
+    }
+    [1, 2].iter().for_each(|site| grid.drain(*site));
+    for (index, (near, far)) in pairs.iter_mut().enumerate() {
+        let mut got = [0; 500];
+        far.read_exact(&mut got).unwrap();
+        assert!(got[..] == bytes(index));
+        near.read_exact(&mut got).unwrap();
+        assert!(got[..] == bytes(index + STREAMS));
+    }
+    drop(pairs);
+    wait_for("all streams to end", || {
+        [1, 2].iter().all(|site| grid.status(*site).streams == 0)
+    });
+}
+
+#[test]
+fn a_gateway_that_was_handed_over_stops_in_order() {
+    let mut grid = Grid::start();
+    let listener = grid.listen();
+    let (near, _far) = grid.pair(&listener);
+    grid.drain(2);
+    grid.wait_for_tunnel();
+    kill(Pid::from_raw(grid.pid(2).cast_signed()), Signal::SIGTERM).unwrap();
+    let ended = grid.gateways.get_mut(&2).unwrap().wait().unwrap();
+    assert!(ended.success(), "{ended}");
+    assert!(!grid.control(2).exists());
+    assert_eq!(end_of(&near), Some(ErrorKind::ConnectionReset));
+    wait_for("the other gateway to know", || grid.status(1).tunnels.is_empty());
+}
+
+#[test]
+fn a_state_that_cannot_be_read_is_refused_with_the_reason() {
+    let grid = Grid::start();
+    let state = grid.dir.path().join("state");
+    let refusal = |bytes: &[u8]| {
+        std::fs::write(&state, bytes).unwrap();
+        let output = Command::new("sh")
+            .args(["-c", "exec \"$0\" gateway --config \"$1\" --inherit 3 3<\"$2\""])
+            .args([&grid.next, &grid.file(1), &state])
+            .stdout(Stdio::null())
+            .output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(refusal(b"a thesis").contains("is not a gateway's state"));
+    let said = refusal(b"causeway gateway\0\0\x01\0");
+    assert!(said.contains("its version is 256"), "{said}");
+    let magic = [b"causeway gateway", &STATE_VERSION.to_be_bytes()[..]].concat();
+    assert!(refusal(&magic).contains("is damaged"));
+    // The gateway that runs has not noticed.
+    assert_eq!(grid.status(1).jobs.len(), 1);
+}
+
+/// A connection from a node's own address: of itself, loopback has another one.
+fn connect_from(source: SocketAddr, to: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&source.into()).unwrap();
+    socket.connect(&to.into()).unwrap();
+    socket.into()
+}

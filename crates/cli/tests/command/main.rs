@@ -1,0 +1,22 @@
+//! The command as users run it.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+mod agent;
+mod background;
+mod broker;
+mod collectives;
+mod finalize;
+mod first_sittings;
+mod first_writes;
+mod full_disk;
+mod handover;
+mod join;
+mod lab;
+mod output;
+mod paths;
+mod report;
+mod run_directory;
+mod run_exits;
+mod start_node;
+mod status_watch;
+mod thousand;

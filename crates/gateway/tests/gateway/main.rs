@@ -1,0 +1,17 @@
+//! Gateways of this crate, in threads and in processes of their own, on loopback.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+mod certificates;
+mod common;
+mod consent;
+mod flood;
+mod lanes;
+mod members;
+mod metrics;
+mod plain;
+mod quic;
+mod refusals;
+mod relays;
+mod streams;
+mod tls;
+mod virtual_addresses;

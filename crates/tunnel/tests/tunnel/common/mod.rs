@@ -1,0 +1,41 @@
+//! What the model tests share: seeded chance, payloads, and two ends in virtual time (`sim`).
+
+pub mod hostile;
+pub mod program;
+pub mod sim;
+
+use causeway_tunnel::{OpenRequest, Target};
+use causeway_wire::Token;
+
+/// A small generator is enough here, and its sequence never changes with a dependency (Steele et al.,
+/// SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
+
+pub fn request() -> OpenRequest {
+    let source = "10.1.0.1:40000".parse().unwrap();
+    let destination = "10.2.0.1:1024".parse().unwrap();
+    OpenRequest {
+        token: Token([9; 16]),
+        target: Target::Connection { source, destination },
+    }
+}
+
+pub fn pattern(seed: usize, length: usize) -> Vec<u8> {
+    (0..length)
+        .map(|at| (at * 31 + seed * 7 + at / 251) as u8)
+        .collect()
+}

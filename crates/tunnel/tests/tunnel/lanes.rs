@@ -1,0 +1,521 @@
+//! What streams notice of lanes that delay, stall, overtake each other, die and come back: nothing but time.
+//! Seeded, in virtual time.
+
+use crate::common::sim::Sim;
+use crate::common::{Random, pattern, request};
+use causeway_tunnel::frame::HEADER_BYTES;
+use causeway_tunnel::{Event, Header, Kind, Limits, ProtocolError, Settings, Side, StreamId, Tunnel};
+use causeway_wire::Reason;
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(120);
+
+fn settings() -> Settings {
+    Settings {
+        limits: Limits {
+            most: 400_000,
+            initial: 150_000,
+            budget: 1_000_000,
+            ..Limits::default()
+        },
+        lane_bytes: 200_000,
+        ..Settings::default()
+    }
+}
+
+fn answer(id: u32) -> Vec<u8> {
+    pattern(id as usize + 1000, 3000 * id as usize)
+}
+
+/// Opens ten streams, half of them from each end, each with a message before it.
+fn start(sim: &mut Sim, most: usize) -> Vec<(usize, StreamId, Vec<u8>)> {
+    sim.ends.iter_mut().for_each(|end| end.answer = answer);
+    let streams = (0..10).map(|index| {
+        let payload = pattern(index, sim.random.below(most));
+        let end = &mut sim.ends[index % 2];
+        end.tunnel.message(&pattern(index, 100_000));
+        (index % 2, end.open(payload.clone()), payload)
+    });
+    streams.collect()
+}
+
+fn check(sim: &Sim, streams: &[(usize, StreamId, Vec<u8>)]) {
+    for (opener, id, payload) in streams {
+        let (near, far) = (&sim.ends[*opener], &sim.ends[1 - *opener]);
+        let empty = Vec::new();
+        assert!(
+            far.arrived.get(id).unwrap_or(&empty) == payload,
+            "{id:?} to the far end"
+        );
+        assert!(
+            near.arrived.get(id).unwrap_or(&empty) == &answer(id.0),
+            "{id:?} back"
+        );
+        assert!(near.finished.contains(id) && far.finished.contains(id) && near.opened.contains(id));
+        let before = streams
+            .iter()
+            .filter(|(other, known, _)| other == opener && known < id)
+            .count();
+        assert!(far.messages_at_open[id] > before, "{id:?} overtook a message");
+    }
+    for end in &sim.ends {
+        assert!(end.resets.is_empty() && end.dead.is_empty() && end.expired == 0);
+        assert_eq!(end.tunnel.streams(), 0);
+    }
+}
+
+#[test]
+fn lanes_of_different_delay_put_every_stream_together_again() {
+    for seed in 0..10 {
+        let mut sim = Sim::new(seed, settings(), &[5, 40, 90]);
+        let streams = start(&mut sim, 500_000);
+        sim.settle(LONG);
+        check(&sim, &streams);
+    }
+}
+
+#[test]
+fn lanes_that_die_and_return_lose_repeat_and_reorder_nothing() {
+    for seed in 0..20 {
+        let mut sim = Sim::new(seed, settings(), &[5, 20, 60]);
+        let streams = start(&mut sim, 500_000);
+        let mut cuts = 0;
+        for _ in 0..600 {
+            sim.step();
+            if sim.random.below(40) == 0 {
+                let (lane, pause) = (sim.random.below(3), sim.random.below(100) as u64);
+                cuts += u32::from(sim.is_alive(lane));
+                sim.cut(lane, Duration::from_millis(pause));
+            }
+        }
+        assert!(cuts > 3);
+        sim.settle(LONG);
+        check(&sim, &streams);
+    }
+}
+
+#[test]
+fn a_single_lane_reset_every_hundred_milliseconds_still_brings_everything() {
+    let mut sim = Sim::new(1, settings(), &[10]);
+    let streams = start(&mut sim, 300_000);
+    for round in 0..30 {
+        (0..100 + round % 7).for_each(|_| sim.step());
+        sim.cut(0, Duration::from_millis(10));
+    }
+    sim.settle(LONG);
+    check(&sim, &streams);
+}
+
+#[test]
+fn ends_that_go_on_in_other_processes_lose_repeat_and_reorder_nothing() {
+    for seed in 0..20 {
+        let lanes = [5, 20, 60];
+        let mut sim = Sim::new(seed, settings(), &lanes[..1 + seed as usize % 3]);
+        let streams = start(&mut sim, 500_000);
+        let mut moves = 0;
+        for _ in 0..800 {
+            sim.step();
+            if sim.random.below(60) == 0 {
+                let (end, pause) = (sim.random.below(2), sim.random.below(50) as u64);
+                sim.hand_over(end, Duration::from_millis(pause));
+                moves += 1;
+            }
+        }
+        assert!(moves > 3);
+        sim.settle(LONG);
+        check(&sim, &streams);
+    }
+}
+
+#[test]
+fn a_blackout_of_every_lane_delays_and_does_nothing_else() {
+    let mut sim = Sim::new(2, settings(), &[10, 12]);
+    let streams = start(&mut sim, 800_000);
+    (0..60).for_each(|_| sim.step());
+    for lane in 0..2 {
+        sim.cut(lane, Duration::from_secs(60 + lane as u64));
+    }
+    (0..30_000).for_each(|_| sim.step());
+    let late = pattern(77, 50_000);
+    let id = sim.ends[0].open(late.clone());
+    sim.settle(LONG);
+    assert!(sim.ends[1].arrived[&id] == late);
+    check(&sim, &streams);
+}
+
+#[test]
+fn a_tunnel_without_lanes_expires_once_at_its_deadline_and_not_before() {
+    let brief = Settings {
+        resume: Duration::from_secs(20),
+        ..settings()
+    };
+    let mut sim = Sim::new(3, brief, &[10]);
+    start(&mut sim, 300_000);
+    sim.cut(0, Duration::from_secs(30));
+    (0..19_900).for_each(|_| sim.step());
+    assert!(sim.ends.iter().all(|end| end.expired == 0));
+    (0..300).for_each(|_| sim.step());
+    assert!(sim.ends.iter().all(|end| end.expired == 1));
+    (0..5000).for_each(|_| sim.step());
+    assert!(sim.ends.iter().all(|end| end.expired == 1));
+}
+
+#[test]
+fn a_lane_that_stalls_is_relieved_by_another_within_its_round_trips() {
+    let mut sim = Sim::new(4, settings(), &[10, 10]);
+    let streams = start(&mut sim, 300_000);
+    (0..25).for_each(|_| sim.step());
+    sim.wires[0].stalled_until = sim.now + Duration::from_secs(10);
+    let arrived = |sim: &Sim| {
+        let whole = |(opener, id, payload): &(usize, StreamId, Vec<u8>)| {
+            sim.ends[1 - *opener].arrived.get(id).map_or(0, Vec::len) == payload.len()
+        };
+        streams.iter().all(whole)
+    };
+    let began = sim.now;
+    while !arrived(&sim) {
+        sim.step();
+        assert!(
+            sim.now < began + Duration::from_secs(3),
+            "waits for the stalled lane"
+        );
+    }
+    sim.settle(LONG);
+    check(&sim, &streams);
+}
+
+#[test]
+fn a_silent_lane_is_given_up_and_an_idle_one_is_not() {
+    let mut sim = Sim::new(5, settings(), &[10, 10]);
+    (0..60_000).for_each(|_| sim.step());
+    assert!(
+        sim.ends
+            .iter()
+            .all(|end| end.dead.is_empty() && end.silent.is_empty())
+    );
+    sim.wires[1].stalled_until = sim.now + Duration::from_secs(3600);
+    let began = sim.now;
+    while sim.ends[0].dead.is_empty() {
+        sim.step();
+        assert!(
+            sim.now < began + Duration::from_secs(22),
+            "keepalive and timeout are over"
+        );
+    }
+    assert!(sim.now >= began + settings().lane_timeout);
+    assert!(sim.ends[0].dead.iter().all(|lane| *lane == 1));
+}
+
+#[test]
+fn a_silence_with_an_answer_due_is_told_once_until_the_lane_is_heard_again() {
+    let mut sim = Sim::new(9, settings(), &[10]);
+    for time in 1..=2 {
+        let payload = pattern(time, 100_000);
+        let id = sim.ends[0].open(payload.clone());
+        sim.wires[0].stalled_until = sim.now + Duration::from_secs(10);
+        (0..1900).for_each(|_| sim.step());
+        assert_eq!(sim.ends[0].silent.len(), time - 1, "too soon");
+        (0..8000).for_each(|_| sim.step());
+        assert_eq!(sim.ends[0].silent, vec![0; time]);
+        assert!(sim.ends[0].tunnel.is_silent(0));
+        sim.settle(LONG);
+        assert!(sim.ends[1].arrived[&id] == payload && !sim.ends[0].tunnel.is_silent(0));
+    }
+    assert!(sim.ends.iter().all(|end| end.dead.is_empty()));
+}
+
+#[test]
+fn with_copies_on_two_lanes_a_stall_costs_a_small_frame_nothing() {
+    let twice = Settings {
+        duplicate_small: true,
+        ..settings()
+    };
+    let mut sim = Sim::new(6, twice, &[10, 10]);
+    let id = sim.ends[0].tunnel.open(&request());
+    (0..100).for_each(|_| sim.step());
+    for (round, lane) in [0, 1, 0, 1].into_iter().enumerate() {
+        sim.wires[lane].stalled_until = sim.now + Duration::from_secs(2);
+        sim.ends[0].unsent.insert(id, pattern(round, 1000).into());
+        // The sim ends a stream that has sent all; keep it open by sending through the tunnel itself.
+        let bytes = sim.ends[0].unsent.remove(&id).unwrap();
+        let now = sim.now;
+        let tunnel = &mut sim.ends[0].tunnel;
+        let chosen = tunnel.choose_lane(|_| true).unwrap();
+        tunnel.reserve(chosen, id)[..1000].copy_from_slice(&bytes.iter().copied().collect::<Vec<u8>>());
+        tunnel.commit(chosen, id, 1000, now);
+        (0..15).for_each(|_| sim.step());
+        assert_eq!(
+            sim.ends[1].arrived[&id].len(),
+            1000 * (round + 1),
+            "round {round}"
+        );
+        (0..3000).for_each(|_| sim.step());
+    }
+}
+
+#[test]
+fn copies_fill_no_lane_beyond_what_it_may_keep() {
+    let twice = Settings {
+        duplicate_small: true,
+        ..settings()
+    };
+    let now = Instant::now();
+    let [mut near, mut far] = [Side::Odd, Side::Even].map(|side| Tunnel::new(side, twice, now));
+    for lane in 0..2 {
+        near.lane_up(lane, now);
+        far.lane_up(lane, now);
+    }
+    let id = near.open(&request());
+    let mut sent = 0;
+    // The far end's acknowledgements of lane 0 arrive, those of lane 1 are long under way.
+    for _ in 0..2000 {
+        near.prepare(0, 1 << 20, now);
+        if near.sendable(id) >= 100 && !near.reserve(0, id).is_empty() {
+            near.commit(0, id, 100, now);
+            sent += 100;
+        }
+        for lane in 0..2 {
+            let bytes = near.unsent(lane).to_vec();
+            near.sent(lane, bytes.len(), now);
+            let mut input = &bytes[..];
+            while let Some(event) = far.on_input(lane, &mut input, now).unwrap() {
+                match event {
+                    Event::Open(id, _) => far.opened(id),
+                    Event::Data(id, data) => far.consumed(id, data.len()),
+                    _ => {}
+                }
+            }
+        }
+        far.prepare(0, 1 << 20, now);
+        far.put_ack(0, now + Duration::from_millis(100));
+        let bytes = far.unsent(0).to_vec();
+        far.sent(0, bytes.len(), now);
+        let mut input = &bytes[..];
+        while near.on_input(0, &mut input, now).unwrap().is_some() {}
+        assert!(
+            near.kept_bytes() <= twice.lane_bytes + 10_000,
+            "{} kept",
+            near.kept_bytes()
+        );
+    }
+    assert_eq!(sent, 200_000);
+}
+
+/// Data of one byte at every second position from 1 on.
+fn every_second_byte(stream: u32, count: u64) -> Vec<u8> {
+    (0..count)
+        .flat_map(|at| frame(Kind::Data, stream, 1 + 2 * at, b"x"))
+        .collect()
+}
+
+#[test]
+fn a_stream_cut_into_single_bytes_makes_its_receiver_keep_no_more_pieces_than_it_can_bear() {
+    let now = Instant::now();
+    let mut tunnel = Tunnel::new(Side::Even, Settings::default(), now);
+    tunnel.lane_up(0, now);
+    // 2 MiB of window hold a million gaps; half as many are kept.
+    let id = tunnel.open(&request());
+    let bytes = every_second_byte(id.0, (1 << 19) + 1);
+    let mut input = &bytes[..bytes.len() - HEADER_BYTES - 1];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
+    let mut input = &bytes[bytes.len() - HEADER_BYTES - 1..];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Err(ProtocolError::Early));
+    // What they waited for still comes in and makes room.
+    tunnel.lane_up(0, now);
+    let first = frame(Kind::Data, id.0, 0, b"x");
+    let mut input = &first[..];
+    while tunnel.on_input(0, &mut input, now).unwrap().is_some() {}
+    let mut input = &bytes[bytes.len() - HEADER_BYTES - 1..];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
+}
+
+#[test]
+fn bytes_ahead_of_their_open_count_with_what_keeping_each_piece_takes() {
+    let now = Instant::now();
+    let mut tunnel = Tunnel::new(Side::Even, settings(), now);
+    tunnel.lane_up(0, now);
+    let taken = (0..100).position(|stream| {
+        let bytes = every_second_byte(1 + 2 * stream, 32_000);
+        tunnel.on_input(0, &mut &bytes[..], now) == Err(ProtocolError::Early)
+    });
+    // 64 MiB of one byte and 96 more for each piece.
+    assert_eq!(taken, Some((64 << 20) / 97 / 32_000));
+}
+
+#[test]
+fn only_who_opened_a_stream_is_told_that_it_is_open() {
+    let now = Instant::now();
+    let mut tunnel = Tunnel::new(Side::Even, settings(), now);
+    tunnel.lane_up(0, now);
+    let mut payload = 0_u64.to_be_bytes().to_vec();
+    payload.extend(request().encode());
+    let mut bytes = frame(Kind::Open, 1, 65_536, &payload);
+    bytes.extend(frame(Kind::Opened, 1, 65_536, &[]));
+    let mut input = &bytes[..];
+    let event = tunnel.on_input(0, &mut input, now);
+    assert!(matches!(event, Ok(Some(Event::Open(StreamId(1), _)))));
+    assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
+}
+
+fn frame(kind: Kind, stream: u32, position: u64, payload: &[u8]) -> Vec<u8> {
+    let header = Header {
+        kind,
+        detail: 0,
+        length: payload.len() as u16,
+        stream,
+        position,
+    };
+    [&header.encode()[..], payload].concat()
+}
+
+#[test]
+fn a_reader_that_stops_stops_its_own_stream_only_whatever_the_lanes_do() {
+    let mut sim = Sim::new(7, settings(), &[5, 30]);
+    let stuck = sim.ends[0].open(pattern(1, 2_000_000));
+    let free = sim.ends[0].open(pattern(2, 2_000_000));
+    sim.ends[1].stuck.insert(stuck);
+    for _ in 0..3000 {
+        sim.step();
+        if sim.random.below(100) == 0 {
+            let lane = sim.random.below(2);
+            sim.cut(lane, Duration::from_millis(20));
+        }
+    }
+    assert!(sim.ends[1].arrived[&free] == pattern(2, 2_000_000));
+    assert!(sim.ends[1].arrived[&stuck].len() as u64 <= settings().limits.initial);
+    sim.ends[1].stuck.clear();
+    sim.settle(LONG);
+    assert!(sim.ends[1].arrived[&stuck] == pattern(1, 2_000_000));
+}
+
+#[test]
+fn a_reset_comes_after_the_bytes_before_it_though_it_overtook_them() {
+    for seed in 0..20 {
+        let mut sim = Sim::new(seed, settings(), &[3, 50]);
+        let ids: Vec<StreamId> = (0..6)
+            .map(|index| sim.ends[0].open(pattern(index, 60_000)))
+            .collect();
+        let mut left = Vec::new();
+        for _ in 0..(5 + seed) {
+            sim.step();
+        }
+        for id in &ids {
+            let end = &mut sim.ends[0];
+            left.push(end.unsent.remove(id).map_or(0, |unsent| unsent.len()));
+            end.tunnel.reset(*id, Reason::Reset);
+        }
+        sim.settle(LONG);
+        for (index, id) in ids.iter().enumerate() {
+            let far = &sim.ends[1];
+            let sent = &pattern(index, 60_000)[..60_000 - left[index]];
+            assert!(
+                far.arrived
+                    .get(id)
+                    .map_or(sent.is_empty(), |arrived| arrived == sent),
+                "{id:?}"
+            );
+            assert!(far.resets.get(id) == Some(&Reason::Reset) || far.finished.contains(id));
+        }
+        assert!(sim.ends.iter().all(|end| end.tunnel.streams() == 0));
+    }
+}
+
+#[test]
+fn what_waits_for_lanes_stays_within_the_stated_bound() {
+    let mut sim = Sim::new(8, settings(), &[20, 20]);
+    for index in 0..20 {
+        sim.ends[0].open(pattern(index, 400_000));
+    }
+    // Two lanes, once more for what was taken from them, a frame each, and the control frames of twenty
+    // streams.
+    let bound = 2 * 2 * (settings().lane_bytes + 62_000) + 20 * 200;
+    for _ in 0..4000 {
+        sim.step();
+        if sim.random.below(60) == 0 {
+            let (lane, pause) = (sim.random.below(2), sim.random.below(300) as u64);
+            sim.cut(lane, Duration::from_millis(pause));
+        }
+        assert!(
+            sim.ends[0].tunnel.kept_bytes() <= bound,
+            "{}",
+            sim.ends[0].tunnel.kept_bytes()
+        );
+    }
+    sim.settle(LONG);
+}
+
+#[test]
+fn frames_nobody_sends_end_in_an_error_or_are_dropped_but_never_panic() {
+    for seed in 0..3000 {
+        let random = &mut Random(seed);
+        let now = Instant::now();
+        let mut tunnel = Tunnel::new(Side::Even, settings(), now);
+        tunnel.lane_up(0, now);
+        tunnel.lane_up(1, now);
+        tunnel.open(&request());
+        for lane in [0, 1, 0, 1] {
+            let mut bytes = Vec::new();
+            for _ in 0..12 {
+                bytes.extend(random_frame(random));
+            }
+            let mut input = &bytes[..];
+            while let Ok(Some(_)) = tunnel.on_input(lane, &mut input, now) {}
+            tunnel.prepare(lane, 1 << 20, now);
+            let unsent = tunnel.unsent(lane).len();
+            tunnel.sent(lane, unsent, now);
+            if random.below(4) == 0 {
+                tunnel.lane_down(lane, now);
+                tunnel.lane_up(lane, now);
+            }
+        }
+    }
+}
+
+/// Any kind with small numbers, so that they often mean something.
+fn random_frame(random: &mut Random) -> Vec<u8> {
+    use Kind::*;
+    let kinds = [
+        Data, Open, Opened, Finish, Reset, Credit, Ping, Message, Ack, Skip,
+    ];
+    let kind = kinds[random.below(kinds.len())];
+    let mut payload = vec![0; random.below(200)];
+    if kind == Open {
+        payload = (random.below(3) as u64).to_be_bytes().to_vec();
+        payload.extend(request().encode());
+    }
+    let position = match random.below(8) {
+        0 => random.next(),
+        1 => u64::MAX,
+        _ => random.below(300) as u64,
+    };
+    let header = Header {
+        kind,
+        detail: random.below(10) as u8,
+        length: payload.len() as u16,
+        stream: random.below(6) as u32,
+        position,
+    };
+    let mut bytes = header.encode().to_vec();
+    bytes.extend(payload);
+    if random.below(20) == 0 {
+        bytes.truncate(HEADER_BYTES.min(random.below(bytes.len())));
+    }
+    bytes
+}
+
+#[test]
+fn an_acknowledgement_said_again_is_one_small_frame_that_asks_for_nothing() {
+    let now = Instant::now();
+    let [mut near, mut far] = [Side::Odd, Side::Even].map(|side| Tunnel::new(side, settings(), now));
+    near.lane_up(0, now);
+    far.lane_up(0, now);
+    for _ in 0..3 {
+        near.repeat_ack(0);
+        let bytes = near.unsent(0).to_vec();
+        assert_eq!(bytes.len(), HEADER_BYTES);
+        near.sent(0, bytes.len(), now);
+        assert_eq!(far.on_input(0, &mut bytes.as_slice(), now), Ok(None));
+        far.put_ack(0, now + LONG);
+        assert_eq!(far.unsent_bytes(0), 0);
+    }
+}
