@@ -137,6 +137,60 @@ fn debian_open_mpi_and_plain_tcp_give_operations_and_messages_their_times() {
 
 #[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_is_measured_in_two_labs_in_turn_with_and_without_our_collectives() {
+    let words = [
+        "operations",
+        "--lab=clear.toml",
+        "--mpi=mpirun.openmpi",
+        "--ways=no-collectives,causeway",
+        "--operations=allgather",
+        "--sizes=64k",
+        "--count=3",
+        "--seconds=100",
+        "--least=1",
+        "--most=1",
+    ];
+    let Some(bench) = Bench::new("labs", &words) else {
+        return;
+    };
+    let sites = fs::read_to_string(root().join("scenarios/rennes-nancy.toml")).unwrap();
+    let with = |grid: &str| {
+        fs::write(
+            bench.directory.join("clear.toml"),
+            format!("grid = [{grid}]\n{sites}"),
+        )
+        .unwrap()
+    };
+    with("'insecure = true'");
+    assert_eq!(bench.run().status.code(), Some(0));
+    let rows = bench.rows();
+    let order: Vec<_> = rows
+        .iter()
+        .map(|row| (row.cell.lab.as_str(), row.cell.way.name()))
+        .collect();
+    assert_eq!(
+        order,
+        [
+            ("rennes-nancy", "no-collectives"),
+            ("rennes-nancy", "causeway"),
+            ("clear", "no-collectives"),
+            ("clear", "causeway")
+        ]
+    );
+    for lab in rows.chunks(2) {
+        let crossed: Vec<u64> = lab.iter().filter_map(|row| row.network?.crossed_bytes).collect();
+        assert!(crossed.len() == 2 && crossed[0] > crossed[1], "{crossed:?}");
+    }
+    // The lines reach the gateways: these refuse one that they do not know.
+    with("'nonsense = true'");
+    fs::remove_dir_all(bench.out()).unwrap();
+    let refused = bench.run();
+    assert_ne!(refused.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("nonsense"));
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_whose_program_crashes_hangs_or_is_absent_leaves_a_row_with_the_reason() {
     for (name, program, reason) in [
         ("crash", "kill -SEGV $$", "ended with"),

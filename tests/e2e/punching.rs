@@ -16,7 +16,7 @@ const LYON: &str = "198.51.100.9";
 /// Less than the emulated round trip between the two.
 const PHYSICAL_MICROSECONDS: u32 = 11_500;
 
-/// Drops all UDP, as many a campus does.
+/// Drops all UDP, as many campuses do.
 const NO_UDP: &str = "insert rule inet lab forward oifname \"wan0\" meta l4proto udp drop";
 
 /// What nobody has asked for is refused instead of dropped, so that only what crosses on the way gets

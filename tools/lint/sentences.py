@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Whether documentation begins with a subject: the first sentence of each doc comment in Rust, of
-each comment in C and of each paragraph of a document.
+"""Whether documentation begins with a subject, and reads as English does: the first sentence of
+each doc comment in Rust, of each comment in C and of each paragraph of a document.
 
 A line that begins with "Of", "Whom" or "What is" leaves the reader to guess what it speaks of. So
 does a doc comment that is one short phrase behind a preposition, such as "By site." Noun phrases
-("The node to start on.") are fine. Prints FILE:LINE: BEGINNING; the status is 1 then."""
+("The node to start on.") are fine. Turns that no native writer uses are refused in every
+line. Prints FILE:LINE: BEGINNING; the status is 1 then."""
 
 import pathlib
 import re
@@ -14,6 +15,11 @@ from collections.abc import Iterator
 
 HEADLESS = re.compile(
     r"(Of|Whom|Whose|(That|Those) of|What (is|are)|To be|(To|By|For|From|In|On|With) (whom|whose|which))\b"
+)
+STILTED = re.compile(
+    r"\b(such an? one|such ones|(of|to|from) which each|that is said|(what|who) (lies|lie) in|who has (come|said)|"
+    r"than one would expect|as many a|be it (that|said)|is (it )?said so|wherefore|thereof|therein|"
+    r"(none|nothing) of the kind|how (many|much|long|far) [^.?]{3,40}, (the|a|an|its) \w+ (says|say|tells|may say))\b"
 )
 # So few words behind a preposition have neither subject nor verb.
 PHRASE_WORDS = 4
@@ -79,6 +85,10 @@ def main() -> int:
     for path in map(pathlib.Path, listed.stdout.split()):
         if not path.exists():
             continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if turn := STILTED.search(line):
+                print(f"{path}:{number}: not English: {turn[0]}")
+                found += 1
         for number, text in KINDS[path.suffix](path.read_text(encoding="utf-8").splitlines()):
             if is_headless(text, path.suffix):
                 print(f"{path}:{number}: no subject: {text[:80]}")

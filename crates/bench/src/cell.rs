@@ -11,6 +11,8 @@ pub enum Way {
     Site,
     /// Ranks at several sites, plain connections between them. The sites must have a route.
     Direct,
+    /// The same as `Causeway` without its library of collectives: the MPI's own go through the gateways.
+    NoCollectives,
     /// Ranks at several sites, connections through the gateways.
     Causeway,
 }
@@ -43,6 +45,9 @@ pub struct Cell {
     pub program: String,
     /// The MPI's name and version; `TCP` where none is in the way of the data.
     pub mpi: String,
+    /// The emulated grid, where several are measured.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lab: String,
     /// See [`Way`].
     pub way: Way,
     /// See [`Settings`].
@@ -57,8 +62,14 @@ impl Way {
         match self {
             Way::Site => "site",
             Way::Direct => "direct",
+            Way::NoCollectives => "no-collectives",
             Way::Causeway => "causeway",
         }
+    }
+
+    /// Whether gateways carry what crosses between sites.
+    pub fn has_gateways(self) -> bool {
+        matches!(self, Way::NoCollectives | Way::Causeway)
     }
 }
 
@@ -83,14 +94,18 @@ impl Traffic {
 }
 
 impl Cell {
-    /// What distinguishes it from cells of the same MPI and program: `direct, tuned, busy`. Quiet is not
-    /// said.
+    /// What distinguishes it from cells of the same MPI and program: `direct, tuned, busy`, after the lab
+    /// where there are several. Quiet is not said.
     pub fn condition(&self) -> String {
         let busy = match self.traffic {
             Traffic::Quiet => "",
             Traffic::Busy => ", busy",
         };
-        format!("{}, {}{busy}", self.way.name(), self.settings.name())
+        let lab = match self.lab.is_empty() {
+            true => String::new(),
+            false => format!("{}, ", self.lab),
+        };
+        format!("{lab}{}, {}{busy}", self.way.name(), self.settings.name())
     }
 
     /// A name for files: lower-case letters, digits, `.` and `-`.
@@ -112,27 +127,34 @@ impl fmt::Display for Cell {
 }
 
 /// All combinations, in the order in which they take turns: conditions of one MPI and program follow each
-/// other.
+/// other, in all labs.
 pub fn matrix(
     programs: &[String],
     mpis: &[String],
+    labs: &[String],
     (ways, settings, traffic): (&[Way], &[Settings], &[Traffic]),
 ) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for program in programs {
-        for mpi in mpis {
-            for &traffic in traffic {
-                for &way in ways {
-                    for &settings in settings {
-                        cells.push(Cell {
-                            program: program.clone(),
-                            mpi: mpi.clone(),
-                            way,
-                            settings,
-                            traffic,
-                        });
-                    }
-                }
+    for (program, mpi) in programs
+        .iter()
+        .flat_map(|program| mpis.iter().map(move |mpi| (program, mpi)))
+    {
+        for (&traffic, lab) in traffic
+            .iter()
+            .flat_map(|traffic| labs.iter().map(move |lab| (traffic, lab)))
+        {
+            for (&way, &settings) in ways
+                .iter()
+                .flat_map(|way| settings.iter().map(move |settings| (way, settings)))
+            {
+                cells.push(Cell {
+                    program: program.clone(),
+                    mpi: mpi.clone(),
+                    lab: lab.clone(),
+                    way,
+                    settings,
+                    traffic,
+                });
             }
         }
     }
@@ -150,6 +172,7 @@ mod tests {
         let cells = matrix(
             &[String::new()],
             &["MPICH 4.0.2".into()],
+            &[String::new()],
             (
                 &[Way::Site, Way::Direct, Way::Causeway],
                 &[Settings::Tuned],
@@ -168,5 +191,29 @@ mod tests {
             ]
         );
         assert_eq!(cells[4].slug(), "mpich-4.0.2-causeway-tuned-busy");
+    }
+
+    #[test]
+    fn labs_take_turns_and_stand_in_the_condition() {
+        let cells = matrix(
+            &[String::new()],
+            &["MPICH 4.0.2".into()],
+            &["clear".into(), "encrypted".into()],
+            (
+                &[Way::NoCollectives, Way::Causeway],
+                &[Settings::Default],
+                &[Traffic::Quiet],
+            ),
+        );
+        let conditions: Vec<_> = cells.iter().map(Cell::condition).collect();
+        assert_eq!(
+            conditions,
+            [
+                "clear, no-collectives, default",
+                "clear, causeway, default",
+                "encrypted, no-collectives, default",
+                "encrypted, causeway, default"
+            ]
+        );
     }
 }

@@ -166,9 +166,10 @@ impl Row {
 }
 
 /// Head of [`csv`].
-const HEAD: [&str; 27] = [
+const HEAD: [&str; 28] = [
     "program",
     "mpi",
+    "lab",
     "way",
     "settings",
     "traffic",
@@ -210,7 +211,7 @@ pub fn csv(rows: &[Row]) -> Result<Vec<u8>, csv::Error> {
         } else {
             "measured"
         };
-        let mut head: Vec<String> = [&cell.program, &cell.mpi].map(String::clone).into();
+        let mut head: Vec<String> = [&cell.program, &cell.mpi, &cell.lab].map(String::clone).into();
         head.extend([cell.way.name(), cell.settings.name(), cell.traffic.name()].map(str::to_owned));
         head.extend([
             row.run.to_string(),
@@ -274,6 +275,7 @@ pub(crate) mod tests {
         Cell {
             program: String::new(),
             mpi: "Open MPI 4.1.4".into(),
+            lab: String::new(),
             way,
             settings: Settings::Tuned,
             traffic: Traffic::Quiet,

@@ -124,20 +124,24 @@ impl Summaries {
         }
     }
 
-    /// The cell that another is compared with: the first of its program, MPI and traffic; between sites where
-    /// there is such a one. `None` for the base itself.
+    /// The cell that another is compared with: the first of its program, MPI, traffic and lab, or of all labs
+    /// if its own has no other; between sites, if one is. `None` for the base itself.
     pub fn base<'a>(cells: &'a [Cell], cell: &Cell) -> Option<&'a Cell> {
         let like = |other: &&Cell| {
             other.program == cell.program && other.mpi == cell.mpi && other.traffic == cell.traffic
         };
-        let mut between = cells.iter().filter(like).filter(|other| other.way != Way::Site);
-        let base = between.next().or_else(|| cells.iter().find(like))?;
-        (base != cell).then_some(base)
+        let first = |own: Vec<&'a Cell>| {
+            let between = own.iter().find(|other| other.way != Way::Site);
+            between.or(own.first()).copied().filter(|base| *base != cell)
+        };
+        let all: Vec<&Cell> = cells.iter().filter(like).collect();
+        let of_lab = all.iter().copied().filter(|other| other.lab == cell.lab);
+        first(of_lab.collect()).or_else(|| first(all))
     }
 
     /// One line for each entry.
     pub fn csv(&self) -> String {
-        let mut text = "program,mpi,way,settings,traffic,operation,measure,size_bytes,unit,runs,median,low,high,min,p99,limit,of_limit,\
+        let mut text = "program,mpi,lab,way,settings,traffic,operation,measure,size_bytes,unit,runs,median,low,high,min,p99,limit,of_limit,\
                         of_base,of_base_low,of_base_high\n"
             .to_owned();
         let optional = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
@@ -149,9 +153,10 @@ impl Summaries {
                 .unwrap_or_default();
             let _ = write!(
                 text,
-                "{},{},{},{},{},",
+                "{},{},{},{},{},{},",
                 quoted(&cell.program),
                 quoted(&cell.mpi),
+                quoted(&cell.lab),
                 cell.way.name(),
                 cell.settings.name(),
                 cell.traffic.name()
@@ -317,6 +322,33 @@ pub(crate) mod tests {
         assert!((entry.of_limit().unwrap() - 1.05 * 1.1).abs() < 1e-3);
         let direct = &found.entries[0];
         assert!(direct.cell.way == Way::Direct && direct.of_base.is_none());
+    }
+
+    #[test]
+    fn a_condition_is_compared_in_its_own_lab_and_the_first_of_it_with_the_first_lab() {
+        use crate::row::tests::cell;
+        let of = |lab: &str, way| Cell {
+            lab: lab.into(),
+            ..cell(way)
+        };
+        let cells = [
+            of("a", Way::Site),
+            of("a", Way::Direct),
+            of("a", Way::Causeway),
+            of("b", Way::Direct),
+            of("b", Way::Causeway),
+        ];
+        let bases = cells.each_ref().map(|cell| Summaries::base(&cells, cell));
+        assert_eq!(
+            bases,
+            [
+                Some(&cells[1]),
+                None,
+                Some(&cells[1]),
+                Some(&cells[1]),
+                Some(&cells[3])
+            ]
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a measurement comes to, in one line for each way through Causeway: for who reads no table.
 
-use crate::cell::{Cell, Way};
+use crate::cell::Cell;
 use crate::interval::Interval;
 use crate::row::Quantity;
 use crate::samples::median;
@@ -23,7 +23,7 @@ pub fn verdicts(cells: &[Cell], summary: &Summaries) -> Vec<String> {
     for entry in summary
         .entries
         .iter()
-        .filter(|entry| entry.cell.way == Way::Causeway)
+        .filter(|entry| entry.cell.way.has_gateways())
     {
         let is_time = ["us", "ms", "s"].contains(&entry.quantity.unit.as_str());
         let (Some(base), Some(ratio)) = (Summaries::base(cells, &entry.cell), entry.of_base) else {

@@ -9,6 +9,7 @@ mod broker;
 mod check;
 mod collectives;
 mod connect;
+mod describe;
 mod failure;
 mod gateway;
 mod grid;
@@ -29,7 +30,7 @@ mod sink;
 mod status;
 mod tune;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// The version, with the commit where the sources have one.
@@ -79,6 +80,9 @@ enum Task {
     /// Run an emulated grid on this machine.
     #[command(subcommand)]
     Lab(lab::Task),
+    /// Describe these commands to a shell or to man.
+    #[command(subcommand)]
+    Describe(describe::Task),
     /// Stand in for ssh under an MPI launcher.
     #[command(hide = true, disable_help_flag = true)]
     Agent(remote::agent::Args),
@@ -123,6 +127,7 @@ fn main() -> ExitCode {
         Task::BenchPart(part) => bench::part::main(&part),
         Task::Connect(args) => connect::main(args),
         Task::Lab(task) => lab::main(task),
+        Task::Describe(task) => describe::main(task, Cli::command()),
         Task::Agent(args) => remote::agent::main(args),
         Task::StartNode(args) => remote::start_node::main(args),
         Task::Sink => sink::main(),

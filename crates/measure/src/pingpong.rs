@@ -1,4 +1,4 @@
-//! Reads the rows `tests/programs/pingpong` writes: `size_bytes,iteration,one_way_us`, one for every round
+//! Reads the rows of a ping-pong without an MPI: `size_bytes,iteration,one_way_us`, one for every round
 //! trip.
 
 use std::collections::BTreeMap;

@@ -147,6 +147,7 @@ mod tests {
         Cell {
             program: program.into(),
             mpi: "Open <MPI> 4.1.4".into(),
+            lab: String::new(),
             way,
             settings: Settings::Tuned,
             traffic: Traffic::Quiet,

@@ -1,6 +1,7 @@
 /* One-way times between rank 0 and the last rank: half of each measured round trip.
  *
- * Row: `bench: pingpong BYTES MICROSECONDS...`, every round. Ranks between sleep. The first and the last
+ * Row: `bench: pingpong BYTES MICROSECONDS...`, every round. Each rank first exchanges a message with each
+ * other, so that all are connected; then the ranks between sleep. The first and the last
  * message of each size are checked, outside the clock. */
 #include "bench.h"
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 /* Rounds before the clock counts: connections are made at the first message. The last of them tells how
  * long a round takes. */
-enum { WARM_UP = 3, TAG_DATA = 7011, TAG_ROUNDS, TAG_PAUSE };
+enum { WARM_UP = 3, TAG_DATA = 7011, TAG_ROUNDS, TAG_PAUSE, TAG_CONNECT };
 
 static unsigned char byte_of(int rank, size_t size, size_t i)
 {
@@ -94,6 +95,13 @@ static int measure(const struct bench_plan *plan, unsigned char *out, unsigned c
     return wrong;
 }
 
+static void connect_all(int rank, int ranks)
+{
+    for (int i = 1; i < ranks; i++)
+        MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + i) % ranks, TAG_CONNECT, NULL, 0, MPI_BYTE,
+                     (rank + ranks - i) % ranks, TAG_CONNECT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 int bench_pingpong(const struct bench_plan *plan)
 {
     int rank, ranks, wrong = 0, any = 0;
@@ -102,6 +110,7 @@ int bench_pingpong(const struct bench_plan *plan)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     for (int i = 0; i < plan->n_sizes; i++)
         most = plan->sizes[i] > most ? plan->sizes[i] : most;
+    connect_all(rank, ranks);
     if (rank == 0 || rank == ranks - 1) {
         unsigned char *out = malloc(most), *in = malloc(most);
         if (!out || !in) {

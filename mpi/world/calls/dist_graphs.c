@@ -1,4 +1,4 @@
-/* Graphs of which each rank names some edges, over sites. */
+/* Graphs over sites: each rank names some edges. */
 #define _GNU_SOURCE
 #include "world/calls/check.h"
 #include "world/calls/making.h"

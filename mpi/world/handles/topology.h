@@ -14,7 +14,7 @@ struct topology {
     int dimensions, *dims, *periods;
     /* A graph that every rank knows: of each node where its neighbours end, and all neighbours. */
     int nodes, *index, *edges;
-    /* A graph of which each rank knows its own part. */
+    /* A graph: each rank knows its own part. */
     int in, out, is_weighted, *sources, *in_weights, *targets, *out_weights;
 };
 

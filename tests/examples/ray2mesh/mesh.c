@@ -95,7 +95,7 @@ static void meshes_have_whole_cells(void)
     must(rays_mesh_cell(&mesh, -90, -180, 0) == 0, "the first cell has its first corner");
 }
 
-/* The first line that is said, or "" for a table that is read. */
+/* The first line of the output, or "" for a table that is read. */
 static const char *read_text(struct rays_table *table, int events, const char *text)
 {
     static char error[512];

@@ -77,7 +77,7 @@ impl Grid {
         let [first, second] = [&self.sites[0].nodes, &self.sites[1].nodes];
         match way {
             Way::Site => first.get(1).unwrap_or(&first[0]).address,
-            Way::Direct | Way::Causeway => second[0].address,
+            _ => second[0].address,
         }
     }
 
@@ -90,8 +90,8 @@ impl Grid {
         match way {
             Way::Site if is_own_command => self.sites[0].name.clone(),
             Way::Site => format!("{}={}", self.sites[0].name, self.ranks()),
-            Way::Direct | Way::Causeway if is_own_command && !self.named => String::new(),
-            Way::Direct | Way::Causeway => self.joined(&each),
+            _ if is_own_command && !self.named => String::new(),
+            _ => self.joined(&each),
         }
     }
 

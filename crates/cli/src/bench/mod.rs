@@ -36,7 +36,7 @@ use npb::Sources;
 use options::{Common, Messages, Rounds};
 use place::Place;
 use progress::Shown;
-use runner::Runner;
+use runner::{Bed, Runner};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -145,12 +145,10 @@ fn filled(
     let out = std::path::absolute(&out).map_err(Failure::new)?;
     let work = in_directory(work, &out);
     let routed = common.ways.contains(&Way::Direct) || common.traffic.len() > 1;
-    let place = Place::start(common.lab.as_deref(), routed, &out.join("lab"))?;
-    let grid = grid_of(common, &place, &work)?;
-    let mut store = Store::open(&out, head(common, &work, &mpis, &grid)?)?;
+    let beds = beds(common, routed, &work, &out)?;
+    let mut store = Store::open(&out, head(common, &work, &mpis, &beds)?)?;
     let mut runner = Runner {
-        place: &place,
-        grid: &grid,
+        beds: &beds,
         work: &work,
         mpis: &mpis,
         outputs: out.join("failed"),
@@ -287,6 +285,43 @@ fn check(common: &Common) -> Result<(), Failure> {
     }
 }
 
+/// This host's grid, or each lab that is asked for.
+fn beds(common: &Common, routed: bool, work: &Work, out: &Path) -> Result<Vec<Bed>, Failure> {
+    let names: Vec<String> = common.lab.iter().map(|lab| lab_name(lab)).collect();
+    let twice = names
+        .iter()
+        .enumerate()
+        .find(|(at, name)| names[..*at].contains(name));
+    if let Some((_, name)) = twice {
+        return Err(Failure::usage(format_args!(
+            "two of --lab have the name {name:?}"
+        )));
+    }
+    let bed = |lab: Option<&String>| {
+        let name = lab
+            .filter(|_| names.len() > 1)
+            .map(|lab| lab_name(lab))
+            .unwrap_or_default();
+        let place = Place::start(lab.map(String::as_str), routed, &out.join("lab").join(&name))?;
+        let grid = grid_of(common, &place, work)?;
+        Ok(Bed {
+            lab: name,
+            place,
+            grid,
+        })
+    };
+    match common.lab.is_empty() {
+        true => Ok(vec![bed(None)?]),
+        false => common.lab.iter().map(|lab| bed(Some(lab))).collect(),
+    }
+}
+
+/// What cells call a lab: its file without directory and ending.
+fn lab_name(scenario: &str) -> String {
+    let stem = Path::new(scenario).file_stem();
+    stem.map_or_else(|| scenario.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
 fn grid_of(common: &Common, place: &Place, work: &Work) -> Result<Grid, Failure> {
     let status = place.status()?;
     let sites = grid::sites(&status, &common.sites)?;
@@ -302,7 +337,9 @@ fn grid_of(common: &Common, place: &Place, work: &Work) -> Result<Grid, Failure>
     })
 }
 
-fn head(common: &Common, work: &Work, mpis: &[NamedMpi], grid: &Grid) -> Result<Head, Failure> {
+fn head(common: &Common, work: &Work, mpis: &[NamedMpi], beds: &[Bed]) -> Result<Head, Failure> {
+    let grid = &beds[0].grid;
+    let labs: Vec<String> = beds.iter().map(|bed| bed.lab.clone()).collect();
     let has_mpi = !matches!(work, Work::Tcp(_));
     let names = match has_mpi {
         true => mpis.iter().map(|mpi| mpi.name.clone()).collect(),
@@ -316,6 +353,7 @@ fn head(common: &Common, work: &Work, mpis: &[NamedMpi], grid: &Grid) -> Result<
     let cells: Vec<Cell> = matrix(
         &work.programs(),
         &names,
+        &labs,
         (&common.ways, settings, &common.traffic),
     );
     if cells.is_empty() {
@@ -331,7 +369,7 @@ fn head(common: &Common, work: &Work, mpis: &[NamedMpi], grid: &Grid) -> Result<
     };
     let mut plan = Plan::new(work.name(), cells, bounds);
     plan.sites = grid.sites_option(Way::Causeway, matches!(work, Work::App(_)));
-    plan.lab = common.lab.clone().unwrap_or_default();
+    plan.lab = common.lab.join(" ");
     plan.arguments = work.arguments();
     let mut host = host::describe();
     let launchers = mpis

@@ -168,14 +168,15 @@ pub struct Common {
     /// stopped.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Measure on an emulated grid: a scenario that comes with Causeway, or a file.
+    /// Measure on an emulated grid: a scenario that comes with Causeway, or a file. Several are measured in
+    /// turn.
     #[arg(long, value_name = "SCENARIO")]
-    pub lab: Option<String>,
+    pub lab: Vec<String>,
     /// Launcher of an MPI to measure; may be given several times [default: all in PATH].
     #[arg(long, value_name = "MPIRUN")]
     pub mpi: Vec<OsString>,
     /// How ranks reach each other: site (all at the first site), direct (plain connections between the
-    /// sites, which need a route), causeway.
+    /// sites, which need a route), causeway, no-collectives (the same without its library of collectives).
     #[arg(long, value_delimiter = ',', value_name = "WAY,...", value_parser = way,
           default_value = "direct,causeway")]
     pub ways: Vec<Way>,
@@ -229,7 +230,7 @@ fn named<T: Copy>(text: &str, all: &[(&str, T)]) -> Result<T, TextError> {
 }
 
 fn way(text: &str) -> Result<Way, TextError> {
-    let all = [Way::Site, Way::Direct, Way::Causeway];
+    let all = [Way::Site, Way::Direct, Way::NoCollectives, Way::Causeway];
     named(text, &all.map(|way| (way.name(), way)))
 }
 
@@ -306,7 +307,7 @@ mod tests {
             way("wan")
                 .unwrap_err()
                 .to_string()
-                .contains("site, direct, causeway")
+                .contains("site, direct, no-collectives, causeway")
         );
     }
 }

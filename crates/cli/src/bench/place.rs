@@ -80,8 +80,8 @@ impl Place {
     pub fn network(&self, grid: &Grid, way: Way, but: &[&NodeInfo]) -> Option<Network> {
         match (self, way) {
             (Place::Here, Way::Site | Way::Direct) => None,
-            (Place::Here, Way::Causeway) => Some(of_lanes(&self.status().ok()?)),
-            (Place::Lab { lab, .. }, Way::Causeway) => {
+            (Place::Here, Way::NoCollectives | Way::Causeway) => Some(of_lanes(&self.status().ok()?)),
+            (Place::Lab { lab, .. }, Way::NoCollectives | Way::Causeway) => {
                 let heads = grid.sites.iter().map(|site| format!("{}-head", site.name));
                 let all = heads.map(|head| {
                     let status = serde_json::from_value(lab.status(&head).ok()?);

@@ -29,10 +29,18 @@ const TRAFFIC_LASTS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The port of busy traffic: above those of [`Work`].
 const TRAFFIC_PORT: u16 = 65_000;
 
+/// A grid that is measured, and where its commands are run.
+pub struct Bed {
+    /// Its name in cells; empty if there is one bed alone.
+    pub lab: String,
+    pub place: Place,
+    pub grid: Grid,
+}
+
 /// See the module.
 pub struct Runner<'a> {
-    pub place: &'a Place,
-    pub grid: &'a Grid,
+    /// There is one at least.
+    pub beds: &'a [Bed],
     pub work: &'a Work,
     pub mpis: &'a [NamedMpi],
     /// Where outputs of runs that failed are kept.
@@ -52,12 +60,13 @@ pub type Cores = BTreeMap<(String, &'static str), Option<u32>>;
 impl matrix::Runner for Runner<'_> {
     fn run(&mut self, cell: &Cell, run: u32) -> Ran {
         let directory = self.outputs.join(format!("{}-{run}", cell.slug()));
-        let cores = self.cores_of(cell, &directory);
+        let bed = self.bed(cell);
+        let cores = self.cores_of(cell, bed, &directory);
         // Traffic beside is not the cell's.
-        let beside = self.beside(cell.traffic);
-        let network = || self.place.network(self.grid, cell.way, &beside);
+        let beside = self.beside(bed, cell.traffic);
+        let network = || bed.place.network(&bed.grid, cell.way, &beside);
         let before = network();
-        let measured = self.measure(cell, run, &directory);
+        let measured = self.measure((cell, run), bed, &directory);
         let after = network();
         let network = after.zip(before).map(|(after, before)| after.since(before));
         let outcome = match measured {
@@ -77,7 +86,13 @@ impl matrix::Runner for Runner<'_> {
     }
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    /// Where a cell is measured.
+    fn bed(&self, cell: &Cell) -> &'a Bed {
+        let own = self.beds.iter().find(|bed| bed.lab == cell.lab);
+        own.unwrap_or(&self.beds[0])
+    }
+
     /// The MPI of a cell; where none is measured, any of them starts the ranks.
     fn mpi_of(&self, cell: &Cell) -> Result<&NamedMpi, TextError> {
         let mpi = self.mpis.iter().find(|mpi| mpi.name == cell.mpi);
@@ -86,52 +101,55 @@ impl Runner<'_> {
     }
 
     /// On how many cores the ranks of a cell compute: each MPI is asked once on each way.
-    fn cores_of(&mut self, cell: &Cell, directory: &Path) -> Option<u32> {
+    fn cores_of(&mut self, cell: &Cell, bed: &Bed, directory: &Path) -> Option<u32> {
         let key = (cell.mpi.clone(), cell.way.name());
         if let Some(known) = self.cores.get(&key) {
             return *known;
         }
-        let found = self.ask_cores(cell, directory);
+        let found = self.ask_cores(cell, bed, directory);
         self.cores.insert(key, found);
         found
     }
 
-    fn ask_cores(&self, cell: &Cell, directory: &Path) -> Option<u32> {
+    fn ask_cores(&self, cell: &Cell, bed: &Bed, directory: &Path) -> Option<u32> {
         let mpi = self.mpi_of(cell).ok()?;
-        let command = self.work.cores_command(mpi, self.grid)?;
+        let command = self.work.cores_command(mpi, &bed.grid)?;
         make(directory).ok()?;
         let options = self.work.options(cell, mpi);
         let is_own_command = matches!(self.work, Work::App(_));
-        let sites = self.grid.sites_option(cell.way, is_own_command);
+        let sites = bed.grid.sites_option(cell.way, is_own_command);
         let line = self.line(&[], &options, &sites, &command).ok()?;
-        let ended = self.program(&line, directory, self.limit).ok()?.succeed().ok()?;
-        cores_of(&ended.stdout, self.place.is_lab())
+        let ended = self
+            .program(bed, &line, directory, self.limit)
+            .ok()?
+            .succeed()
+            .ok()?;
+        cores_of(&ended.stdout, bed.place.is_lab())
     }
 
-    fn measure(&self, cell: &Cell, run: u32, directory: &Path) -> Result<Vec<Value>, TextError> {
-        let mpi = self.mpi_of(cell)?;
+    fn measure(
+        &self,
+        (cell, run): (&Cell, u32),
+        bed: &Bed,
+        directory: &Path,
+    ) -> Result<Vec<Value>, TextError> {
+        let (mpi, grid) = (self.mpi_of(cell)?, &bed.grid);
         make(directory)?;
-        self.step(mpi, (cell.way, cell.settings), directory)?;
+        self.step(bed, mpi, (cell.way, cell.settings), directory)?;
         let _traffic = match cell.traffic {
-            Traffic::Busy => Some(self.traffic(mpi, directory)?),
+            Traffic::Busy => Some(self.traffic(bed, mpi, directory)?),
             Traffic::Quiet => None,
         };
-        let command = self.work.command((cell, run), mpi, self.grid, &self.stop)?;
+        let command = self.work.command((cell, run), mpi, grid, &self.stop)?;
         let options = self.work.options(cell, mpi);
-        let environment = match (cell.way, cell.settings) {
-            (Way::Causeway, _) | (_, Settings::Default) => vec![],
-            (_, Settings::Tuned) => by_hand::environment(
-                &mpi.launcher,
-                self.grid.link.as_ref(),
-                self.grid.ranks(),
-                Allowed::here(),
-            ),
+        let by_hand = !cell.way.has_gateways() && cell.settings == Settings::Tuned;
+        let environment = match by_hand {
+            true => by_hand::environment(&mpi.launcher, grid.link.as_ref(), grid.ranks(), Allowed::here()),
+            false => vec![],
         };
-        let sites = self
-            .grid
-            .sites_option(cell.way, matches!(self.work, Work::App(_)));
+        let sites = grid.sites_option(cell.way, matches!(self.work, Work::App(_)));
         let line = self.line(&environment, &options, &sites, &command)?;
-        let ended = self.program(&line, directory, self.limit)?.succeed();
+        let ended = self.program(bed, &line, directory, self.limit)?.succeed();
         let ended = ended
             .map_err(|error| format!("{}; its outputs are in {}", error.reason(), directory.display()))?;
         self.work.values(cell, &ended)
@@ -139,15 +157,17 @@ impl Runner<'_> {
 
     /// Undoes what steps before runs have done.
     pub fn finish(&self) {
-        let ways = [Way::Direct, Way::Causeway].into_iter();
+        let ways = [Way::Direct, Way::Causeway];
         let (Some(_), Some(mpi)) = (self.before, self.mpis.first()) else {
             return;
         };
         let directory = self.outputs.join("last");
         // Somebody may have stopped the measurement: this is still to be done.
         self.stop.store(false, Ordering::Relaxed);
-        let mut steps = ways
-            .map(|way| make(&directory).and_then(|()| self.step(mpi, (way, Settings::Default), &directory)));
+        let steps = self.beds.iter().flat_map(|bed| ways.map(|way| (bed, way)));
+        let mut steps = steps.map(|(bed, way)| {
+            make(&directory).and_then(|()| self.step(bed, mpi, (way, Settings::Default), &directory))
+        });
         let failed = steps.find_map(Result::err);
         match failed {
             Some(error) => say::error(format_args!(
@@ -159,6 +179,7 @@ impl Runner<'_> {
 
     fn step(
         &self,
+        bed: &Bed,
         mpi: &NamedMpi,
         (way, settings): (Way, Settings),
         directory: &Path,
@@ -166,10 +187,10 @@ impl Runner<'_> {
         let Some(step) = self.before.map(|before| before(way, settings)) else {
             return Ok(());
         };
-        let mut own = vec![self.grid.causeway.display().to_string()];
+        let mut own = vec![bed.grid.causeway.display().to_string()];
         own.extend(step.words);
         if settings == Settings::Tuned
-            && let Some(link) = &self.grid.link
+            && let Some(link) = &bed.grid.link
         {
             let (time, rate) = (link.round_trip_us, link.rate_bits_per_second);
             own.extend(["--link".to_owned(), format!("{time}us,{rate}bit/s")]);
@@ -181,17 +202,23 @@ impl Runner<'_> {
                     .into_iter()
                     .chain(own)
                     .collect();
-                self.line(&[], &["--direct"], &self.grid.one_at_each(), &command)?
+                self.line(&[], &["--direct"], &bed.grid.one_at_each(), &command)?
             }
             false => own.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
         };
-        let done = self.program(&line, directory, self.limit)?.succeed();
+        let done = self.program(bed, &line, directory, self.limit)?.succeed();
         done.map_err(|error| format!("{}; its outputs are in {}", error.reason(), directory.display()))?;
         Ok(())
     }
 
-    fn program(&self, line: &str, directory: &Path, limit: Duration) -> Result<Program, TextError> {
-        let program = self.place.program(line, directory, limit);
+    fn program(
+        &self,
+        bed: &Bed,
+        line: &str,
+        directory: &Path,
+        limit: Duration,
+    ) -> Result<Program, TextError> {
+        let program = bed.place.program(line, directory, limit);
         let program = program.map_err(|error| error.reason())?;
         Ok(program.until(&self.stop))
     }
@@ -211,7 +238,7 @@ impl Runner<'_> {
             .iter()
             .filter(|(name, _)| std::env::var_os(name).is_none());
         words.extend(unset.map(|(name, value)| format!("{name}={value}")));
-        words.extend([self.grid.causeway.display().to_string(), "run".into()]);
+        words.extend([self.beds[0].grid.causeway.display().to_string(), "run".into()]);
         words.extend(options.iter().map(|&option| option.to_owned()));
         if !sites.is_empty() {
             words.extend(["--sites".to_owned(), sites.to_owned()]);
@@ -227,26 +254,26 @@ impl Runner<'_> {
     }
 
     /// Nodes that traffic beside a cell starts at, where ranks are on others.
-    fn beside(&self, traffic: Traffic) -> Vec<&NodeInfo> {
+    fn beside<'b>(&self, bed: &'b Bed, traffic: Traffic) -> Vec<&'b NodeInfo> {
         let own = match traffic {
-            Traffic::Busy if !matches!(self.work, Work::App(_)) => self.grid.beside(),
+            Traffic::Busy if !matches!(self.work, Work::App(_)) => bed.grid.beside(),
             _ => None,
         };
         own.into_iter().flatten().collect()
     }
 
     /// Starts the flows and waits until all are there. They end with the value.
-    fn traffic(&self, mpi: &NamedMpi, directory: &Path) -> Result<Running, TextError> {
-        let directory = directory.join("traffic");
+    fn traffic(&self, bed: &Bed, mpi: &NamedMpi, directory: &Path) -> Result<Running, TextError> {
+        let (grid, directory) = (&bed.grid, directory.join("traffic"));
         make(&directory)?;
-        let beside = self.beside(Traffic::Busy);
+        let beside = self.beside(bed, Traffic::Busy);
         let to = beside
             .get(1)
-            .map_or_else(|| self.grid.second_rank(Way::Direct), |node| node.address);
+            .map_or_else(|| grid.second_rank(Way::Direct), |node| node.address);
         let option = mpi.launcher.mpi.row().hosts_option;
         let names: Vec<&str> = beside.iter().map(|node| node.name.as_str()).collect();
         let (sites, hosts) = match names.is_empty() {
-            true => (self.grid.one_at_each(), vec![]),
+            true => (grid.one_at_each(), vec![]),
             false => (String::new(), vec![option.to_owned(), names.join(",")]),
         };
         let mut command = vec![mpi.launcher.path.display().to_string()];
@@ -254,7 +281,7 @@ impl Runner<'_> {
         let flows = [
             "-n".into(),
             "2".into(),
-            self.grid.causeway.display().to_string(),
+            grid.causeway.display().to_string(),
             "bench-part".into(),
             "flows".into(),
             format!("{to}:{TRAFFIC_PORT}"),
@@ -262,7 +289,7 @@ impl Runner<'_> {
         ];
         command.extend(flows);
         let line = self.line(&[], &["--direct"], &sites, &command)?;
-        let program = self.program(&line, &directory, TRAFFIC_LASTS)?;
+        let program = self.program(bed, &line, &directory, TRAFFIC_LASTS)?;
         let mut running = program.start().map_err(|error| error.reason())?;
         let end = Instant::now() + TRAFFIC_BEGINS;
         let said = || std::fs::read_to_string(directory.join("stdout")).unwrap_or_default();

@@ -151,7 +151,7 @@ impl Work {
                 words.push((*name).to_owned());
                 words.extend(arguments.iter().cloned());
                 // Ranks between would be kept from running by those that wait busily.
-                if grid.shares_cores && grid.ranks() == 2 {
+                if self.keeps_to_cores(grid) {
                     words.extend(["--own-cores".into(), "1".into()]);
                 }
             }
@@ -183,7 +183,7 @@ impl Work {
         let launcher = mpi.launcher.path.display().to_string();
         let mut words = match self {
             Work::Tcp(_) => return None,
-            Work::Ours(..) if grid.shares_cores && grid.ranks() == 2 => return None,
+            Work::Ours(..) if self.keeps_to_cores(grid) => return None,
             Work::App(words) => {
                 let rest = words.get(1..)?;
                 let options = rest.iter().take_while(|word| !Path::new(word).is_file());
@@ -205,16 +205,25 @@ impl Work {
         Some(words)
     }
 
+    /// Whether the two ranks that measure each have a core of their own: all others sleep meanwhile.
+    fn keeps_to_cores(&self, grid: &Grid) -> bool {
+        grid.shares_cores && (grid.ranks() == 2 || matches!(self, Work::Ours("pingpong", _)))
+    }
+
     /// Options of `causeway run`.
     pub fn options(&self, cell: &Cell, mpi: &NamedMpi) -> Vec<&'static str> {
-        match (cell.way, cell.settings) {
-            (Way::Site | Way::Direct, _) => vec!["--direct"],
-            // No MPI call is made that could be helped.
-            (Way::Causeway, _) if matches!(self, Work::Tcp(_)) => vec!["--no-collectives"],
-            (Way::Causeway, Settings::Default) => vec!["--no-tune"],
-            (Way::Causeway, Settings::Tuned) if mpi.is_tested() => vec![],
-            (Way::Causeway, Settings::Tuned) => vec!["--tune-untested"],
+        if !cell.way.has_gateways() {
+            return vec!["--direct"];
         }
+        let is_tcp = matches!(self, Work::Tcp(_));
+        // Without an MPI no call is made that could be helped.
+        let without = (is_tcp || cell.way == Way::NoCollectives).then_some("--no-collectives");
+        let tune = match cell.settings {
+            _ if is_tcp => None,
+            Settings::Default => Some("--no-tune"),
+            Settings::Tuned => (!mpi.is_tested()).then_some("--tune-untested"),
+        };
+        without.into_iter().chain(tune).collect()
     }
 
     /// What a run that ended well has measured.

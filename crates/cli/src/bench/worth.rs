@@ -201,7 +201,7 @@ fn common(task: &Worth, out: PathBuf, link: Link, ways: &[Way]) -> Result<Common
     std::fs::write(&scenario, scenario_of(link)).map_err(|error| cannot_write(&scenario, &error))?;
     Ok(Common {
         out: Some(out),
-        lab: Some(scenario.display().to_string()),
+        lab: vec![scenario.display().to_string()],
         mpi: Vec::new(),
         ways: ways.to_vec(),
         settings: vec![Settings::Tuned],

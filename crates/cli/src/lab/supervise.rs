@@ -163,9 +163,10 @@ fn start(shape: &Shape) -> Result<(Lab, Option<Gateways>), Failure> {
         ..LabOptions::default()
     };
     let lab = Lab::start(&scenario, &options)?;
+    let grid = [scenario.grid.as_slice(), &shape.grid].concat();
     let gateways = match shape.no_gateways {
         true => None,
-        false => Some(Gateways::start(&lab, shape.logs.as_deref(), &shape.grid)?),
+        false => Some(Gateways::start(&lab, shape.logs.as_deref(), &grid)?),
     };
     Ok((lab, gateways))
 }

@@ -20,7 +20,7 @@ pub fn main(args: &Args) -> ExitCode {
     };
     let common = Common {
         out: Some(args.out.clone().unwrap_or_else(|| "tune-verify".into())),
-        lab: args.lab.clone(),
+        lab: args.lab.iter().cloned().collect(),
         mpi: args.mpi.clone(),
         ways: vec![way],
         settings: vec![Settings::Default, Settings::Tuned],

@@ -5,6 +5,7 @@ mod agent;
 mod background;
 mod broker;
 mod collectives;
+mod describe;
 mod finalize;
 mod first_sittings;
 mod first_writes;

@@ -18,6 +18,7 @@ fn measure(directory: &Path) {
     let cell = Cell {
         program: String::new(),
         mpi: "Open MPI 4.1.4".into(),
+        lab: String::new(),
         way: Way::Causeway,
         settings: Settings::Tuned,
         traffic: Traffic::Quiet,

@@ -49,6 +49,7 @@ pub(super) fn check(typed: &TypedScenario, mistakes: &mut Mistakes) -> Option<Sc
         routed,
         congestion_control: congestion_control.map(|algorithm| algorithm.value.clone()),
         slow_start_after_idle: typed.slow_start_after_idle.as_ref().map(|wanted| wanted.value),
+        grid: typed.grid.clone(),
         sites: sites.into_iter().collect::<Option<_>>()?,
         links: links.into_iter().collect::<Option<_>>()?,
     })

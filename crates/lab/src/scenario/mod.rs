@@ -28,6 +28,10 @@ pub struct Scenario {
     /// Whether a connection of any namespace begins anew with a small window after a pause
     /// (net.ipv4.tcp_slow_start_after_idle); as a new namespace has it when not given.
     pub slow_start_after_idle: Option<bool>,
+    /// Lines for the grid table of every gateway's configuration, such as `lanes = 1`. The lab itself knows
+    /// nothing of gateways.
+    #[serde(default)]
+    pub grid: Vec<String>,
     /// Sites in the order of the file, at least one. A lab command runs on the first one's head node by
     /// default.
     pub sites: Vec<Site>,

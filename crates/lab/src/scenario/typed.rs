@@ -23,6 +23,7 @@ pub(super) struct TypedScenario {
     pub(super) routed: Option<At<bool>>,
     pub(super) congestion_control: Option<At<String>>,
     pub(super) slow_start_after_idle: Option<At<bool>>,
+    pub(super) grid: Vec<String>,
     pub(super) sites: Vec<TypedSite>,
     pub(super) links: Vec<TypedLink>,
 }
@@ -95,12 +96,13 @@ impl Reader<'_> {
                 "slow_start_after_idle" => {
                     scenario.slow_start_after_idle = self.boolean("slow_start_after_idle", value)
                 }
+                "grid" => scenario.grid = self.strings("grid", value),
                 "site" => scenario.sites = self.tables("site", value, Reader::site),
                 "link" => scenario.links = self.tables("link", value, Reader::link),
                 _ => self.unknown(
                     key,
                     "",
-                    "name, routed, congestion_control, slow_start_after_idle, [[site]], [[link]]",
+                    "name, routed, congestion_control, slow_start_after_idle, grid, [[site]], [[link]]",
                 ),
             }
         }
@@ -231,6 +233,19 @@ impl Reader<'_> {
             }),
             None => self.wrong(key, value, "a whole number, not negative and not huge"),
         }
+    }
+
+    fn strings(&mut self, key: &str, value: &Value<'_>) -> Vec<String> {
+        let texts = value.get_ref().as_array().map(|array| {
+            let texts = array
+                .iter()
+                .map(|text| text.get_ref().as_str().map(str::to_owned));
+            texts.collect::<Option<Vec<_>>>()
+        });
+        texts.flatten().unwrap_or_else(|| {
+            self.wrong::<()>(key, value, "a list of texts in quotes");
+            Vec::new()
+        })
     }
 
     fn pair(&mut self, key: &str, value: &Value<'_>) -> Option<At<[String; 2]>> {

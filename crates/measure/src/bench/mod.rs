@@ -4,21 +4,14 @@
 //! Each section is a module with one function that measures and returns a [`Part`]; docs/benchmarks.md
 //! says what each does.
 
-mod alltoall;
 pub mod byte;
 mod collectives;
-mod encryption;
-mod idle;
-mod latency;
 mod loopback;
-mod loss;
-mod many;
-mod pingpong;
 mod pings;
 mod plain;
+mod plans;
 mod relay;
 mod share;
-mod start;
 mod streams;
 mod twin;
 
@@ -27,6 +20,7 @@ use crate::pingpong::NotPingPong;
 use crate::results::{Part, Report};
 use causeway_bench::lab::{Lab, quoted};
 use causeway_bench::program::{ProgramError, io};
+use causeway_bench::store::StoreError;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -47,7 +41,8 @@ pub struct Args {
     /// Measure only these collectives [default: all].
     #[arg(long, value_delimiter = ',', value_name = "OPERATION,...", value_parser = collectives::operation)]
     operations: Vec<String>,
-    /// Continue the collectives, the longest section, where they broke off: runs that ended well are kept.
+    /// Continue where an earlier bench broke off: the collectives, and what 'causeway bench' measures, keep the
+    /// runs that ended well.
     #[arg(long, requires = "out")]
     resume: bool,
 }
@@ -91,19 +86,19 @@ impl Section {
 
     fn measure(self, bench: &Bench) -> Result<Part, BenchError> {
         match self {
-            Section::Latency => latency::measure(bench),
             Section::Plain => plain::measure(bench),
-            Section::Pingpong => pingpong::measure(bench),
-            Section::Idle => idle::measure(bench),
-            Section::Many => many::measure(bench),
-            Section::Loss => loss::measure(bench),
-            Section::Encryption => encryption::measure(bench),
             Section::Share => share::measure(bench),
-            Section::Alltoall => alltoall::measure(bench),
             Section::Collectives => collectives::measure(bench),
             Section::Streams => streams::measure(bench),
-            Section::Start => start::measure(bench),
             Section::Loopback => loopback::measure(bench),
+            Section::Latency
+            | Section::Pingpong
+            | Section::Idle
+            | Section::Many
+            | Section::Loss
+            | Section::Encryption
+            | Section::Alltoall
+            | Section::Start => plans::measure(self, bench),
         }
     }
 }
@@ -117,6 +112,9 @@ pub enum BenchError {
     /// The rows of the ping-pong.
     #[error("{0}")]
     PingPong(#[from] NotPingPong),
+    /// The rows of `causeway bench`.
+    #[error("{0}")]
+    Store(#[from] StoreError),
     /// Another program left something else than expected.
     #[error("{program} left {text:?}, expected {expected}")]
     Output {
@@ -153,12 +151,16 @@ pub struct Mpi {
 }
 
 impl Mpi {
-    /// The launcher's path, quoted for a shell.
-    fn launcher(&self) -> String {
+    fn path(&self) -> String {
         match self.launcher.starts_with('/') {
-            true => quoted(&format!("{}{}", repository().display(), self.launcher)),
+            true => format!("{}{}", repository().display(), self.launcher),
             false => self.launcher.to_owned(),
         }
+    }
+
+    /// The launcher's path, quoted for a shell.
+    fn launcher(&self) -> String {
+        quoted(&self.path())
     }
 }
 

@@ -41,7 +41,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
             idle => format!("after {idle} ms"),
         };
         let ways = [DIRECT, RELAYS, Way::Causeway.name()];
-        let mut pings = Pings::of_no_mpi(&condition, &ways);
+        let mut pings = Pings::new("plain TCP", &condition, &ways);
         for run in 0..bench.pick(1, 3) {
             for (size, hot) in SIZES {
                 let count = bench.pick(10, if idle > 0 { PAUSES } else { hot });

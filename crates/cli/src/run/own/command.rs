@@ -154,7 +154,7 @@ pub fn environment(
         .collect()
 }
 
-/// What the login's shell is given: it goes to this directory if there is such a one, does what the site's
+/// What the login's shell is given: it goes to this directory if it exists, does what the site's
 /// gateway has as its `setup`, and runs the user's words as they are. Their shell outlives an interrupt, as
 /// one at a terminal does, until the launcher has ended.
 pub fn line(text: &str, directory: &Path) -> String {

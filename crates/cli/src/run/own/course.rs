@@ -80,7 +80,7 @@ const FAREWELL: Duration = Duration::from_secs(8);
 const WRONG_USE: u8 = 2;
 
 impl Course {
-    /// Begins the run of these sites, of which each must have so many ranks; none where that is the
+    /// Begins the run of these sites, each with so many ranks; none where that is the
     /// commands' to say.
     pub fn new(names: &[String], ranks: &[u32], is_verbose: bool) -> Course {
         let site = |(number, name): (usize, &String)| Site {

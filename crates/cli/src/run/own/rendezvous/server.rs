@@ -382,7 +382,7 @@ impl Connection {
     }
 
     /// Takes off what the own gateway has put before; true when that is done. A connection of another
-    /// process of the gateway's host has nothing of the kind.
+    /// process of the gateway's host has none.
     fn take_preface(&mut self, token: &Token) -> Result<bool, MessageError> {
         match Preface::decode(&self.incoming) {
             Ok(Decoded::Incomplete { .. }) => return Ok(false),
