@@ -5,7 +5,7 @@
 //! shows what it decides: nothing is written twice. docs/collectives.md explains the table.
 
 use crate::run::collectives::{MEGABITS, RTT_MICROSECONDS, is_set, links_of, settings};
-use crate::run::rules::{PROGRAM, RULES, RulesError, rules, tell, with_rules};
+use crate::run::rules::{PROGRAM, RULES, RulesError, rules, with_rules};
 use crate::{ask, say};
 use causeway_control::{self as control, Status};
 use causeway_wire::TextError;
@@ -91,10 +91,7 @@ fn explain(args: &Explain) -> Result<String, TextError> {
         .output();
     let output = output.map_err(|reason| RulesError::Program { program, reason }.to_string())?;
     match output.status.success() {
-        true => {
-            tell(&output.stderr);
-            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-        }
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(String::from_utf8_lossy(&output.stderr).trim().into()),
     }
 }

@@ -39,9 +39,9 @@ int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *in
  * on->members. */
 int gather_leaders(struct hierarchy *on, const char *from, int64_t length, char *room, int root);
 int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_Datatype type, void *into,
-                  const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype into_type, int root);
+                  const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype into_type, int root);
 int scatter_leaders(struct hierarchy *on, const char *room, int64_t length, char *into, int root);
-int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint displs[],
                    MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root);
 
 /* Every rank's bytes go to all. `room` gets them in the order of on->members. */
@@ -54,9 +54,9 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
 /* Each rank has `length` bytes for each rank, all in the order of on->members. */
 int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, char *into);
 /* Places are in bytes. */
-int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint displs[],
                     const MPI_Datatype types[], void *into, const MPI_Count into_counts[],
-                    const MPI_Aint into_places[], const MPI_Datatype into_types[]);
+                    const MPI_Aint into_displs[], const MPI_Datatype into_types[]);
 
 /* These add up in the order of ranks, whatever the operation and the placement. A root of -1 means
  * everybody. */
@@ -64,9 +64,9 @@ int reduce_gathered(struct hierarchy *on, const void *from, void *into, int coun
                     MPI_Op op, int root);
 int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
                      MPI_Op op, int64_t segment);
-/* Every rank's block goes to everybody: rank i's has counts[i] elements and begins at byte places[i]. A
+/* Every rank's block goes to everybody: rank i's has counts[i] elements and begins at byte displs[i]. A
  * rank's own may be there already. */
-int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[],
+int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint displs[],
                     void *into, const struct shape *shape, int64_t segment);
 int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
                   MPI_Op op, int root);

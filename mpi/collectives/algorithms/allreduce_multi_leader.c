@@ -20,8 +20,8 @@ struct multi_leader_allreduce {
     MPI_Op op;
     struct segments segments;
     /* How the segment at hand is cut: each local rank's part has counts[r] elements and begins at
-     * places[r]. */
-    int *counts, *places;
+     * displs[r]. */
+    int *counts, *displs;
     /* What each site found for this rank's parts, one segment's behind the other's. */
     struct parts parts;
     /* How many elements of `parts` this site has added up, and how many are handed out. */
@@ -55,8 +55,8 @@ static int share_out(struct multi_leader_allreduce *run, int i)
 {
     struct hierarchy *on = run->on;
     for (int r = 0; r < on->local_size; r++) {
-        run->places[r] = share_at(run, i, on->local_size, r);
-        run->counts[r] = share_at(run, i, on->local_size, r + 1) - run->places[r];
+        run->displs[r] = share_at(run, i, on->local_size, r);
+        run->counts[r] = share_at(run, i, on->local_size, r + 1) - run->displs[r];
     }
     return run->counts[on->local_rank];
 }
@@ -67,7 +67,7 @@ static int overlap(const struct multi_leader_allreduce *run, int i, int m, int *
 {
     const struct hierarchy *on = run->on;
     int site = on->site_of[on->members[m]], r = m - on->first[site], ranks = site_size(on, site);
-    int own = run->places[on->local_rank], end = own + run->counts[on->local_rank];
+    int own = run->displs[on->local_rank], end = own + run->counts[on->local_rank];
     int low = share_at(run, i, ranks, r), high = share_at(run, i, ranks, r + 1);
     low = low > own ? low : own;
     high = high < end ? high : end;
@@ -99,7 +99,7 @@ static int give(struct multi_leader_allreduce *run, int i)
     share_out(run, i);
     for (int r = 0; r < run->on->local_size; r++) {
         const void *from = run->from == MPI_IN_PLACE ? run->into : run->from;
-        local->pieces[r] = element_at(from, segment_at(&run->segments, i) + run->places[r], run->shape);
+        local->pieces[r] = element_at(from, segment_at(&run->segments, i) + run->displs[r], run->shape);
         local->counts[r] = run->counts[r];
     }
     return local_reduction_begin(local, run->on, run->shape);
@@ -146,7 +146,7 @@ static int combine_sites(struct multi_leader_allreduce *run, int i, void *segmen
     }
     for (int s = 0; s < on->sites; s++)
         run->piece[s] = element_at(run->parts.origin[s], run->handed, run->shape);
-    void *result = element_at(segment, run->places[on->local_rank], run->shape);
+    void *result = element_at(segment, run->displs[on->local_rank], run->shape);
     TRY(status, combine(on, run->piece, on->sites, result, own, run->shape, run->op));
     run->handed += own;
     return status;
@@ -157,15 +157,15 @@ static int hand_out(struct multi_leader_allreduce *run, int i, void *segment)
 {
     struct hierarchy *on = run->on;
     struct requests *some = &run->handing[i % 2];
-    const int *counts = run->counts, *places = run->places, *here = &on->members[on->first[on->site]];
+    const int *counts = run->counts, *displs = run->displs, *here = &on->members[on->first[on->site]];
     int own = on->local_rank, status = requests_wait(some);
     for (int r = 0; r < on->local_size; r++)
         if (r != own && counts[r] > 0)
-            TRY(status, requests_receive(some, on, element_at(segment, places[r], run->shape), counts[r],
+            TRY(status, requests_receive(some, on, element_at(segment, displs[r], run->shape), counts[r],
                                          run->shape->type, here[r], TAG_HANDED));
     /* The next rank first, so that not all send to the same one. */
     for (int n = 1; n < on->local_size && counts[own] > 0; n++)
-        TRY(status, requests_send(some, on, element_at(segment, places[own], run->shape), counts[own],
+        TRY(status, requests_send(some, on, element_at(segment, displs[own], run->shape), counts[own],
                                   run->shape->type, here[(own + n) % on->local_size], TAG_HANDED));
     return status;
 }
@@ -178,7 +178,7 @@ static int begin(struct multi_leader_allreduce *run)
     if (!(run->counts = malloc(2 * on->local_size * sizeof *run->counts)) ||
         !(run->piece = malloc(on->sites * sizeof *run->piece)))
         return MPI_ERR_NO_MEM;
-    run->places = run->counts + on->local_size;
+    run->displs = run->counts + on->local_size;
     for (int i = 0; i < run->segments.pieces; i++) {
         int count = share_out(run, i);
         own += count;

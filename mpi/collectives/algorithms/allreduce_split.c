@@ -12,8 +12,8 @@ int allreduce_split(struct hierarchy *on, const void *from, void *into, int coun
 {
     int *elements = calloc(on->size, sizeof *elements);
     MPI_Count *counts = calloc(on->size, sizeof *counts);
-    MPI_Aint *places = malloc(on->size * sizeof *places);
-    int status = elements && counts && places ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    MPI_Aint *displs = malloc(on->size * sizeof *displs);
+    int status = elements && counts && displs ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     int64_t ranks = hub < 0 ? on->size : site_size(on, hub), at = 0, part = 0;
     for (int i = 0; i < on->size && status == MPI_SUCCESS; i++) {
         if (hub < 0 || on->site_of[i] == hub) {
@@ -21,17 +21,17 @@ int allreduce_split(struct hierarchy *on, const void *from, void *into, int coun
             part++;
         }
         counts[i] = elements[i];
-        places[i] = at * shape->extent;
+        displs[i] = at * shape->extent;
         at += elements[i];
     }
     if (status == MPI_SUCCESS) {
-        void *own = (char *)into + places[on->rank];
+        void *own = (char *)into + displs[on->rank];
         status = reduce_scatter_multi_leader(on, from == MPI_IN_PLACE ? into : from, own, elements, shape, op,
                                              segment);
-        TRY(status, hand_out_blocks(on, own, counts, places, into, shape, segment));
+        TRY(status, hand_out_blocks(on, own, counts, displs, into, shape, segment));
     }
     free(elements);
     free(counts);
-    free(places);
+    free(displs);
     return status;
 }

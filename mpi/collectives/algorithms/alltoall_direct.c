@@ -10,22 +10,22 @@ static int has_bytes(MPI_Count count, MPI_Datatype type)
     return count > 0 && real.Type_size_x(type, &size) == MPI_SUCCESS && size != 0;
 }
 
-int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint displs[],
                     const MPI_Datatype types[], void *into, const MPI_Count into_counts[],
-                    const MPI_Aint into_places[], const MPI_Datatype into_types[])
+                    const MPI_Aint into_displs[], const MPI_Datatype into_types[])
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
     for (int i = 0; i < on->size; i++)
         if (has_bytes(into_counts[i], into_types[i]))
-            TRY(status, requests_receive(&some, on, (char *)into + into_places[i], into_counts[i],
+            TRY(status, requests_receive(&some, on, (char *)into + into_displs[i], into_counts[i],
                                          into_types[i], i, TAG_ALLTOALL));
     for (int here = 0; here < 2; here++)
         for (int i = 1; i <= on->size; i++) {
             /* Each begins with the rank behind its own, so that not all send to the same one first. */
             int to = (on->rank + i) % on->size;
             if ((on->site_of[to] == on->site) == here && has_bytes(counts[to], types[to]))
-                TRY(status, requests_send(&some, on, (const char *)from + places[to], counts[to], types[to],
+                TRY(status, requests_send(&some, on, (const char *)from + displs[to], counts[to], types[to],
                                           to, TAG_ALLTOALL));
         }
     TRY(status, requests_wait(&some));

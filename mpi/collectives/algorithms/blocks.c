@@ -10,26 +10,26 @@
 struct block_reduction {
     struct hierarchy *on;
     const struct shape *shape;
-    /* Rank i's block has counts[i] elements and begins at byte places[i] of the vector. */
+    /* Rank i's block has counts[i] elements and begins at byte displs[i] of the vector. */
     MPI_Count *counts;
-    MPI_Aint *places;
+    MPI_Aint *displs;
     /* parts holds this rank's block as each rank has it. Once put together, part i is the sum of ranks 0 to
      * i. */
     void *memory, *parts;
     MPI_Count *part_counts;
-    MPI_Aint *part_places;
+    MPI_Aint *part_displs;
     MPI_Datatype *types;
 };
 
 static void *part(const struct block_reduction *run, int rank)
 {
-    return (char *)run->parts + run->part_places[rank];
+    return (char *)run->parts + run->part_displs[rank];
 }
 
 static void block_reduction_free(struct block_reduction *run)
 {
     free(run->counts);
-    free(run->places);
+    free(run->displs);
     free(run->types);
     free(run->memory);
 }
@@ -42,23 +42,23 @@ static int block_reduction_make(struct block_reduction *run, struct hierarchy *o
     int size = on->size;
     *run = (struct block_reduction){.on = on, .shape = shape};
     run->counts = calloc(2 * size, sizeof *run->counts);
-    run->places = malloc(2 * size * sizeof *run->places);
+    run->displs = malloc(2 * size * sizeof *run->displs);
     run->types = malloc(size * sizeof *run->types);
-    if (!run->counts || !run->places || !run->types)
+    if (!run->counts || !run->displs || !run->types)
         return MPI_ERR_NO_MEM;
     run->part_counts = run->counts + size;
-    run->part_places = run->places + size;
+    run->part_displs = run->displs + size;
     int64_t at = 0;
     for (int i = 0; i < size; i++) {
         run->counts[i] = counts ? counts[i] : (int)(count * (i + 1) / size - count * i / size);
-        run->places[i] = at * shape->extent;
+        run->displs[i] = at * shape->extent;
         run->types[i] = shape->type;
         at += run->counts[i];
     }
     int mine = (int)run->counts[on->rank];
     for (int i = 0; i < size; i++) {
         run->part_counts[i] = mine;
-        run->part_places[i] = (MPI_Aint)mine * i * shape->extent;
+        run->part_displs[i] = (MPI_Aint)mine * i * shape->extent;
     }
     run->memory = elements((int64_t)mine * size, shape, &run->parts);
     return run->memory ? MPI_SUCCESS : MPI_ERR_NO_MEM;
@@ -68,14 +68,14 @@ static int put_together(struct block_reduction *run, const void *from, MPI_Op op
 {
     struct hierarchy *on = run->on;
     int mine = (int)run->counts[on->rank];
-    int status = alltoall_direct(on, from, run->counts, run->places, run->types, run->parts, run->part_counts,
-                                 run->part_places, run->types);
+    int status = alltoall_direct(on, from, run->counts, run->displs, run->types, run->parts, run->part_counts,
+                                 run->part_displs, run->types);
     for (int i = 1; i < on->size && mine > 0; i++)
         TRY(status, real.Reduce_local(part(run, i - 1), part(run, i), mine, run->shape->type, op));
     return status;
 }
 
-int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[],
+int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint displs[],
                     void *into, const struct shape *shape, int64_t segment)
 {
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
@@ -84,7 +84,7 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
         return MPI_ERR_NO_MEM;
     for (int m = 0; m < on->size; m++) {
         lengths[m] = (int64_t)counts[on->members[m]] * shape->size;
-        at[m] = shape->is_contiguous ? places[on->members[m]] : all;
+        at[m] = shape->is_contiguous ? displs[on->members[m]] : all;
         all += lengths[m];
     }
     char *room = shape->is_contiguous ? into : malloc(all + 1);
@@ -97,7 +97,7 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
     for (int m = 0; m < on->size && !shape->is_contiguous; m++) {
         int rank = on->members[m];
         TRY(status,
-            unpack(room + at[m], lengths[m], (char *)into + places[rank], counts[rank], shape, on->across));
+            unpack(room + at[m], lengths[m], (char *)into + displs[rank], counts[rank], shape, on->across));
     }
     bytes_free(&mine);
     if (!shape->is_contiguous)
@@ -112,7 +112,7 @@ int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int cou
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    TRY(status, hand_out_blocks(on, part(&run, on->size - 1), run.counts, run.places, into, shape, segment));
+    TRY(status, hand_out_blocks(on, part(&run, on->size - 1), run.counts, run.displs, into, shape, segment));
     block_reduction_free(&run);
     return status;
 }
@@ -124,7 +124,7 @@ int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count,
     int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
     TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into,
-                              run.counts, run.places, shape->type, root));
+                              run.counts, run.displs, shape->type, root));
     block_reduction_free(&run);
     return status;
 }
@@ -150,11 +150,11 @@ int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, c
      * gets nothing, and its buffer stays as it is. */
     for (int i = on->size - 1; !inclusive && status == MPI_SUCCESS && i >= 0; i--) {
         run.part_counts[i] = i > 0 ? run.part_counts[i] : 0;
-        run.part_places[i] = i > 0 ? run.part_places[i - 1] : 0;
+        run.part_displs[i] = i > 0 ? run.part_displs[i - 1] : 0;
         run.counts[i] = on->rank > 0 ? run.counts[i] : 0;
     }
-    TRY(status, alltoall_direct(on, run.parts, run.part_counts, run.part_places, run.types, into, run.counts,
-                                run.places, run.types));
+    TRY(status, alltoall_direct(on, run.parts, run.part_counts, run.part_displs, run.types, into, run.counts,
+                                run.displs, run.types));
     block_reduction_free(&run);
     return status;
 }

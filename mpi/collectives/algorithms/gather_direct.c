@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_Datatype type, void *into,
-                  const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype into_type, int root)
+                  const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype into_type, int root)
 {
     struct requests some = {0};
     struct shape shape, into_shape;
@@ -19,13 +19,13 @@ int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_D
         status = MPI_ERR_TYPE;
     for (int i = 0; i < takes; i++)
         if (i != root || gives)
-            TRY(status, requests_receive_cut(&some, on, (char *)into + places[i], counts[i], &into_shape, i,
+            TRY(status, requests_receive_cut(&some, on, (char *)into + displs[i], counts[i], &into_shape, i,
                                              TAG_GATHER, &parts[i]));
     if (gives)
         TRY(status, requests_send_cut(&some, on, from, count, &shape, root, TAG_GATHER, &own));
     TRY(status, requests_wait(&some));
     for (int i = 0; i < takes; i++)
-        TRY(status, bytes_unpack(&parts[i], (char *)into + places[i], counts[i], &into_shape, on->across));
+        TRY(status, bytes_unpack(&parts[i], (char *)into + displs[i], counts[i], &into_shape, on->across));
     requests_free(&some, status);
     for (int i = 0; i < takes; i++)
         bytes_free(&parts[i]);

@@ -80,11 +80,11 @@ int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, c
 {
     int status = MPI_SUCCESS;
     int64_t *at = malloc((on->size + 1) * sizeof *at);
-    int *places = malloc(2 * on->local_size * sizeof *places);
+    int *displs = malloc(2 * on->local_size * sizeof *displs);
     void *memory = NULL, *all = NULL, *own_memory = NULL, *own = NULL;
-    if (!at || !places) {
+    if (!at || !displs) {
         free(at);
-        free(places);
+        free(displs);
         return MPI_ERR_NO_MEM;
     }
     at[0] = 0;
@@ -100,16 +100,16 @@ int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, c
     TRY(status, intra_site_reduce(on, mine, all, (int)at[on->size], shape->type, op, 0));
     if (on->local_rank == 0)
         TRY(status, exchange(on, all, at, counts, own, shape, op));
-    int *local_counts = places + on->local_size;
+    int *local_counts = displs + on->local_size;
     int sum = 0;
     for (int i = 0; i < on->local_size; i++) {
-        places[i] = sum;
+        displs[i] = sum;
         local_counts[i] = counts[on->members[on->first[on->site] + i]];
         sum += local_counts[i];
     }
-    TRY(status, intra_site_scatterv(on, own, local_counts, places, shape->type, into, counts[on->rank], 0));
+    TRY(status, intra_site_scatterv(on, own, local_counts, displs, shape->type, into, counts[on->rank], 0));
     free(at);
-    free(places);
+    free(displs);
     free(memory);
     free(own_memory);
     return status;

@@ -39,7 +39,7 @@ struct multi_leader_reduce_scatter {
     MPI_Op op;
     int64_t segment;
     /* How far each local rank has come. */
-    struct place *places;
+    struct place *displs;
     /* One reduction inside the site is added up while the other's segments are on their way. mine[i] is what
      * this rank adds up in reductions[i]. */
     struct local_reduction reductions[2];
@@ -70,7 +70,7 @@ static struct segments cut(const struct multi_leader_reduce_scatter *run, int to
 static struct piece next(struct multi_leader_reduce_scatter *run, int r)
 {
     const struct hierarchy *on = run->on;
-    for (struct place *place = &run->places[r]; place->member < on->size;
+    for (struct place *place = &run->displs[r]; place->member < on->size;
          place->member++, place->segment = 0) {
         int to = on->members[(on->first[on->site + 1] + place->member) % on->size];
         struct segments segments = cut(run, to);
@@ -144,8 +144,8 @@ static int prepare_all(struct multi_leader_reduce_scatter *run)
     if (on->largest > WHOLE_SEGMENTS && run->segment > MIN_SEGMENT)
         run->segment = smaller > MIN_SEGMENT ? smaller : MIN_SEGMENT;
     run->at = malloc((on->size + 1) * sizeof *run->at);
-    run->places = calloc(on->local_size, sizeof *run->places);
-    if (!run->at || !run->places)
+    run->displs = calloc(on->local_size, sizeof *run->displs);
+    if (!run->at || !run->displs)
         return MPI_ERR_NO_MEM;
     run->at[0] = 0;
     for (int i = 0; i < on->size; i++) {
@@ -173,7 +173,7 @@ static void free_all(struct multi_leader_reduce_scatter *run, int status)
         local_reduction_free(&run->reductions[i], status);
     parts_free(&run->own);
     free(run->memory);
-    free(run->places);
+    free(run->displs);
     free(run->at);
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint displs[],
                    MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root)
 {
     struct requests some = {0};
@@ -21,7 +21,7 @@ int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count count
     for (int here = 0; here < 2; here++)
         for (int i = 0; i < gives; i++)
             if ((on->site_of[i] == on->site) == here && (i != root || takes))
-                TRY(status, requests_send_cut(&some, on, (const char *)from + places[i], counts[i],
+                TRY(status, requests_send_cut(&some, on, (const char *)from + displs[i], counts[i],
                                               &from_shape, i, TAG_SCATTER, &parts[i]));
     TRY(status, requests_wait(&some));
     if (takes)

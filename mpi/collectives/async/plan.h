@@ -8,11 +8,11 @@
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
-/* Counts and places by rank. A call has either ints or large ones. */
+/* Counts and displacements by rank. A call has either ints or large ones. */
 struct vector {
-    const int *counts, *places;
+    const int *counts, *displs;
     const MPI_Count *large_counts;
-    const MPI_Aint *large_places;
+    const MPI_Aint *large_displs;
 };
 
 static inline int64_t vector_count(const struct vector *said, int rank)
@@ -22,12 +22,12 @@ static inline int64_t vector_count(const struct vector *said, int rank)
 
 static inline MPI_Aint vector_place(const struct vector *said, int rank)
 {
-    return said->places ? said->places[rank] : said->large_places[rank];
+    return said->displs ? said->displs[rank] : said->large_displs[rank];
 }
 
 static inline int has_counts(const struct vector *said) { return said->counts || said->large_counts; }
-static inline int has_places(const struct vector *said) { return said->places || said->large_places; }
-static inline int has_both(const struct vector *said) { return has_counts(said) && has_places(said); }
+static inline int has_displs(const struct vector *said) { return said->displs || said->large_displs; }
+static inline int has_both(const struct vector *said) { return has_counts(said) && has_displs(said); }
 
 struct plan {
     enum form form;

@@ -24,14 +24,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- Plans --- */
 
-static void own_vector(struct vector *said, int size, MPI_Count *counts, MPI_Aint *places)
+static void own_vector(struct vector *said, int size, MPI_Count *counts, MPI_Aint *displs)
 {
     for (int i = 0; i < size && has_counts(said); i++)
         counts[i] = vector_count(said, i);
-    for (int i = 0; i < size && has_places(said); i++)
-        places[i] = vector_place(said, i);
+    for (int i = 0; i < size && has_displs(said); i++)
+        displs[i] = vector_place(said, i);
     *said = (struct vector){.large_counts = has_counts(said) ? counts : NULL,
-                            .large_places = has_places(said) ? places : NULL};
+                            .large_displs = has_displs(said) ? displs : NULL};
 }
 
 static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Datatype *own)
@@ -51,10 +51,10 @@ static int own_arrays(struct plan *plan)
     MPI_Count *counts = malloc(2 * size * (sizeof(MPI_Count) + sizeof(MPI_Aint) + sizeof(MPI_Datatype)));
     if (!counts)
         return 0;
-    MPI_Aint *places = (MPI_Aint *)(counts + 2 * size);
-    MPI_Datatype *types = (MPI_Datatype *)(places + 2 * size);
-    own_vector(&plan->out, size, counts, places);
-    own_vector(&plan->in, size, counts + size, places + size);
+    MPI_Aint *displs = (MPI_Aint *)(counts + 2 * size);
+    MPI_Datatype *types = (MPI_Datatype *)(displs + 2 * size);
+    own_vector(&plan->out, size, counts, displs);
+    own_vector(&plan->in, size, counts + size, displs + size);
     plan->types = own_types(plan->types, size, types);
     plan->into_types = own_types(plan->into_types, size, types + size);
     plan->owned = counts;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every rank's counts[rank] elements come to byte places[rank] of `into`, at all ranks. */
+/* Every rank's counts[rank] elements come to byte displs[rank] of `into`, at all ranks. */
 static int allgather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
-                     void *into, const MPI_Count counts[], const MPI_Aint places[],
+                     void *into, const MPI_Count counts[], const MPI_Aint displs[],
                      const struct shape *into_shape, const struct choice *choice)
 {
     struct bytes own = {0};
@@ -22,14 +22,14 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     for (int i = 0; i < on->size; i++) {
         int rank = on->members[i];
         lengths[i] = (int64_t)counts[rank] * into_shape->size;
-        at[i] = in_place ? places[rank] : all;
+        at[i] = in_place ? displs[rank] : all;
         all += lengths[i];
     }
     char *memory = in_place ? NULL : malloc(all + 1), *room = in_place ? into : memory;
     int status = room || all == 0 ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (from == MPI_IN_PLACE)
         TRY(status,
-            bytes_pack((char *)into + places[on->rank], counts[on->rank], into_shape, on->across, &own));
+            bytes_pack((char *)into + displs[on->rank], counts[on->rank], into_shape, on->across, &own));
     else
         TRY(status, bytes_pack(from, count, shape, on->across, &own));
     if (multi_leader) {
@@ -43,7 +43,7 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     for (int i = 0; i < on->size && !in_place; i++) {
         int rank = on->members[i];
         if (rank != on->rank || from != MPI_IN_PLACE)
-            TRY(status, unpack(room + at[i], lengths[i], (char *)into + places[rank], counts[rank],
+            TRY(status, unpack(room + at[i], lengths[i], (char *)into + displs[rank], counts[rank],
                                into_shape, on->across));
     }
     bytes_free(&own);
@@ -56,7 +56,7 @@ static int run_allgather(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = columns_even(&all, on, plan->into_count, &plan->into_shape);
-    TRY(status, allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places,
+    TRY(status, allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.displs,
                           &plan->into_shape, &plan->choice));
     columns_free(&all);
     return status;
@@ -78,7 +78,7 @@ static int run_allgatherv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = columns_of(&all, on, &plan->in, plan->into_shape.extent, plan->into_type);
-    TRY(status, allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places,
+    TRY(status, allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.displs,
                           &plan->into_shape, &plan->choice));
     columns_free(&all);
     return status;
@@ -111,13 +111,13 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
 
 static int plan_allgatherv(struct plan *plan, PARAMETERS(Allgatherv))
 {
-    plan->in = (struct vector){.counts = into_counts, .places = into_places};
+    plan->in = (struct vector){.counts = into_counts, .displs = into_displs};
     return enter_allgatherv(plan, from, count, type, into, into_type, comm);
 }
 
 static int plan_large_allgatherv(struct plan *plan, LARGE_PARAMETERS(Allgatherv))
 {
-    plan->in = (struct vector){.large_counts = into_counts, .large_places = into_places};
+    plan->in = (struct vector){.large_counts = into_counts, .large_displs = into_displs};
     return enter_allgatherv(plan, from, count, type, into, into_type, comm);
 }
 FORMS(Allgatherv, allgatherv);

@@ -50,7 +50,7 @@ static int run_alltoall(struct hierarchy *on, const struct plan *plan)
     }
     TRY(status, columns_even(&out, on, count, &shape));
     TRY(status, columns_even(&in, on, into_count, &into_shape));
-    TRY(status, alltoall_direct(on, from, out.counts, out.places, out.types, plan->into, in.counts, in.places,
+    TRY(status, alltoall_direct(on, from, out.counts, out.displs, out.types, plan->into, in.counts, in.displs,
                                 in.types));
     columns_free(&out);
     columns_free(&in);
@@ -78,8 +78,8 @@ static int run_alltoallv(struct hierarchy *on, const struct plan *plan)
     struct columns out = {0}, in = {0};
     int status = columns_of(&out, on, &plan->out, plan->shape.extent, plan->shape.type);
     TRY(status, columns_of(&in, on, &plan->in, plan->into_shape.extent, plan->into_shape.type));
-    TRY(status, alltoall_direct(on, plan->from, out.counts, out.places, out.types, plan->into, in.counts,
-                                in.places, in.types));
+    TRY(status, alltoall_direct(on, plan->from, out.counts, out.displs, out.types, plan->into, in.counts,
+                                in.displs, in.types));
     columns_free(&out);
     columns_free(&in);
     return status;
@@ -109,15 +109,15 @@ static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype typ
 
 static int plan_alltoallv(struct plan *plan, PARAMETERS(Alltoallv))
 {
-    plan->out = (struct vector){.counts = counts, .places = places};
-    plan->in = (struct vector){.counts = into_counts, .places = into_places};
+    plan->out = (struct vector){.counts = counts, .displs = displs};
+    plan->in = (struct vector){.counts = into_counts, .displs = into_displs};
     return enter_alltoallv(plan, from, type, into, into_type, comm);
 }
 
 static int plan_large_alltoallv(struct plan *plan, LARGE_PARAMETERS(Alltoallv))
 {
-    plan->out = (struct vector){.large_counts = counts, .large_places = places};
-    plan->in = (struct vector){.large_counts = into_counts, .large_places = into_places};
+    plan->out = (struct vector){.large_counts = counts, .large_displs = displs};
+    plan->in = (struct vector){.large_counts = into_counts, .large_displs = into_displs};
     return enter_alltoallv(plan, from, type, into, into_type, comm);
 }
 FORMS(Alltoallv, alltoallv);
@@ -129,8 +129,8 @@ static int run_alltoallw(struct hierarchy *on, const struct plan *plan)
     /* Places are in bytes, and the types are the program's. */
     int status = columns_of(&out, on, &plan->out, 1, handle.byte);
     TRY(status, columns_of(&in, on, &plan->in, 1, handle.byte));
-    TRY(status, alltoall_direct(on, plan->from, out.counts, out.places, plan->types, plan->into, in.counts,
-                                in.places, plan->into_types));
+    TRY(status, alltoall_direct(on, plan->from, out.counts, out.displs, plan->types, plan->into, in.counts,
+                                in.displs, plan->into_types));
     columns_free(&out);
     columns_free(&in);
     return status;
@@ -150,15 +150,15 @@ static int enter_alltoallw(struct plan *plan, const void *from, const MPI_Dataty
 
 static int plan_alltoallw(struct plan *plan, PARAMETERS(Alltoallw))
 {
-    plan->out = (struct vector){.counts = counts, .places = places};
-    plan->in = (struct vector){.counts = into_counts, .places = into_places};
+    plan->out = (struct vector){.counts = counts, .displs = displs};
+    plan->in = (struct vector){.counts = into_counts, .displs = into_displs};
     return enter_alltoallw(plan, from, types, into, into_types, comm);
 }
 
 static int plan_large_alltoallw(struct plan *plan, LARGE_PARAMETERS(Alltoallw))
 {
-    plan->out = (struct vector){.large_counts = counts, .large_places = places};
-    plan->in = (struct vector){.large_counts = into_counts, .large_places = into_places};
+    plan->out = (struct vector){.large_counts = counts, .large_displs = displs};
+    plan->in = (struct vector){.large_counts = into_counts, .large_displs = into_displs};
     return enter_alltoallw(plan, from, types, into, into_types, comm);
 }
 FORMS(Alltoallw, alltoallw);

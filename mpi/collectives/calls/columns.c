@@ -5,15 +5,15 @@
 static int columns_make(struct columns *all, const struct hierarchy *on)
 {
     all->counts = malloc(on->size * sizeof *all->counts);
-    all->places = malloc(on->size * sizeof *all->places);
+    all->displs = malloc(on->size * sizeof *all->displs);
     all->types = malloc(on->size * sizeof *all->types);
-    return all->counts && all->places && all->types ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    return all->counts && all->displs && all->types ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 void columns_free(struct columns *all)
 {
     free(all->counts);
-    free(all->places);
+    free(all->displs);
     free(all->types);
 }
 
@@ -22,7 +22,7 @@ int columns_even(struct columns *all, const struct hierarchy *on, int64_t count,
     int status = columns_make(all, on);
     for (int i = 0; i < on->size && status == MPI_SUCCESS; i++) {
         all->counts[i] = count;
-        all->places[i] = (MPI_Aint)count * i * shape->extent;
+        all->displs[i] = (MPI_Aint)count * i * shape->extent;
         all->types[i] = shape->type;
     }
     return status;
@@ -34,7 +34,7 @@ int columns_of(struct columns *all, const struct hierarchy *on, const struct vec
     int status = columns_make(all, on);
     for (int i = 0; i < on->size && status == MPI_SUCCESS; i++) {
         all->counts[i] = vector_count(said, i);
-        all->places[i] = vector_place(said, i) * extent;
+        all->displs[i] = vector_place(said, i) * extent;
         all->types[i] = type;
     }
     return status;

@@ -8,7 +8,7 @@
  * asked for. */
 struct columns {
     MPI_Count *counts;
-    MPI_Aint *places;
+    MPI_Aint *displs;
     MPI_Datatype *types;
 };
 

@@ -18,7 +18,7 @@ static int gather(struct hierarchy *on, const void *from, int64_t count, const s
             status = columns_even(&all, on, into_count, into_shape);
         TRY(status,
             gather_direct(on, from, count, at_root && from == MPI_IN_PLACE ? handle.byte : shape->type, into,
-                          all.counts, all.places, at_root ? into_shape->type : handle.byte, root));
+                          all.counts, all.displs, at_root ? into_shape->type : handle.byte, root));
         columns_free(&all);
         return status;
     }
@@ -72,7 +72,7 @@ static int run_gatherv(struct hierarchy *on, const struct plan *plan)
     struct columns all = {0};
     int status = on->rank == plan->root ? columns_of(&all, on, &plan->in, plan->shape.extent, plan->into_type)
                                         : MPI_SUCCESS;
-    TRY(status, gather_direct(on, plan->from, plan->count, plan->type, plan->into, all.counts, all.places,
+    TRY(status, gather_direct(on, plan->from, plan->count, plan->type, plan->into, all.counts, all.displs,
                               plan->into_type, plan->root));
     columns_free(&all);
     return status;
@@ -95,13 +95,13 @@ static int enter_gatherv(struct plan *plan, const void *from, MPI_Count count, M
 
 static int plan_gatherv(struct plan *plan, PARAMETERS(Gatherv))
 {
-    plan->in = (struct vector){.counts = into_counts, .places = into_places};
+    plan->in = (struct vector){.counts = into_counts, .displs = into_displs};
     return enter_gatherv(plan, from, count, type, into, into_type, root, comm);
 }
 
 static int plan_large_gatherv(struct plan *plan, LARGE_PARAMETERS(Gatherv))
 {
-    plan->in = (struct vector){.large_counts = into_counts, .large_places = into_places};
+    plan->in = (struct vector){.large_counts = into_counts, .large_displs = into_displs};
     return enter_gatherv(plan, from, count, type, into, into_type, root, comm);
 }
 FORMS(Gatherv, gatherv);

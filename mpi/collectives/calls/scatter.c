@@ -16,7 +16,7 @@ static int scatter(struct hierarchy *on, const void *from, int64_t from_count, c
     if (choice->algorithm == DIRECT) {
         if (at_root)
             status = columns_even(&all, on, from_count, from_shape);
-        TRY(status, scatter_direct(on, from, all.counts, all.places, at_root ? from_shape->type : handle.byte,
+        TRY(status, scatter_direct(on, from, all.counts, all.displs, at_root ? from_shape->type : handle.byte,
                                    into, count, into == MPI_IN_PLACE ? handle.byte : shape->type, root));
         columns_free(&all);
         return status;
@@ -74,7 +74,7 @@ static int run_scatterv(struct hierarchy *on, const struct plan *plan)
     struct columns all = {0};
     int status = on->rank == plan->root ? columns_of(&all, on, &plan->out, plan->shape.extent, plan->type)
                                         : MPI_SUCCESS;
-    TRY(status, scatter_direct(on, plan->from, all.counts, all.places, plan->type, plan->into,
+    TRY(status, scatter_direct(on, plan->from, all.counts, all.displs, plan->type, plan->into,
                                plan->into_count, plan->into_type, plan->root));
     columns_free(&all);
     return status;
@@ -97,13 +97,13 @@ static int enter_scatterv(struct plan *plan, const void *from, MPI_Datatype type
 
 static int plan_scatterv(struct plan *plan, PARAMETERS(Scatterv))
 {
-    plan->out = (struct vector){.counts = counts, .places = places};
+    plan->out = (struct vector){.counts = counts, .displs = displs};
     return enter_scatterv(plan, from, type, into, into_count, into_type, root, comm);
 }
 
 static int plan_large_scatterv(struct plan *plan, LARGE_PARAMETERS(Scatterv))
 {
-    plan->out = (struct vector){.large_counts = counts, .large_places = places};
+    plan->out = (struct vector){.large_counts = counts, .large_displs = displs};
     return enter_scatterv(plan, from, type, into, into_count, into_type, root, comm);
 }
 FORMS(Scatterv, scatterv);

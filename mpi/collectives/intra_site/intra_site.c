@@ -140,18 +140,18 @@ int intra_site_gather(struct hierarchy *on, const char *from, int64_t length, ch
     return status;
 }
 
-int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[],
+int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int displs[],
                         MPI_Datatype type, void *into, int count, int root)
 {
     if (!waiting_is_beside())
-        return real.Scatterv(from, counts, places, type, into, count, type, root, on->local);
+        return real.Scatterv(from, counts, displs, type, into, count, type, root, on->local);
     struct requests some = {0};
     struct shape shape;
     int status = shape_of(type, &shape)
                      ? requests_receive(&some, on, into, count, type, rank_of_local(on, root), TAG_INTRA_SITE)
                      : MPI_ERR_TYPE;
     for (int i = 0; i < on->local_size && on->local_rank == root; i++)
-        TRY(status, requests_send(&some, on, element_at(from, places[i], &shape), counts[i], type,
+        TRY(status, requests_send(&some, on, element_at(from, displs[i], &shape), counts[i], type,
                                   rank_of_local(on, i), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);

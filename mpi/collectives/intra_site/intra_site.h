@@ -19,7 +19,7 @@ int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int co
 /* `length` is in bytes. */
 int intra_site_gather(struct hierarchy *on, const char *from, int64_t length, char *into, int root);
 int intra_site_scatter(struct hierarchy *on, const char *from, int64_t length, char *into, int root);
-int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[],
+int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int displs[],
                         MPI_Datatype type, void *into, int count, int root);
 int intra_site_scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type,
                     MPI_Op op);

@@ -44,24 +44,6 @@ static int find(const char *word, const char *const names[], int count)
     return -1;
 }
 
-/* The names until 0.1.0. They are taken for one release. */
-static const char *const former_names[ALGORITHMS] = {
-    [LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes"};
-
-/* Finds an algorithm by its former name. Each name is reported once. */
-static int find_former(const char *word, const struct complaint *to)
-{
-    char note[128];
-    int found = find(word, former_names, ALGORITHMS);
-    if (found < 0)
-        return -1;
-    snprintf(note, sizeof note, "\"%s\" is called \"%s\" now", word, algorithm_names[found]);
-    if (!strstr(to->text, note))
-        text_add(to->text, to->bytes, "%s:%d: %s; the old name is taken for this release", to->name, to->line,
-                 note);
-    return found;
-}
-
 /* Writes "there are: a, b, c". */
 static const char *list(char *text, size_t bytes, const char *const names[], int count, enum operation of)
 {
@@ -115,8 +97,6 @@ static int parse_one(struct rules *rules, const char *text, const struct complai
     if (count == 3 && !range(words[1], &rule))
         return complain(to, "\"%s\" is no range of sizes; say 0..65536, 8k..1M or 64k..", words[1]);
     int algorithm = find(words[count - 1], algorithm_names, ALGORITHMS);
-    if (algorithm < 0)
-        algorithm = find_former(words[count - 1], to);
     if (algorithm < 0 || !model_has(rule.operation, (enum algorithm)algorithm))
         return complain(to, "%s has no algorithm \"%s\"; it has: %s", words[0], words[count - 1],
                         list(names, sizeof names, algorithm_names, ALGORITHMS, rule.operation));

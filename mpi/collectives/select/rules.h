@@ -23,8 +23,7 @@ struct rules {
 };
 
 /* Adds the rules of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood;
- * then none is added. Former names, which are taken for one release, are reported in `said` behind what was
- * said before. */
+ * then none is added. */
 int rules_parse(struct rules *rules, const char *text, const char *name, char *said, size_t said_bytes);
 
 /* Adds the rules of a file. `said` is as above. */

@@ -21,16 +21,6 @@ static int number(const char *name, int64_t *value)
     return 1;
 }
 
-/* Reads a number by its name, or, where that is not set, by its former one, which is taken for one
- * release. */
-static void renamed_number(const char *name, const char *former, int64_t *value, char *said,
-                           size_t said_bytes)
-{
-    if (!number(name, value) && number(former, value))
-        text_add(said, said_bytes, "%s is called %s now; the old name is taken for this release", former,
-                 name);
-}
-
 /* Reads a rate in Mbit/s, and keeps it in bytes per microsecond. */
 static void rate(const char *name, int64_t *value)
 {
@@ -81,13 +71,12 @@ int settings_read(struct settings *settings, char *said, size_t said_bytes)
     said[0] = 0;
     struct costs *costs = &settings->costs;
     *costs = costs_default;
-    renamed_number(PREFIX "RTT_MICROSECONDS", PREFIX "ROUND_MICROSECONDS", &costs->rtt, said, said_bytes);
+    number(PREFIX "RTT_MICROSECONDS", &costs->rtt);
     rate(PREFIX "MEGABITS", &costs->rate);
-    renamed_number(PREFIX "LAN_RTT_MICROSECONDS", PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_rtt, said,
-                   said_bytes);
+    number(PREFIX "LAN_RTT_MICROSECONDS", &costs->lan_rtt);
     rate(PREFIX "LAN_MEGABITS", &costs->lan_rate);
     number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
-    renamed_number(PREFIX "SEGMENT_BYTES", PREFIX "FLIT_BYTES", &costs->segment, said, said_bytes);
+    number(PREFIX "SEGMENT_BYTES", &costs->segment);
     settings->by_rank = settings_by_rank();
     add_native(&settings->rules);
     int right = !rules || rules_parse(&settings->rules, rules, PREFIX "RULES", said, said_bytes);

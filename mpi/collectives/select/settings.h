@@ -13,7 +13,7 @@ struct settings {
 };
 
 /* Reads all variables. False, with what is wrong in `said`, where a rule is not understood; then it is as if
- * nothing stood where that rule stands. Otherwise `said` reports former names, if there are any. */
+ * nothing stood where that rule stands. */
 int settings_read(struct settings *settings, char *said, size_t said_bytes);
 
 /* Whether the environment asks for reductions in the order of ranks alone. */

@@ -1,4 +1,4 @@
-/* Looks at how texts begin, and puts together what is said to the user. */
+/* Looks at how texts begin. */
 #ifndef CAUSEWAY_TEXT_H
 #define CAUSEWAY_TEXT_H
 
@@ -13,8 +13,5 @@ static inline int begins_with_any(const char *text, const char *const *all, size
     return 0;
 }
 #define BEGINS_WITH_ANY(text, all) begins_with_any(text, all, sizeof all / sizeof *all)
-
-/* Adds to what is said, behind a semicolon; what has no room is left out. */
-void text_add(char *said, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

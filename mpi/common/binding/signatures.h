@@ -3,7 +3,7 @@
  * that do not wait have a request behind them, and persistent collectives also an info before it.
  *
  * `Count` is the type of a number of elements, `Place` that of a displacement that has two. The same argument
- * has the same name everywhere: what a rank gives is `from` with count, type, counts, places and types, or
+ * has the same name everywhere: what a rank gives is `from` with count, type, counts, displs and types, or
  * `buffer` where it goes to one rank; what it gets is `into` with into_count and so on.
  * tests/libraries/signatures.sh compares all of them with the headers of MPIs. */
 #ifndef CAUSEWAY_SIGNATURES_H
@@ -70,13 +70,13 @@
 
 #define SIGNATURE_Gatherv(Count, Place)                                                      \
     const void *from, Count count, MPI_Datatype type, void *into, const Count into_counts[], \
-        const Place into_places[], MPI_Datatype into_type, int root, MPI_Comm comm
-#define ARGUMENTS_Gatherv from, count, type, into, into_counts, into_places, into_type, root, comm
+        const Place into_displs[], MPI_Datatype into_type, int root, MPI_Comm comm
+#define ARGUMENTS_Gatherv from, count, type, into, into_counts, into_displs, into_type, root, comm
 
 #define SIGNATURE_Scatterv(Count, Place)                                                         \
-    const void *from, const Count counts[], const Place places[], MPI_Datatype type, void *into, \
+    const void *from, const Count counts[], const Place displs[], MPI_Datatype type, void *into, \
         Count into_count, MPI_Datatype into_type, int root, MPI_Comm comm
-#define ARGUMENTS_Scatterv from, counts, places, type, into, into_count, into_type, root, comm
+#define ARGUMENTS_Scatterv from, counts, displs, type, into, into_count, into_type, root, comm
 
 #define SIGNATURE_Allgather(Count, Place)                                                                   \
     const void *from, Count count, MPI_Datatype type, void *into, Count into_count, MPI_Datatype into_type, \
@@ -87,18 +87,18 @@
 
 #define SIGNATURE_Allgatherv(Count, Place)                                                   \
     const void *from, Count count, MPI_Datatype type, void *into, const Count into_counts[], \
-        const Place into_places[], MPI_Datatype into_type, MPI_Comm comm
-#define ARGUMENTS_Allgatherv from, count, type, into, into_counts, into_places, into_type, comm
+        const Place into_displs[], MPI_Datatype into_type, MPI_Comm comm
+#define ARGUMENTS_Allgatherv from, count, type, into, into_counts, into_displs, into_type, comm
 
 #define SIGNATURE_Alltoallv(Count, Place)                                                        \
-    const void *from, const Count counts[], const Place places[], MPI_Datatype type, void *into, \
-        const Count into_counts[], const Place into_places[], MPI_Datatype into_type, MPI_Comm comm
-#define ARGUMENTS_Alltoallv from, counts, places, type, into, into_counts, into_places, into_type, comm
+    const void *from, const Count counts[], const Place displs[], MPI_Datatype type, void *into, \
+        const Count into_counts[], const Place into_displs[], MPI_Datatype into_type, MPI_Comm comm
+#define ARGUMENTS_Alltoallv from, counts, displs, type, into, into_counts, into_displs, into_type, comm
 
 #define SIGNATURE_Alltoallw(Count, Place)                                                                 \
-    const void *from, const Count counts[], const Place places[], const MPI_Datatype types[], void *into, \
-        const Count into_counts[], const Place into_places[], const MPI_Datatype into_types[], MPI_Comm comm
-#define ARGUMENTS_Alltoallw from, counts, places, types, into, into_counts, into_places, into_types, comm
+    const void *from, const Count counts[], const Place displs[], const MPI_Datatype types[], void *into, \
+        const Count into_counts[], const Place into_displs[], const MPI_Datatype into_types[], MPI_Comm comm
+#define ARGUMENTS_Alltoallw from, counts, displs, types, into, into_counts, into_displs, into_types, comm
 
 /* Among neighbours. */
 #define SIGNATURE_Neighbor_allgather SIGNATURE_Allgather

@@ -26,7 +26,7 @@ static const double COMPARE_AGAIN_SECONDS = 5;
 static int rank, ranks;
 static char *out, *in;
 /* For Allgatherv and Reduce_scatter. */
-static int *counts, *places;
+static int *counts, *displs;
 
 static void pingpong(int bytes, int root)
 {
@@ -104,9 +104,9 @@ static void allgatherv(int bytes, int root)
     (void)root;
     for (int i = 0; i < ranks; i++) {
         counts[i] = bytes;
-        places[i] = i * bytes;
+        displs[i] = i * bytes;
     }
-    MPI_Allgatherv(out, bytes, MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+    MPI_Allgatherv(out, bytes, MPI_BYTE, in, counts, displs, MPI_BYTE, MPI_COMM_WORLD);
 }
 
 static void alltoall(int bytes, int root)
@@ -277,8 +277,8 @@ int bench_operations(const struct bench_plan *plan)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     counts = calloc((size_t)ranks, sizeof *counts);
-    places = calloc((size_t)ranks, sizeof *places);
-    if (!counts || !places)
+    displs = calloc((size_t)ranks, sizeof *displs);
+    if (!counts || !displs)
         MPI_Abort(MPI_COMM_WORLD, 2);
     for (const char *name = plan->operations; *name;) {
         size_t length = strcspn(name, ",");
@@ -301,6 +301,6 @@ int bench_operations(const struct bench_plan *plan)
         name += length + (name[length] == ',');
     }
     free(counts);
-    free(places);
+    free(displs);
     return 0;
 }

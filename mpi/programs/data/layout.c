@@ -136,7 +136,7 @@ static void transposed(struct layout *made, const struct layout *of, int instanc
 struct blocks {
     int count;
     int *lengths;
-    int *places;       /* in instances */
+    int *displs;       /* in instances */
     MPI_Aint *offsets; /* in bytes */
 };
 
@@ -145,7 +145,7 @@ static struct blocks blocks_make(const struct layout *of, int instances, int len
     int most = 2 * instances + 2;
     struct blocks blocks = {0, malloc(most * sizeof(int)), malloc(most * sizeof(int)),
                             malloc(most * sizeof(MPI_Aint))};
-    if (!blocks.lengths || !blocks.places || !blocks.offsets)
+    if (!blocks.lengths || !blocks.displs || !blocks.offsets)
         MPI_Abort(MPI_COMM_WORLD, 2);
     int place = random_below(random, 3);
     for (int left = instances; left > 0; blocks.count++) {
@@ -153,30 +153,30 @@ static struct blocks blocks_make(const struct layout *of, int instances, int len
         int is_empty = !length && blocks.count % 2 && random_below(random, 3) == 0;
         int wanted = length ? length : 1 + random_below(random, left < 64 ? left : 64);
         blocks.lengths[blocks.count] = is_empty ? 0 : wanted;
-        blocks.places[blocks.count] = place;
+        blocks.displs[blocks.count] = place;
         place += blocks.lengths[blocks.count] + random_below(random, 3);
         left -= blocks.lengths[blocks.count];
     }
     if (random_below(random, 2))
         for (int i = blocks.count - 1; i > 0; i--) {
             int j = random_below(random, i + 1);
-            int place_i = blocks.places[i], length_i = blocks.lengths[i];
-            blocks.places[i] = blocks.places[j], blocks.lengths[i] = blocks.lengths[j];
-            blocks.places[j] = place_i, blocks.lengths[j] = length_i;
+            int place_i = blocks.displs[i], length_i = blocks.lengths[i];
+            blocks.displs[i] = blocks.displs[j], blocks.lengths[i] = blocks.lengths[j];
+            blocks.displs[j] = place_i, blocks.lengths[j] = length_i;
         }
     ptrdiff_t shift = gap(of, random);
     for (int i = 0; i < blocks.count; i++)
-        blocks.offsets[i] = blocks.places[i] * of->extent + shift;
+        blocks.offsets[i] = blocks.displs[i] * of->extent + shift;
     return blocks;
 }
 
 static void blocks_place(struct layout *made, const struct layout *of, struct blocks *blocks, int in_bytes)
 {
     for (int i = 0; i < blocks->count; i++)
-        place_block(made, of, in_bytes ? blocks->offsets[i] : blocks->places[i] * of->extent,
+        place_block(made, of, in_bytes ? blocks->offsets[i] : blocks->displs[i] * of->extent,
                     blocks->lengths[i]);
     free(blocks->lengths);
-    free(blocks->places);
+    free(blocks->displs);
     free(blocks->offsets);
 }
 
@@ -184,14 +184,14 @@ static void indexed_block(struct layout *made, const struct layout *of, int inst
 {
     int length = random_divisor(random, instances);
     struct blocks blocks = blocks_make(of, instances, length, random);
-    MPI_Type_create_indexed_block(blocks.count, length, blocks.places, of->type, &made->type);
+    MPI_Type_create_indexed_block(blocks.count, length, blocks.displs, of->type, &made->type);
     blocks_place(made, of, &blocks, 0);
 }
 
 static void indexed(struct layout *made, const struct layout *of, int instances, struct random *random)
 {
     struct blocks blocks = blocks_make(of, instances, 0, random);
-    MPI_Type_indexed(blocks.count, blocks.lengths, blocks.places, of->type, &made->type);
+    MPI_Type_indexed(blocks.count, blocks.lengths, blocks.displs, of->type, &made->type);
     blocks_place(made, of, &blocks, 0);
 }
 

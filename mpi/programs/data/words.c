@@ -168,7 +168,7 @@ struct layout words_make(int word, struct random *random)
         return one(&elements[word]);
     int which[4], lengths[4], count = chosen(word, which);
     MPI_Datatype types[4], packed;
-    MPI_Aint places[4];
+    MPI_Aint displs[4];
     char name[sizeof((struct layout *)0)->name];
     snprintf(name, sizeof name, "struct of %s and %d more", elements[which[0]].name, count - 1);
     struct layout made = layout_begin(2 * count, name);
@@ -178,16 +178,16 @@ struct layout words_make(int word, struct random *random)
         struct layout element = one(&elements[which[i]]);
         lengths[i] = 1;
         types[i] = element.type;
-        places[i] =
+        displs[i] =
             64 * (is_backwards ? count - 1 - i : i) + (MPI_Aint)element.alignment * random_below(random, 2);
-        layout_place(&made, &element, places[i]);
+        layout_place(&made, &element, displs[i]);
         layout_free(&element);
     }
     made.words = 1;
     made.lower = 0;
     made.extent = 64 * count;
     made.alignment = 16;
-    MPI_Type_create_struct(count, lengths, places, types, &packed);
+    MPI_Type_create_struct(count, lengths, displs, types, &packed);
     MPI_Type_create_resized(packed, made.lower, made.extent, &made.type);
     MPI_Type_free(&packed);
     MPI_Type_commit(&made.type);

@@ -1,6 +1,7 @@
 /* The beginning and the end: MPI_Init makes the world, MPI_Finalize and MPI_Abort end it. */
 #define _GNU_SOURCE
 #include "common/binding/export.h"
+#include "world/basic/basic.h"
 #include "world/calls/imports.h"
 #include "world/engine/sending.h"
 #include "world/handles/comms.h"
@@ -9,7 +10,6 @@
 #include "world/native/data.h"
 #include "world/native/ending.h"
 #include "world/native/native.h"
-#include "world/plain/plain.h"
 #include "world/streams/streams.h"
 
 #include <stdio.h>
@@ -238,7 +238,7 @@ static void write_rest(void)
 static void end_world(void)
 {
     struct comm *world = comm_find(handle.comm_world);
-    if (plain_barrier(world->hidden) != MPI_SUCCESS)
+    if (basic_barrier(world->hidden) != MPI_SUCCESS)
         ending_now("the sites could not meet in MPI_Finalize");
     write_rest();
     engine_say_bye(ours.engine);

@@ -29,7 +29,7 @@ struct copy {
 static size_t bytes_of(const struct part *part)
 {
     size_t entries = (size_t)part->entries;
-    return entries * ((part->places ? sizeof *part->places : 0) + (part->types ? sizeof *part->types : 0) +
+    return entries * ((part->displs ? sizeof *part->displs : 0) + (part->types ? sizeof *part->types : 0) +
                       (part->counts ? sizeof *part->counts : 0) + (part->starts ? sizeof *part->starts : 0));
 }
 
@@ -57,8 +57,8 @@ static void copy_part(struct copy *copy, struct part *part, char **room)
     size_t entries = (size_t)part->entries;
     if (!part->type && !part->types)
         return;
-    *room += -(uintptr_t)*room % sizeof *part->places;
-    part->places = put(room, part->places, entries * sizeof *part->places);
+    *room += -(uintptr_t)*room % sizeof *part->displs;
+    part->displs = put(room, part->displs, entries * sizeof *part->displs);
     const MPI_Datatype *types = part->types;
     MPI_Datatype *kept = (MPI_Datatype *)put(room, types, entries * sizeof *types);
     for (size_t i = 0; types && i < entries; i++)

@@ -16,7 +16,7 @@ struct part {
     MPI_Datatype type;
     /* By rank, or by neighbour, `entries` of them; NULL: as above. Places are in bytes. */
     const int *counts, *starts;
-    const MPI_Aint *places;
+    const MPI_Aint *displs;
     const MPI_Datatype *types;
     int entries;
 };

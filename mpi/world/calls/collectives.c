@@ -1,7 +1,7 @@
-/* Collective operations that move data: of a site natively, over sites by plain/. */
+/* Collective operations that move data: of a site natively, over sites by basic/. */
 #define _GNU_SOURCE
+#include "world/basic/basic.h"
 #include "world/calls/collective.h"
-#include "world/plain/plain.h"
 
 static int lay_out(const struct part *part, struct blocks *blocks)
 {
@@ -67,7 +67,7 @@ static int parts_error(const struct collective *all, int has_out, int has_in)
     return comm_error(all->on, status);
 }
 
-static int run_barrier(const struct collective *all) { return plain_barrier(all->on->hidden); }
+static int run_barrier(const struct collective *all) { return basic_barrier(all->on->hidden); }
 
 static int prepare_Barrier(struct collective *all, PARAMETERS(Barrier))
 {
@@ -79,7 +79,7 @@ FORMS(Barrier, barrier, return NATIVE(Barrier, Ibarrier, comm), return PASS(Ibar
 
 static int run_bcast(const struct collective *all)
 {
-    return plain_bcast(all->on->hidden, (void *)all->in.buffer, all->in.count, all->in.type, all->root);
+    return basic_bcast(all->on->hidden, (void *)all->in.buffer, all->in.count, all->in.type, all->root);
 }
 
 static int prepare_Bcast(struct collective *all, PARAMETERS(Bcast))
@@ -102,7 +102,7 @@ static int run_gather(const struct collective *all)
     int status = MPI_SUCCESS;
     if (collective_is_root(all->on, all->root))
         status = lay_out(&all->in, &into);
-    TRY(status, plain_gather(all->on->hidden, out->buffer, out->count, out->type, &into, all->root));
+    TRY(status, basic_gather(all->on->hidden, out->buffer, out->count, out->type, &into, all->root));
     return status;
 }
 
@@ -131,7 +131,7 @@ static int prepare_Gatherv(struct collective *all, PARAMETERS(Gatherv))
 {
     (void)comm;
     return gathers(all, root, even(from, count, type),
-                   listed(all->on, into, into_counts, into_places, into_type));
+                   listed(all->on, into, into_counts, into_displs, into_type));
 }
 COLLECTIVE(Gatherv, gatherv);
 
@@ -142,7 +142,7 @@ static int run_scatter(const struct collective *all)
     int status = MPI_SUCCESS;
     if (collective_is_root(all->on, all->root))
         status = lay_out(&all->out, &from);
-    TRY(status, plain_scatter(all->on->hidden, &from, (void *)in->buffer, in->count, in->type, all->root));
+    TRY(status, basic_scatter(all->on->hidden, &from, (void *)in->buffer, in->count, in->type, all->root));
     return status;
 }
 
@@ -169,7 +169,7 @@ COLLECTIVE(Scatter, scatter);
 static int prepare_Scatterv(struct collective *all, PARAMETERS(Scatterv))
 {
     (void)comm;
-    return scatters(all, root, listed(all->on, from, counts, places, type),
+    return scatters(all, root, listed(all->on, from, counts, displs, type),
                     even(into, into_count, into_type));
 }
 COLLECTIVE(Scatterv, scatterv);
@@ -178,7 +178,7 @@ static int run_allgather(const struct collective *all)
 {
     struct blocks into;
     int status = lay_out(&all->in, &into);
-    TRY(status, plain_allgather(all->on->hidden, all->out.buffer, all->out.count, all->out.type, &into));
+    TRY(status, basic_allgather(all->on->hidden, all->out.buffer, all->out.count, all->out.type, &into));
     return status;
 }
 
@@ -201,7 +201,7 @@ static int prepare_Allgatherv(struct collective *all, PARAMETERS(Allgatherv))
 {
     (void)comm;
     return allgathers(all, even(from, count, type),
-                      listed(all->on, into, into_counts, into_places, into_type));
+                      listed(all->on, into, into_counts, into_displs, into_type));
 }
 COLLECTIVE(Allgatherv, allgatherv);
 
@@ -210,7 +210,7 @@ static int run_alltoall(const struct collective *all)
     struct blocks from, into;
     int status = lay_out(&all->out, &from);
     TRY(status, lay_out(&all->in, &into));
-    TRY(status, plain_alltoall(all->on->hidden, &from, &into));
+    TRY(status, basic_alltoall(all->on->hidden, &from, &into));
     return status;
 }
 
@@ -232,16 +232,16 @@ COLLECTIVE(Alltoall, alltoall);
 static int prepare_Alltoallv(struct collective *all, PARAMETERS(Alltoallv))
 {
     (void)comm;
-    return exchanges(all, listed(all->on, from, counts, places, type),
-                     listed(all->on, into, into_counts, into_places, into_type));
+    return exchanges(all, listed(all->on, from, counts, displs, type),
+                     listed(all->on, into, into_counts, into_displs, into_type));
 }
 COLLECTIVE(Alltoallv, alltoallv);
 
 static int prepare_Alltoallw(struct collective *all, PARAMETERS(Alltoallw))
 {
     (void)comm;
-    return exchanges(all, typed(all->on, from, counts, places, types),
-                     typed(all->on, into, into_counts, into_places, into_types));
+    return exchanges(all, typed(all->on, from, counts, displs, types),
+                     typed(all->on, into, into_counts, into_displs, into_types));
 }
 /* In place MPICH's Ialltoallw sends each peer the wrong part before version 4.2. */
 COLLECTIVE_BUT(Alltoallw, alltoallw, from == MPI_IN_PLACE || native_is_inter(comm));

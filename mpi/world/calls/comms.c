@@ -1,11 +1,11 @@
 /* Communicators: what they are, and new ones. */
 #define _GNU_SOURCE
+#include "world/basic/basic.h"
 #include "world/calls/check.h"
 #include "world/calls/inter.h"
 #include "world/calls/making.h"
 #include "world/handles/groups.h"
 #include "world/native/native.h"
-#include "world/plain/plain.h"
 
 #include <stdlib.h>
 
@@ -85,7 +85,7 @@ EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
         int status = ours.is_on && comm && *comm != handle.comm_null ? native_meet(*comm) : MPI_SUCCESS;
         return TRY(status, PASS(Comm_disconnect, comm));
     }
-    int status = comm_error(on, plain_barrier(on->hidden));
+    int status = comm_error(on, basic_barrier(on->hidden));
     return status == MPI_SUCCESS ? MPI_Comm_free(comm) : status;
 }
 BOTH(Comm_disconnect);
@@ -185,7 +185,7 @@ static int create(struct comm *on, struct says *all, int *ranks, int size, const
                   MPI_Comm *made)
 {
     MPI_Group here = handle.group_null;
-    int status = making_places(on, size, numbers, ranks), is_mine = 0;
+    int status = making_ranks(on, size, numbers, ranks), is_mine = 0;
     for (int i = 0; i < size; i++)
         is_mine = is_mine || numbers[i] == (int32_t)ours.world.me;
     TRY(status, making_group(on, size, ranks, &here));

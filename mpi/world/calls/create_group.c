@@ -63,7 +63,7 @@ static int create(struct comm *on, int size, const int32_t *numbers, int tag, MP
     int *ranks = malloc((size_t)size * sizeof *ranks + 1), own = FIRST_TAG + tag % TAGS;
     struct says *all = malloc((size_t)size * sizeof *all + 1);
     MPI_Group here = handle.group_null;
-    int status = ranks && all ? making_places(on, size, numbers, ranks) : MPI_ERR_NO_MEM, mine = 0;
+    int status = ranks && all ? making_ranks(on, size, numbers, ranks) : MPI_ERR_NO_MEM, mine = 0;
     while (mine < size && numbers[mine] != (int32_t)ours.world.me)
         mine++;
     if (mine == size)

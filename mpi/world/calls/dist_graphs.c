@@ -1,10 +1,10 @@
 /* Graphs over sites: each rank names some edges. */
 #define _GNU_SOURCE
+#include "world/basic/basic.h"
 #include "world/calls/check.h"
 #include "world/calls/making.h"
 #include "world/calls/shaping.h"
 #include "world/native/native.h"
-#include "world/plain/plain.h"
 
 #include <stdlib.h>
 
@@ -79,7 +79,7 @@ static int learn_edges(struct comm *on, const struct edge *mine, int count, stru
     int *counts = calloc(2 * (size_t)on->size, sizeof *counts), bytes = count * (int)sizeof *mine;
     struct blocks blocks;
     int status = counts ? blocks_even(&blocks, counts, 1, handle.types[TYPE_INT]) : MPI_ERR_NO_MEM;
-    TRY(status, plain_allgather(on->hidden, &bytes, 1, handle.types[TYPE_INT], &blocks));
+    TRY(status, basic_allgather(on->hidden, &bytes, 1, handle.types[TYPE_INT], &blocks));
     int64_t sum = 0;
     for (int i = 0; status == MPI_SUCCESS && i < on->size; i++) {
         counts[on->size + i] = (int)sum;
@@ -91,7 +91,7 @@ static int learn_edges(struct comm *on, const struct edge *mine, int count, stru
     if (status == MPI_SUCCESS && !*all)
         status = MPI_ERR_NO_MEM;
     TRY(status, blocks_listed(&blocks, *all, counts, counts + on->size, handle.byte));
-    TRY(status, plain_allgather(on->hidden, mine, bytes, handle.byte, &blocks));
+    TRY(status, basic_allgather(on->hidden, mine, bytes, handle.byte, &blocks));
     *total = (int)(sum / (int64_t)sizeof **all);
     free(counts);
     return status;

@@ -1,9 +1,9 @@
 #include "world/calls/inter.h"
 
 #include "common/binding/export.h"
+#include "world/basic/basic.h"
 #include "world/calls/making.h"
 #include "world/native/native.h"
-#include "world/plain/plain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +139,8 @@ static int exchange(struct comm *on, int color, int key, struct half *local, str
     mine.number = inter_take_numbers();
     int status = blocks_even(&ours_in, local->all, bytes, handle.byte);
     TRY(status, blocks_even(&theirs_in, remote->all, bytes, handle.byte));
-    TRY(status, plain_allgather(on->local, &mine, bytes, handle.byte, &ours_in));
-    TRY(status, plain_allgather(on->hidden, &mine, bytes, handle.byte, &theirs_in));
+    TRY(status, basic_allgather(on->local, &mine, bytes, handle.byte, &ours_in));
+    TRY(status, basic_allgather(on->hidden, &mine, bytes, handle.byte, &theirs_in));
     local->all[on->rank] = mine;
     if (status == MPI_SUCCESS && (!making_judge(local->all, on->size, on->numbers) ||
                                   !making_judge(remote->all, on->peers, on->peer_numbers)))

@@ -1,5 +1,6 @@
 /* Intercommunicators: made of two communicators' processes, merged, and what is asked of them. */
 #define _GNU_SOURCE
+#include "world/basic/basic.h"
 #include "world/calls/check.h"
 #include "world/calls/inter.h"
 #include "world/calls/making.h"
@@ -7,7 +8,6 @@
 #include "world/handles/slots.h"
 #include "world/native/native.h"
 #include "world/native/transfer.h"
-#include "world/plain/plain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static int gather_slots(struct creation *c)
         return NATIVE(Allgather, Iallgather, &c->slot, each, handle.byte, c->local.slots, each, handle.byte,
                       c->comm);
     int status = blocks_even(&blocks, c->local.slots, each, handle.byte);
-    return TRY(status, plain_allgather(c->on->hidden, &c->slot, each, handle.byte, &blocks));
+    return TRY(status, basic_allgather(c->on->hidden, &c->slot, each, handle.byte, &blocks));
 }
 
 static int have_slots(const struct side *side)
@@ -95,7 +95,7 @@ static int have_slots(const struct side *side)
 
 static int tell_group(struct creation *c, void *buffer, int bytes)
 {
-    return c->on ? plain_bcast(c->on->hidden, buffer, bytes, handle.byte, c->leader)
+    return c->on ? basic_bcast(c->on->hidden, buffer, bytes, handle.byte, c->leader)
                  : NATIVE(Bcast, Ibcast, buffer, bytes, handle.byte, c->leader, c->comm);
 }
 

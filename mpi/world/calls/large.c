@@ -51,7 +51,7 @@ const int *large_counts(struct large *large, const MPI_Count *wide, int many)
     return list;
 }
 
-const int *large_places(struct large *large, const MPI_Aint *wide, int many)
+const int *large_displs(struct large *large, const MPI_Aint *wide, int many)
 {
     int *list = list_new(large, many);
     for (int i = 0; i < many && list; i++) {

@@ -25,7 +25,7 @@ int large_sent(struct large *large, const void *buffer, MPI_Count count, MPI_Dat
 int large_few(struct large *large, MPI_Count count);
 /* Lists of int. */
 const int *large_counts(struct large *large, const MPI_Count *wide, int many);
-const int *large_places(struct large *large, const MPI_Aint *wide, int many);
+const int *large_displs(struct large *large, const MPI_Aint *wide, int many);
 
 /* Whether this rank's arguments for the root say something. */
 int large_is_root(MPI_Comm comm, int root);

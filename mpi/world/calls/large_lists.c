@@ -6,26 +6,26 @@ LARGE_LISTS(Gatherv, gatherv, (from, n, type, into, c, p, into_type, root, comm)
             int n = large_sent(&large, from, count, &type),
             many = large_is_root(comm, root) ? large_members(comm) : 0;
             const int *c = large_counts(&large, into_counts, many),
-            *p = large_places(&large, into_places, many))
+            *p = large_displs(&large, into_displs, many))
 LARGE_LISTS(Scatterv, scatterv, (from, c, p, type, into, m, into_type, root, comm),
             int m = large_sent(&large, into, into_count, &into_type),
             many = large_is_root(comm, root) ? large_members(comm) : 0;
-            const int *c = large_counts(&large, counts, many), *p = large_places(&large, places, many))
+            const int *c = large_counts(&large, counts, many), *p = large_displs(&large, displs, many))
 
 #define LARGE_ALLGATHERV(Name, name, entries)                                               \
     LARGE_LISTS(Name, name, (from, n, type, into, c, p, into_type, comm),                   \
                 int n = large_sent(&large, from, count, &type);                             \
                 int many = entries; const int *c = large_counts(&large, into_counts, many), \
-                                    *p = large_places(&large, into_places, many))
+                                    *p = large_displs(&large, into_displs, many))
 LARGE_ALLGATHERV(Allgatherv, allgatherv, large_members(comm))
 LARGE_ALLGATHERV(Neighbor_allgatherv, neighbor_allgatherv, large_neighbors(comm, FROM))
 
 /* `given` and `gotten` are the entries of each list. */
 #define LARGE_ALLTOALL(Name, name, small_ones, given, gotten)                                               \
     LARGE_LISTS(Name, name, small_ones, int many = given, into_many = gotten;                               \
-                const int *c = large_counts(&large, counts, many), *p = large_places(&large, places, many), \
+                const int *c = large_counts(&large, counts, many), *p = large_displs(&large, displs, many), \
                 *into_c = large_counts(&large, into_counts, into_many),                                     \
-                *into_p = large_places(&large, into_places, into_many))
+                *into_p = large_displs(&large, into_displs, into_many))
 /* In place a rank gives what its own buffer has. */
 #define GIVEN (from == MPI_IN_PLACE ? 0 : large_members(comm))
 LARGE_ALLTOALL(Alltoallv, alltoallv, (from, c, p, type, into, into_c, into_p, into_type, comm), GIVEN,
@@ -38,7 +38,7 @@ LARGE_ALLTOALL(Alltoallw, alltoallw, (from, c, p, types, into, into_c, into_p, i
 
 /* Its displacements are addresses in either form. */
 LARGE_LISTS(Neighbor_alltoallw, neighbor_alltoallw,
-            (from, c, places, types, into, into_c, into_places, into_types, comm),
+            (from, c, displs, types, into, into_c, into_displs, into_types, comm),
             const int *c = large_counts(&large, counts, large_neighbors(comm, TO)),
             *into_c = large_counts(&large, into_counts, large_neighbors(comm, FROM)))
 LARGE_LISTS(Reduce_scatter, reduce_scatter, (from, into, c, type, op, comm),

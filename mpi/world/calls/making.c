@@ -2,9 +2,9 @@
 
 #include "common/binding/export.h"
 
+#include "world/basic/basic.h"
 #include "world/handles/slots.h"
 #include "world/native/native.h"
-#include "world/plain/plain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ int making_meet(struct comm *on)
     return native_meet(on->handle);
 }
 
-int making_places(const struct comm *on, int size, const int32_t *numbers, int *ranks)
+int making_ranks(const struct comm *on, int size, const int32_t *numbers, int *ranks)
 {
     for (int i = 0; i < size; i++) {
         ranks[i] = 0;
@@ -90,7 +90,7 @@ int making_exchange(struct comm *on, int color, int key, int status, struct says
     struct says mine = making_say(color, key, status);
     struct blocks blocks;
     int told = blocks_even(&blocks, all, (int)sizeof mine, handle.byte);
-    TRY(told, plain_allgather(on->hidden, &mine, (int)sizeof mine, handle.byte, &blocks));
+    TRY(told, basic_allgather(on->hidden, &mine, (int)sizeof mine, handle.byte, &blocks));
     all[on->rank] = mine;
     TRY(status, told);
     if (told == MPI_SUCCESS && !making_judge(all, on->size, on->numbers))

@@ -21,7 +21,7 @@ struct says {
 int making_meet(struct comm *on);
 
 /* Finds the ranks of a group's members in a communicator; MPI_ERR_GROUP where one is not in it. */
-int making_places(const struct comm *on, int size, const int32_t *numbers, int *ranks);
+int making_ranks(const struct comm *on, int size, const int32_t *numbers, int *ranks);
 
 /* Makes the native group of so many ranks, those that are here. MPICH 4.0.2 dies in MPI_Comm_create_group
  * where the group was made of another communicator's. */
@@ -42,7 +42,7 @@ int making_judge(const struct says *all, int size, const int32_t *numbers);
 int making_members(const struct says *all, int size, int color, int *ranks);
 
 /* Makes the record of a native communicator that has been made here, if some of these processes are far.
- * `ranks` are their places in `all`; NULL: all of it. In a task nobody above may make anything of it. */
+ * `ranks` are their ranks in `all`; NULL: all of it. In a task nobody above may make anything of it. */
 int making_record(MPI_Comm native, const struct says *all, const int *ranks, int size,
                   const int32_t *numbers);
 

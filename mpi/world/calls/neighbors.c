@@ -87,8 +87,8 @@ static int lay_out(const struct part *part, int is_one, int count, struct slot *
     int status = part->types ? MPI_SUCCESS : real.Type_get_extent(part->type, &low, &extent);
     for (int i = 0; i < count; i++) {
         MPI_Aint place = is_one ? 0 : (MPI_Aint)i * part->count * extent;
-        if (part->places)
-            place = part->places[i];
+        if (part->displs)
+            place = part->displs[i];
         else if (part->starts)
             place = part->starts[i] * extent;
         slots[i] = (struct slot){(char *)part->buffer + place, part->counts ? part->counts[i] : part->count,
@@ -156,7 +156,7 @@ static int prepare_Neighbor_allgatherv(struct collective *all, PARAMETERS(Neighb
     (void)comm;
     return prepare(
         all, run_same, (struct part){.buffer = from, .count = count, .type = type},
-        (struct part){.buffer = into, .counts = into_counts, .starts = into_places, .type = into_type});
+        (struct part){.buffer = into, .counts = into_counts, .starts = into_displs, .type = into_type});
 }
 NEIGHBORS(Neighbor_allgatherv, neighbor_allgatherv);
 
@@ -172,8 +172,8 @@ static int prepare_Neighbor_alltoallv(struct collective *all, PARAMETERS(Neighbo
 {
     (void)comm;
     return prepare(
-        all, run_each, (struct part){.buffer = from, .counts = counts, .starts = places, .type = type},
-        (struct part){.buffer = into, .counts = into_counts, .starts = into_places, .type = into_type});
+        all, run_each, (struct part){.buffer = from, .counts = counts, .starts = displs, .type = type},
+        (struct part){.buffer = into, .counts = into_counts, .starts = into_displs, .type = into_type});
 }
 NEIGHBORS(Neighbor_alltoallv, neighbor_alltoallv);
 
@@ -181,7 +181,7 @@ static int prepare_Neighbor_alltoallw(struct collective *all, PARAMETERS(Neighbo
 {
     (void)comm;
     return prepare(
-        all, run_each, (struct part){.buffer = from, .counts = counts, .places = places, .types = types},
-        (struct part){.buffer = into, .counts = into_counts, .places = into_places, .types = into_types});
+        all, run_each, (struct part){.buffer = from, .counts = counts, .displs = displs, .types = types},
+        (struct part){.buffer = into, .counts = into_counts, .displs = into_displs, .types = into_types});
 }
 NEIGHBORS(Neighbor_alltoallw, neighbor_alltoallw);

@@ -1,7 +1,7 @@
-/* Reductions: of a site natively, over sites by plain/. */
+/* Reductions: of a site natively, over sites by basic/. */
 #define _GNU_SOURCE
+#include "world/basic/basic.h"
 #include "world/calls/collective.h"
-#include "world/plain/plain.h"
 
 /* The MPI below knows which operations a type has: it refuses to combine nothing by another. */
 static int check_operation(MPI_Datatype type, MPI_Op op)
@@ -32,7 +32,7 @@ static int prepare(struct collective *all, int (*run)(const struct collective *)
 
 static int run_reduce(const struct collective *all)
 {
-    return plain_reduce(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
+    return basic_reduce(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
                         all->op, all->root);
 }
 
@@ -50,7 +50,7 @@ COLLECTIVE(Reduce, reduce);
 
 static int run_allreduce(const struct collective *all)
 {
-    return plain_allreduce(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count,
+    return basic_allreduce(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count,
                            all->in.type, all->op);
 }
 
@@ -64,7 +64,7 @@ COLLECTIVE(Allreduce, allreduce);
 static int run_reduce_scatter(const struct collective *all)
 {
     const struct part *in = &all->in;
-    return plain_reduce_scatter(all->on->hidden, all->out.buffer, (void *)in->buffer, in->counts, in->count,
+    return basic_reduce_scatter(all->on->hidden, all->out.buffer, (void *)in->buffer, in->counts, in->count,
                                 in->type, all->op);
 }
 
@@ -98,7 +98,7 @@ static int prepare_in_order(struct collective *all, int (*run)(const struct coll
 
 static int run_scan(const struct collective *all)
 {
-    return plain_scan(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
+    return basic_scan(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
                       all->op);
 }
 
@@ -111,7 +111,7 @@ COLLECTIVE(Scan, scan);
 
 static int run_exscan(const struct collective *all)
 {
-    return plain_exscan(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
+    return basic_exscan(all->on->hidden, all->out.buffer, (void *)all->in.buffer, all->in.count, all->in.type,
                         all->op);
 }
 

@@ -18,13 +18,13 @@ static int is_plain(MPI_Datatype type);
 enum { MOST_PARTS = 4 };
 
 /* Whether so many parts, of plain types, follow each other. */
-static int parts_follow(int count, const int *lengths, const MPI_Aint *places, const MPI_Datatype *types)
+static int parts_follow(int count, const int *lengths, const MPI_Aint *displs, const MPI_Datatype *types)
 {
     MPI_Aint end = 0;
     int is_right = 1;
     for (int i = 0; i < count; i++) {
         MPI_Count bytes = 0;
-        is_right = is_right && places[i] == end && is_plain(types[i]) &&
+        is_right = is_right && displs[i] == end && is_plain(types[i]) &&
                    real.Type_size_x(types[i], &bytes) == MPI_SUCCESS;
         end += (MPI_Aint)(lengths[i] * bytes);
     }
@@ -36,14 +36,14 @@ static int is_row(MPI_Datatype type)
 {
     struct envelope made;
     int combiner = combiner_envelope(type, &made), lengths[1 + MOST_PARTS];
-    MPI_Aint places[MOST_PARTS] = {0};
+    MPI_Aint displs[MOST_PARTS] = {0};
     MPI_Datatype of[MOST_PARTS];
     if (made.is_large || made.types > MOST_PARTS ||
-        real.Type_get_contents(type, made.counts, made.addresses, made.types, lengths, places, of) !=
+        real.Type_get_contents(type, made.counts, made.addresses, made.types, lengths, displs, of) !=
             MPI_SUCCESS)
         return 0;
     int is_right =
-        combiner == MPI_COMBINER_STRUCT ? parts_follow(made.types, lengths + 1, places, of) : is_plain(of[0]);
+        combiner == MPI_COMBINER_STRUCT ? parts_follow(made.types, lengths + 1, displs, of) : is_plain(of[0]);
     for (int i = 0; i < made.types; i++)
         if (!data_is_named(of[i]))
             real.Type_free(&of[i]);

@@ -37,10 +37,10 @@ int row_make(MPI_Count count, MPI_Datatype type, MPI_Datatype *row)
         return MPI_ERR_COUNT;
     int many = (int)(count / ELEMENTS), status = real.Type_get_extent(type, &low, &extent);
     MPI_Datatype parts[2] = {handle.datatype_null, handle.datatype_null};
-    MPI_Aint places[2] = {0, (MPI_Aint)many * ELEMENTS * extent};
+    MPI_Aint displs[2] = {0, (MPI_Aint)many * ELEMENTS * extent};
     TRY(status, make_blocks(many, type, &parts[0]));
     TRY(status, make.contiguous((int)(count % ELEMENTS), type, &parts[1]));
-    TRY(status, make.structure(2, (const int[]){1, 1}, places, parts, row));
+    TRY(status, make.structure(2, (const int[]){1, 1}, displs, parts, row));
     TRY(status, make.commit(row));
     for (int i = 0; i < 2; i++)
         if (parts[i] != handle.datatype_null)

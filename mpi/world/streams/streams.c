@@ -123,7 +123,7 @@ static size_t count_from_its_host(const struct connection *stranger)
     return count;
 }
 
-/* Makes room for one more: whoever holds the most places loses the oldest of them, so that a flood ends its
+/* Makes room for one more: whoever holds the most slots loses the oldest of them, so that a flood ends its
  * own connections first. It asks the kernel nothing: a flood has it called for every connection. */
 static void close_one_stranger(void)
 {

@@ -1,7 +1,7 @@
 //! One connection of a gateway: TLS, then requests one after the other.
 
 use super::caller::Caller;
-use super::places::{Displaced, Place};
+use super::slots::{Displaced, Slot};
 use super::{Shared, reflect, requests};
 use crate::reflection;
 use crate::tls;
@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     let mut stopping = shared.stopping.subscribe();
     loop {
-        shared.places.settled().await;
+        shared.slots.settled().await;
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => return,
@@ -46,10 +46,10 @@ pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
                 continue;
             }
         };
-        let (place, displaced) = shared.places.enter(address.ip());
+        let (slot, displaced) = shared.slots.enter(address.ip());
         say(&shared, displaced);
-        if let Some(place) = place {
-            tokio::spawn(serve(shared.clone(), socket, address, place));
+        if let Some(slot) = slot {
+            tokio::spawn(serve(shared.clone(), socket, address, slot));
         }
     }
 }
@@ -60,11 +60,11 @@ fn say(shared: &Shared, displaced: Option<Displaced>) {
     }
 }
 
-async fn serve(shared: Arc<Shared>, socket: TcpStream, address: SocketAddr, place: Place) {
+async fn serve(shared: Arc<Shared>, socket: TcpStream, address: SocketAddr, slot: Slot) {
     let mut stopping = shared.stopping.subscribe();
     tokio::select! {
-        () = talk(&shared, socket, address, &place) => {}
-        () = place.displaced() => {}
+        () = talk(&shared, socket, address, &slot) => {}
+        () = slot.displaced() => {}
         // A poll that is answered because the broker stops ends within this time; see `requests`.
         () = async {
             let _ = stopping.wait_for(|stopping| *stopping).await;
@@ -73,7 +73,7 @@ async fn serve(shared: Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
     }
 }
 
-async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, place: &Place) {
+async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, slot: &Slot) {
     let _ = socket.set_nodelay(true);
     let _ = SockRef::from(&socket).set_tcp_user_timeout(Some(UNACKNOWLEDGED));
     let mut first = [0];
@@ -96,7 +96,7 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
     };
     let site = certified.as_ref().and_then(|certified| certified.site());
     if let Some(site) = site {
-        say(shared, shared.places.recognise(place, site));
+        say(shared, shared.slots.recognise(slot, site));
     }
     let stranger = site.is_none();
     let caller = Caller { address, certified };

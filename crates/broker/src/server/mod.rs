@@ -1,6 +1,6 @@
 //! The broker's server: HTTPS for gateways, a Unix socket for this host's commands, in threads of its own.
 //!
-//! `places` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back,
+//! `slots` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back,
 //! `admin` serves commands, `reflect` tells over UDP who comes from where.
 
 pub mod admin;
@@ -8,10 +8,10 @@ mod body;
 mod caller;
 mod connection;
 pub(crate) mod own;
-mod places;
 mod reach;
 mod reflect;
 mod requests;
+mod slots;
 
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
@@ -20,7 +20,7 @@ use crate::state::{State, StateError};
 use crate::store::StoreError;
 use crate::tls::Trust;
 use own::OwnCertificate;
-use places::Places;
+use slots::Slots;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -138,7 +138,7 @@ pub(crate) struct Shared {
     own: OwnCertificate,
     limits: Limits,
     log: Log,
-    places: Places,
+    slots: Slots,
     reaching: Semaphore,
     reach_local: bool,
     stopping: watch::Sender<bool>,
@@ -242,7 +242,7 @@ impl Broker {
         let shared = Arc::new(Shared {
             trust: state.trust.clone(),
             own,
-            places: Places::new(&options.limits, config.connections),
+            slots: Slots::new(&options.limits, config.connections),
             reaching: Semaphore::new(options.limits.reaching),
             reach_local: config.reach_local,
             state: Mutex::new(state),
@@ -315,9 +315,9 @@ impl Broker {
             return;
         };
         self.shared.stopping.send_replace(true);
-        let places = &self.shared.places;
+        let slots = &self.shared.slots;
         runtime.block_on(async {
-            let _ = tokio::time::timeout(STOPPING, places.empty()).await;
+            let _ = tokio::time::timeout(STOPPING, slots.empty()).await;
         });
         runtime.shutdown_timeout(STOPPING);
         let _ = std::fs::remove_file(&self.socket);

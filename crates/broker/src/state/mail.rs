@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// The most messages of one sender that wait for one site. Two gateways need a handful to agree on a meeting
-/// over UDP and TCP at once. No sender's messages take another sender's places.
+/// over UDP and TCP at once. No sender's messages take another sender's slots.
 const MAX_WAITING: usize = 16;
 
 /// The most bytes of one sender's messages that wait: a few hundred for each of a thousand sites.
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_fills_its_own_places_alone_until_what_is_in_them_is_too_old() {
+    fn a_sender_fills_its_own_slots_alone_until_what_is_in_them_is_too_old() {
         let mut mail = Mail::new(1000);
         for _ in 0..MAX_WAITING {
             mail.put(("rennes", SEEN), &letter("again"), 1000).unwrap();
@@ -249,13 +249,13 @@ mod tests {
             to: to.into(),
             ..letter(&"x".repeat(4096))
         };
-        let places = |number| format!("site-{number}");
+        let name = |number| format!("site-{number}");
         let taken =
-            (0..).take_while(|number| mail.put(("rennes", SEEN), &long(&places(*number)), 1000).is_ok());
+            (0..).take_while(|number| mail.put(("rennes", SEEN), &long(&name(*number)), 1000).is_ok());
         let taken = taken.count();
         assert!((100..=MAX_SENDER_BYTES / 4096).contains(&taken), "{taken}");
         for number in 0..100 {
-            mail.put((&places(number), SEEN), &long("nancy"), 1000).unwrap();
+            mail.put((&name(number), SEEN), &long("nancy"), 1000).unwrap();
         }
         let (mut got, mut until) = (0, 0);
         while got < 100 {

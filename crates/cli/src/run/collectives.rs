@@ -12,8 +12,6 @@ pub const FAMILY: &str = "CAUSEWAY_COLLECTIVES_";
 
 /// Variables of mpi/collectives/select/settings.c.
 pub const RTT_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_RTT_MICROSECONDS";
-/// Its name until 0.1.0, which the library takes for one release.
-const FORMER_RTT: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
 
@@ -70,10 +68,9 @@ pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&
     round.into_iter().chain(rate).chain(each).collect()
 }
 
-/// Whether the user has set a variable, by any of its names.
+/// Whether the user has set a variable.
 pub fn is_set(name: &str) -> bool {
-    let is_there = |name| std::env::var_os(name).is_some();
-    is_there(name) || (name == RTT_MICROSECONDS && is_there(FORMER_RTT))
+    std::env::var_os(name).is_some()
 }
 
 /// Microseconds there and back and Mbit/s between two sites, whose names are in order.

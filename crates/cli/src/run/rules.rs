@@ -1,6 +1,5 @@
 //! The user's rules of which algorithm a collective operation gets.
 
-use crate::say;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,10 +43,7 @@ pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
     let output = output.map_err(|reason| RulesError::Program { program, reason })?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     match output.status.success() {
-        true => {
-            tell(&output.stderr);
-            Ok(text(&output.stdout))
-        }
+        true => Ok(text(&output.stdout)),
         false => Err(RulesError::Wrong(text(&output.stderr))),
     }
 }
@@ -60,12 +56,4 @@ pub fn with_rules(own: Option<OsString>, rules: &str) -> OsString {
     }
     all.push(rules);
     all
-}
-
-/// Passes on the program's notes on old names in rules and variables.
-pub fn tell(said: &[u8]) {
-    let said = String::from_utf8_lossy(said);
-    if !said.trim().is_empty() {
-        say::error(format_args!("causeway: collectives: {}", said.trim()));
-    }
 }

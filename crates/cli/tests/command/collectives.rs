@@ -6,17 +6,13 @@ use std::process::{Command, Output};
 
 /// `None`, with the reason printed, where it cannot run.
 fn causeway(arguments: &[&str]) -> Option<Output> {
-    causeway_with(&[], arguments)
-}
-
-fn causeway_with(environment: &[(&str, &str)], arguments: &[&str]) -> Option<Output> {
     let causeway = Path::new(env!("CARGO_BIN_EXE_causeway"));
     if !causeway.with_file_name("causeway-collectives").exists() {
         println!("skipped: causeway-collectives is not built; make test T=unit builds it");
         return None;
     }
     let mut command = Command::new(causeway);
-    let output = command.args(arguments).envs(environment.iter().copied()).output();
+    let output = command.args(arguments).output();
     Some(output.unwrap())
 }
 
@@ -123,49 +119,6 @@ fn a_rule_of_the_file_goes_before_the_model() {
     assert_eq!(allreduce[1][6], "leaders", "{table}");
     assert_eq!(rows(&table, "gather").len(), 1, "{table}");
     assert!(table.contains("rule: alltoall 1048576.. leaders"), "{table}");
-}
-
-#[test]
-fn variables_by_names_of_before_are_taken_and_told_of() {
-    let Some(output) = causeway_with(&[("CAUSEWAY_COLLECTIVES_FLIT_BYTES", "1000")], &LINK) else {
-        return;
-    };
-    assert!(
-        text(&output.stdout).contains("segments of 1000 bytes"),
-        "{output:?}"
-    );
-    let told = "CAUSEWAY_COLLECTIVES_FLIT_BYTES is called CAUSEWAY_COLLECTIVES_SEGMENT_BYTES now";
-    assert!(text(&output.stderr).contains(told), "{output:?}");
-}
-
-#[test]
-fn algorithms_by_names_of_before_are_taken_and_told_of() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("rules");
-    std::fs::write(&file, "allreduce lanes\nscan flits, gather speakers\n").unwrap();
-    let arguments = [&LINK[..], &["--collectives", file.to_str().unwrap()]].concat();
-    let Some(output) = causeway(&arguments) else {
-        return;
-    };
-    assert!(output.status.success(), "{output:?}");
-    let (table, said) = (text(&output.stdout), text(&output.stderr));
-    for (rule, told) in [
-        (
-            "allreduce 0.. multi-leader",
-            r#"rules:1: "lanes" is called "multi-leader" now"#,
-        ),
-        (
-            "scan 0.. segments",
-            r#"rules:2: "flits" is called "segments" now"#,
-        ),
-        (
-            "gather 0.. leaders",
-            r#"rules:2: "speakers" is called "leaders" now"#,
-        ),
-    ] {
-        assert!(table.contains(&format!("rule: {rule}")), "{table}");
-        assert_eq!(said.matches(told).count(), 1, "{said}");
-    }
 }
 
 #[test]

@@ -39,8 +39,13 @@ fn a_directory_that_cannot_be_made_is_named() {
 #[test]
 fn bash_can_read_the_completions_and_finds_an_option() {
     let script = describe(&["completions", "bash"]).stdout;
-    let ask = "COMP_WORDS=(causeway ping --co); COMP_CWORD=2; _causeway causeway --co ping; echo ${COMPREPLY[*]}";
+    let ask =
+        "COMP_WORDS=(causeway ping --co); COMP_CWORD=2; _causeway causeway --co ping; echo ${COMPREPLY[*]}";
     let line = format!("{}\n{ask}", String::from_utf8(script).unwrap());
     let output = Command::new("bash").args(["-c", &line]).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--count", "{output:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        "--count",
+        "{output:?}"
+    );
 }

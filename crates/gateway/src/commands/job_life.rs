@@ -24,7 +24,7 @@ impl Commands {
         }
         // Processes that cannot read the map would not know which connections are not theirs to make.
         let map = context.directory().map_of(&job.plan.sites).text();
-        if let (Err(why), false) = (map, job.plain || job.transparent) {
+        if let (Err(why), false) = (map, job.bare || job.transparent) {
             return self.answer(
                 context,
                 key,

@@ -201,7 +201,7 @@ impl Commands {
             }
             Request::Connect { name, site, lingers } => {
                 let job = Job {
-                    plain: true,
+                    bare: true,
                     lingers,
                     ..new_job(key, name, 1, Plan::at(site))
                 };

@@ -84,7 +84,7 @@ impl Commands {
                 token,
                 name,
                 weight,
-                plain,
+                bare,
                 transparent,
                 lingers,
                 sites,
@@ -92,8 +92,8 @@ impl Commands {
             } => {
                 let weight = weight.clamp(1, MAX_WEIGHT);
                 let mut job = Job::new(name, weight, Origin::Site(site.to_owned()), Default::default());
-                job.plain = plain;
-                job.lingers = plain && lingers;
+                job.bare = bare;
+                job.lingers = bare && lingers;
                 job.transparent = transparent;
                 job.user = user;
                 job.told = { sites.into_iter() }.filter(|site| is_site_name(site)).collect();

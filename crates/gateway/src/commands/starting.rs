@@ -372,7 +372,7 @@ fn judge_start(
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
         return Err(("not-accepted", why));
     }
-    if job.plain {
+    if job.bare {
         let why =
             format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
         return Err(("not-accepted", why));

@@ -42,7 +42,7 @@ pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEn
 pub(crate) fn why_not(config: &Config, job: &Job) -> Option<JobRefusal> {
     match &job.origin {
         Origin::Here(_) => None,
-        Origin::Site(site) => why_not_of(config, site, job.plain),
+        Origin::Site(site) => why_not_of(config, site, job.bare),
     }
 }
 
@@ -54,10 +54,10 @@ pub(crate) fn acceptance(config: &Config, site: &str) -> Acceptance {
     }
 }
 
-fn why_not_of(config: &Config, site: &str, plain: bool) -> Option<JobRefusal> {
+fn why_not_of(config: &Config, site: &str, bare: bool) -> Option<JobRefusal> {
     let accept = &config.accept;
-    // `causeway probe` measures by a plain job: who may run jobs may measure.
-    match plain {
+    // `causeway probe` measures by a bare job: who may run jobs may measure.
+    match bare {
         _ if accept.takes_jobs_of(site) => {}
         true if accept.takes_connections_of(site) => {}
         true => return Some(JobRefusal::ConnectFrom),

@@ -1,8 +1,8 @@
 //! What this gateway knows of the grid: its own site, and the others as they announced themselves.
 
 use crate::config::Config;
+use crate::membership::index::{Index, is_on_loopback, loopback_of};
 use crate::membership::map;
-use crate::membership::places::{Places, is_on_loopback, loopback_of};
 use causeway_control::name::means;
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::TextError;
@@ -16,7 +16,7 @@ pub(crate) struct Directory {
     /// The other sites, by name.
     others: BTreeMap<String, Known>,
     /// All of them, the own one too.
-    places: Places,
+    index: Index,
     /// What sites said of themselves that the broker has not recorded, by site, with the part that it has
     /// not.
     pub(in crate::membership) unrecorded: HashMap<String, (SiteInfo, String)>,
@@ -84,21 +84,21 @@ impl Directory {
     }
 
     fn of(own: Known) -> Directory {
-        let mut places = Places::default();
-        places.put(&own.info, &own.site);
+        let mut index = Index::default();
+        index.put(&own.info, &own.site);
         Directory {
             own,
             others: BTreeMap::new(),
-            places,
+            index,
             unrecorded: HashMap::new(),
         }
     }
 
     /// The grid knows the own site by these ranges from now on.
     pub(in crate::membership) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
-        self.places.take(&self.own.info, &self.own.site);
+        self.index.take(&self.own.info, &self.own.site);
         self.own = own(config, subnets);
-        self.places.put(&self.own.info, &self.own.site);
+        self.index.put(&self.own.info, &self.own.site);
     }
 
     /// Lists the ranges by which the grid knows this site, where these are not its real ones.
@@ -112,7 +112,7 @@ impl Directory {
     /// A site that is gone has no addresses.
     pub(in crate::membership) fn forget(&mut self, site: &str) {
         if let Some(known) = self.others.remove(site) {
-            self.places.take(&known.info, &known.site);
+            self.index.take(&known.info, &known.site);
         }
     }
 
@@ -145,7 +145,7 @@ impl Directory {
         }
         let site = info.site()?;
         let is_virtual = |other: &str| self.known(other).is_some_and(|known| known.site.is_virtual());
-        match self.places.clash(&site, is_virtual) {
+        match self.index.clash(&site, is_virtual) {
             None => {}
             Some((subnet, other, true)) => {
                 return Err(format!(
@@ -168,7 +168,7 @@ impl Directory {
         }
         self.check_nodes(from, &info)?;
         self.forget(from);
-        self.places.put(&info, &site);
+        self.index.put(&info, &site);
         self.others.insert(from.to_owned(), Known { info, site });
         Ok(())
     }
@@ -188,11 +188,11 @@ impl Directory {
             is_virtual && !info.real_subnets.is_empty()
         };
         for node in &info.nodes {
-            let mut named = self.places.named(&node.name);
+            let mut named = self.index.named(&node.name);
             if let Some(other) = named.find(|other| *other != from && !may_share(other)) {
                 return Err(format!("announces node {}, which is also at {other}", node.name).into());
             }
-            if let Some(other) = self.places.at(node.address).find(|other| *other != from) {
+            if let Some(other) = self.index.at(node.address).find(|other| *other != from) {
                 return Err(format!(
                     "announces node {} at {}, which is at {other}",
                     node.name, node.address
@@ -224,7 +224,7 @@ impl Directory {
         if self.is_own_address(address) {
             return Whereabouts::Here;
         }
-        let found = self.places.at(address).next();
+        let found = self.index.at(address).next();
         found.map_or(Whereabouts::Nowhere, |site| Whereabouts::At(site.to_owned()))
     }
 
@@ -234,14 +234,14 @@ impl Directory {
         if let Ok(address) = node.parse::<IpAddr>() {
             return self.site_of(address);
         }
-        if self.places.named(node).any(|site| site == self.own.info.name) {
+        if self.index.named(node).any(|site| site == self.own.info.name) {
             return Whereabouts::Here;
         }
         let found = self
-            .places
+            .index
             .named(node)
             .next()
-            .or_else(|| self.places.meant_by(node));
+            .or_else(|| self.index.meant_by(node));
         match found {
             Some(site) if site == self.own.info.name => Whereabouts::Here,
             Some(site) => Whereabouts::At(site.to_owned()),

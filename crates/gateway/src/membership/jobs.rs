@@ -41,7 +41,7 @@ pub(crate) struct Job {
     /// Its share of a busy tunnel beside other jobs'.
     pub(crate) weight: u32,
     /// Its connections are delivered without a preface.
-    pub(crate) plain: bool,
+    pub(crate) bare: bool,
     /// Its connections outlive it, until both their ends have closed them.
     pub(crate) lingers: bool,
     /// Its connections are those that routers hand to gateways; see `transparent`.
@@ -71,7 +71,7 @@ impl Job {
             name,
             user: String::new(),
             weight,
-            plain: false,
+            bare: false,
             lingers: false,
             transparent: false,
             origin,
@@ -107,7 +107,7 @@ impl Job {
             token: token.to_hex(),
             name: self.name.clone(),
             weight: self.weight,
-            plain: self.plain,
+            bare: self.bare,
             lingers: self.lingers,
             sites: self.told.iter().cloned().collect(),
             transparent: self.transparent,
@@ -132,7 +132,7 @@ impl Jobs {
             name: job.name.clone(),
             user: job.user.clone(),
             weight: job.weight,
-            plain: job.plain,
+            bare: job.bare,
             lingers: job.lingers,
             transparent: job.transparent,
             origin: match &job.origin {
@@ -161,7 +161,7 @@ impl Jobs {
                 name: kept.name,
                 user: kept.user,
                 weight: kept.weight,
-                plain: kept.plain,
+                bare: kept.bare,
                 lingers: kept.lingers,
                 transparent: kept.transparent,
                 origin: match kept.origin {
@@ -264,8 +264,8 @@ impl Jobs {
         self.known.get(token).is_some_and(|job| job.lingers)
     }
 
-    pub(crate) fn is_plain(&self, token: &Token) -> bool {
-        self.known.get(token).is_some_and(|job| job.plain)
+    pub(crate) fn is_bare(&self, token: &Token) -> bool {
+        self.known.get(token).is_some_and(|job| job.bare)
     }
 
     pub(crate) fn is_transparent(&self, token: &Token) -> bool {
@@ -330,7 +330,7 @@ impl Jobs {
     /// Commands that want to hear that their job has lost a site.
     pub(crate) fn losing(&self, site: &str) -> Vec<CommandKey> {
         let losing = self.known.values().filter_map(|job| match job.origin {
-            Origin::Here(command) if !job.plain && job.wants(site) => Some(command),
+            Origin::Here(command) if !job.bare && job.wants(site) => Some(command),
             _ => None,
         });
         losing.collect()
@@ -377,7 +377,7 @@ pub(crate) struct KeptJob {
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) weight: u32,
-    pub(crate) plain: bool,
+    pub(crate) bare: bool,
     pub(crate) lingers: bool,
     pub(crate) transparent: bool,
     pub(crate) origin: KeptOrigin,

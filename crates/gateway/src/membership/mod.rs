@@ -14,13 +14,13 @@ mod claims;
 pub(crate) mod consent;
 pub(crate) mod directory;
 pub(crate) mod event;
+mod index;
 pub(crate) mod jobs;
 pub(crate) mod kept;
 mod map;
 mod members;
 pub(crate) mod pair_token;
 pub(crate) mod participants;
-mod places;
 mod register;
 
 /// Sites and jobs, as far as this gateway knows.

@@ -101,7 +101,7 @@ fn take_in(config: &Config, job: &mut Job, pair: &Pair) {
     if !matches!(job.origin, Origin::Here(_)) || !job.wants(pair.site()) {
         return;
     }
-    match why_without(config, pair, job.plain) {
+    match why_without(config, pair, job.bare) {
         None => {
             job.refused.remove(pair.site());
             job.told.insert(pair.site().to_owned());
@@ -115,9 +115,9 @@ fn take_in(config: &Config, job: &mut Job, pair: &Pair) {
 /// Why a site does not take part in a job of this one; none where it does. Who takes part knows the job's
 /// token and connects to its processes here, so both sites are asked, but for a connection, which goes one
 /// way.
-pub(crate) fn why_without(config: &Config, pair: &Pair, plain: bool) -> Option<JobRefusal> {
+pub(crate) fn why_without(config: &Config, pair: &Pair, bare: bool) -> Option<JobRefusal> {
     match pair.accepts() {
-        Some(Acceptance { connections, .. }) if plain => connections,
+        Some(Acceptance { connections, .. }) if bare => connections,
         Some(Acceptance { jobs, .. }) => {
             let is_partner = config.accept.is_partner(pair.site());
             jobs.or_else(|| (!is_partner).then_some(JobRefusal::NoPartner))

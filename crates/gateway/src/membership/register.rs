@@ -23,7 +23,7 @@ fn number(token: &Token) -> String {
 
 /// Jobs of MPIs that were started here. A `causeway connect` is one connection.
 fn belongs(job: &Job) -> bool {
-    matches!(job.origin, Origin::Here(_)) && !job.plain
+    matches!(job.origin, Origin::Here(_)) && !job.bare
 }
 
 /// Bytes of the names of a job's sites that the broker is told, of 64 KiB that it reads: those of a thousand

@@ -33,7 +33,7 @@ impl SiteSide {
             let why = format!("stream to {asked} with an unknown job token");
             return Err(("unknown-token", why));
         };
-        let opens = if job.plain {
+        let opens = if job.bare {
             job.is_from(site)
         } else {
             job.takes_part(site)
@@ -79,7 +79,7 @@ impl SiteSide {
 fn is_for_sink(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     let mut own = config.lan.iter();
     let is_here = own.any(|own| own.ip() == destination.ip());
-    job.plain && is_here && destination.port() == SINK_PORT
+    job.bare && is_here && destination.port() == SINK_PORT
 }
 
 /// Whether the gateway itself listens there. What comes from its own address would be taken for a
@@ -128,7 +128,7 @@ fn is_launchers(job: &Job, destination: SocketAddr) -> Result<bool, Refusal> {
 /// those that this site opened to the users of its own.
 fn judge_port(job: &Job, config: &Config, destination: SocketAddr) -> Result<(), Refusal> {
     let port = destination.port();
-    match (&job.origin, job.plain) {
+    match (&job.origin, job.bare) {
         (_, false) if port >= FIRST_USER_PORT => Ok(()),
         (_, false) => Err((
             "system-port",

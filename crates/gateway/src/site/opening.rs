@@ -46,7 +46,7 @@ fn record_connection(
     site: &str,
     destination: SocketAddr,
 ) -> io::Result<()> {
-    let Some(job) = base.membership.jobs().get(&token).filter(|job| job.plain) else {
+    let Some(job) = base.membership.jobs().get(&token).filter(|job| job.bare) else {
         return Ok(());
     };
     let audit = &mut base.driver.audit;
@@ -159,7 +159,7 @@ impl SiteSide {
         let (jobs, lan) = (base.jobs(), &base.config().lan);
         let (opening, socket) = if jobs.is_transparent(&asked.token) {
             (None, transparent::connect(asked.source, destination))
-        } else if jobs.is_plain(&asked.token) {
+        } else if jobs.is_bare(&asked.token) {
             (None, deliver::connect_plainly(lan, destination))
         } else {
             (Some(opening(asked)?), self.ports.connect(lan, destination))

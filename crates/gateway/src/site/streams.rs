@@ -306,9 +306,9 @@ impl SiteSide {
 
     /// Ends the streams of a job that is over.
     pub(crate) fn end_job(&mut self, base: &mut Base<'_>, token: &Token, job: &Job) {
-        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take
+        // A bare connection ends as its two ends do, who have a moment for that: a reset at once would take
         // from the far side what was sent last.
-        if job.plain {
+        if job.bare {
             if !job.lingers {
                 base.set_deadline(FAREWELL, SiteDeadline::Streams(*token));
             }

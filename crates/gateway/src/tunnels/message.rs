@@ -23,7 +23,7 @@ pub(crate) enum GatewayToGateway {
         weight: u32,
         /// Its connections are delivered without a preface; see [`causeway_control::Request::Connect`].
         #[serde(default)]
-        plain: bool,
+        bare: bool,
         /// Its processes are not under the shim; see [`causeway_control::Request::Transparent`].
         #[serde(default)]
         transparent: bool,
@@ -261,7 +261,7 @@ mod tests {
             token: "00".into(),
             name: "mpirun".into(),
             weight: 1,
-            plain: false,
+            bare: false,
             transparent: false,
             lingers: false,
             sites: Vec::new(),

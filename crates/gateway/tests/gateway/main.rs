@@ -1,6 +1,7 @@
 //! Gateways of this crate, in threads and in processes of their own, on loopback.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+mod bare;
 mod certificates;
 mod common;
 mod consent;
@@ -8,7 +9,6 @@ mod flood;
 mod lanes;
 mod members;
 mod metrics;
-mod plain;
 mod quic;
 mod refusals;
 mod relays;

@@ -175,7 +175,7 @@ fn a_member_can_neither_end_nor_change_anothers_job_by_its_token() {
     let mut member = Member::introduced(&grid);
     let token = grid.token.to_hex();
     member.say(&format!(
-        r#"{{"job_start":{{"token":"{token}","name":"mine","weight":100,"plain":true}}}}"#
+        r#"{{"job_start":{{"token":"{token}","name":"mine","weight":100,"bare":true}}}}"#
     ));
     member.say(&format!(r#"{{"job_end":{{"token":"{token}"}}}}"#));
     wait_for("the refusal", || grid.status(1).refused.contains_key("job"));

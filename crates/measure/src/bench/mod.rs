@@ -41,8 +41,8 @@ pub struct Args {
     /// Measure only these collectives [default: all].
     #[arg(long, value_delimiter = ',', value_name = "OPERATION,...", value_parser = collectives::operation)]
     operations: Vec<String>,
-    /// Continue where an earlier bench broke off: the collectives, and what 'causeway bench' measures, keep the
-    /// runs that ended well.
+    /// Continue where an earlier bench broke off: the collectives, and what 'causeway bench' measures, keep
+    /// the runs that ended well.
     #[arg(long, requires = "out")]
     resume: bool,
 }

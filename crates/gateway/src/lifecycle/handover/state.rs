@@ -209,7 +209,7 @@ mod tests {
                 name: "mpirun".into(),
                 user: "ada".into(),
                 weight: 1,
-                plain: false,
+                bare: false,
                 lingers: false,
                 transparent: false,
                 holder: 4321,

@@ -77,7 +77,7 @@ struct Buffers {
     /// The last read of the socket brought less than there was room for: the kernel had no more.
     was_short: bool,
     /// Decrypted, and not yet asked for.
-    plain: VecDeque<u8>,
+    cleartext: VecDeque<u8>,
     /// Encrypted, from `sent` on not yet written.
     outgoing: Vec<u8>,
     sent: usize,
@@ -120,7 +120,7 @@ impl Tls {
     /// Says whether a read of fewer bytes than asked for has emptied the kernel's buffer: nothing decrypted
     /// is left either.
     pub(crate) fn short_read_empties(&self) -> bool {
-        self.buffers.was_short && self.buffers.plain.is_empty()
+        self.buffers.was_short && self.buffers.cleartext.is_empty()
     }
 
     /// Notes that the kernel has told of the end of what arrives, and will not tell again.
@@ -129,7 +129,7 @@ impl Tls {
     }
 
     pub(crate) fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        let held = &mut self.buffers.plain;
+        let held = &mut self.buffers.cleartext;
         if !held.is_empty() {
             // Whole records may still wait behind it.
             self.buffers.was_short = false;
@@ -329,7 +329,7 @@ fn drive<C: Records>(
                     let fits = record.payload.len().min(space.len() - taken);
                     space[taken..taken + fits].copy_from_slice(&record.payload[..fits]);
                     taken += fits;
-                    buffers.plain.extend(&record.payload[fits..]);
+                    buffers.cleartext.extend(&record.payload[fits..]);
                 }
             }
             ConnectionState::EncodeTlsData(mut words) => say(&mut words, &mut buffers.outgoing)?,

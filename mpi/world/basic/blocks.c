@@ -1,4 +1,4 @@
-#include "world/plain/plain.h"
+#include "world/basic/basic.h"
 
 int blocks_listed(struct blocks *blocks, const void *buffer, const int *counts, const int *starts,
                   MPI_Datatype type)

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
 
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct Index {
     /// By the first label of their names in lower case: the names of nodes, each with its site.
     names: HashMap<String, BTreeSet<(String, String)>>,
     /// The ranges by which the grid knows sites.
@@ -18,7 +18,7 @@ pub(super) struct Places {
     real: Ranges,
 }
 
-impl Places {
+impl Index {
     pub(super) fn put(&mut self, info: &SiteInfo, site: &Site) {
         for node in &info.nodes {
             let nodes = self.names.entry(label(&node.name)).or_default();

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, watch};
 /// accepted. On a busy host tasks may end much later than new connections come.
 const LEAVING: usize = 64;
 
-pub(super) struct Places {
+pub(super) struct Slots {
     inner: Arc<Mutex<Inner>>,
     /// Files open: of those who are present and of those who are about to go.
     open: watch::Sender<Open>,
@@ -47,8 +47,8 @@ struct Present {
     leave: Arc<Notify>,
 }
 
-/// One connection's place. It is free again once this is dropped.
-pub(super) struct Place {
+/// One connection's slot. It is free again once this is dropped.
+pub(super) struct Slot {
     number: u64,
     leave: Arc<Notify>,
     inner: Arc<Mutex<Inner>>,
@@ -62,9 +62,9 @@ pub(super) struct Displaced {
     pub(super) why: String,
 }
 
-impl Places {
-    pub(super) fn new(limits: &Limits, all: usize) -> Places {
-        Places {
+impl Slots {
+    pub(super) fn new(limits: &Limits, all: usize) -> Slots {
+        Slots {
             inner: Arc::new(Mutex::new(Inner {
                 next: 0,
                 present: BTreeMap::new(),
@@ -79,9 +79,9 @@ impl Places {
         }
     }
 
-    /// A place for a new connection; `None` where members hold all places, because no member is sent away for
+    /// A slot for a new connection; `None` where members hold all slots, because no member is sent away for
     /// a stranger.
-    pub(super) fn enter(&self, address: IpAddr) -> (Option<Place>, Option<Displaced>) {
+    pub(super) fn enter(&self, address: IpAddr) -> (Option<Slot>, Option<Displaced>) {
         let mut inner = lock(&self.inner);
         let network = network_of(address);
         let displaced = inner
@@ -116,17 +116,17 @@ impl Places {
         inner.present.insert(number, present);
         inner.strangers.enter(network, number, number);
         self.open.send_replace(inner.open());
-        let place = Place {
+        let slot = Slot {
             number,
             leave,
             inner: self.inner.clone(),
             open: self.open.clone(),
         };
-        (Some(place), displaced)
+        (Some(slot), displaced)
     }
 
     /// A connection turns out to be a site's.
-    pub(super) fn recognise(&self, place: &Place, site: &str) -> Option<Displaced> {
+    pub(super) fn recognise(&self, slot: &Slot, site: &str) -> Option<Displaced> {
         let mut inner = lock(&self.inner);
         let of_site = inner
             .present
@@ -142,9 +142,9 @@ impl Places {
         let Inner {
             present, strangers, ..
         } = &mut *inner;
-        if let Some(present) = present.get_mut(&place.number) {
+        if let Some(present) = present.get_mut(&slot.number) {
             present.site = Some(site.to_owned());
-            strangers.leave(&network_of(present.address), place.number);
+            strangers.leave(&network_of(present.address), slot.number);
         }
         displaced
     }
@@ -196,14 +196,14 @@ impl Inner {
     }
 }
 
-impl Place {
+impl Slot {
     /// Waits until this connection has to go.
     pub(super) async fn displaced(&self) {
         self.leave.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         let mut inner = lock(&self.inner);
         if inner.remove(self.number).is_none() {
@@ -230,28 +230,28 @@ mod tests {
             per_site: 2,
             ..Limits::default()
         };
-        let places = Places::new(&limits, 8);
+        let slots = Slots::new(&limits, 8);
         let from = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let (site, _) = places.enter(from(1));
+        let (site, _) = slots.enter(from(1));
         let site = site.unwrap();
-        assert!(places.recognise(&site, "rennes").is_none());
-        let two: Vec<_> = [1, 1].map(|last| places.enter(from(last)).0.unwrap()).into();
-        let (third, displaced) = places.enter(from(1));
+        assert!(slots.recognise(&site, "rennes").is_none());
+        let two: Vec<_> = [1, 1].map(|last| slots.enter(from(last)).0.unwrap()).into();
+        let (third, displaced) = slots.enter(from(1));
         assert!(displaced.unwrap().why.contains("more than 2"));
-        let others: Vec<_> = [2, 3, 4].map(|last| places.enter(from(last))).into();
+        let others: Vec<_> = [2, 3, 4].map(|last| slots.enter(from(last))).into();
         assert!(others[2].1.as_ref().unwrap().why.contains("more than 4"));
-        assert_eq!(lock(&places.inner).present.len(), 5);
-        let more: Vec<_> = [5, 6].map(|last| places.enter(from(last)).0.unwrap()).into();
-        for place in &more {
-            places.recognise(place, "rennes");
+        assert_eq!(lock(&slots.inner).present.len(), 5);
+        let more: Vec<_> = [5, 6].map(|last| slots.enter(from(last)).0.unwrap()).into();
+        for slot in &more {
+            slots.recognise(slot, "rennes");
         }
         assert!(
-            !lock(&places.inner).present.contains_key(&site.number),
+            !lock(&slots.inner).present.contains_key(&site.number),
             "the site's oldest"
         );
         drop((site, two, third, others, more));
-        assert!(lock(&places.inner).present.is_empty());
-        assert_eq!(lock(&places.inner).leaving, 0);
+        assert!(lock(&slots.inner).present.is_empty());
+        assert_eq!(lock(&slots.inner).leaving, 0);
     }
 
     #[test]
@@ -260,16 +260,16 @@ mod tests {
             strangers_per_address: 2,
             ..Limits::default()
         };
-        let places = Places::new(&limits, 1000);
-        let enter = |address: &str| places.enter(address.parse().unwrap());
+        let slots = Slots::new(&limits, 1000);
+        let enter = |address: &str| slots.enter(address.parse().unwrap());
         let (_honest, _) = enter("2001:db8:0:2::1");
         let crowd = ["2001:db8:0:1::1", "2001:db8:0:1:2::", "2001:db8:0:1::3"].map(enter);
         let displaced = crowd[2].1.as_ref().unwrap();
         assert_eq!(displaced.address.to_string(), "2001:db8:0:1::1");
         assert!(displaced.why.contains("more than 2"));
-        assert_eq!(lock(&places.inner).strangers.present(), 3);
+        assert_eq!(lock(&slots.inner).strangers.present(), 3);
         drop(crowd);
-        assert_eq!(lock(&places.inner).strangers.present(), 1);
+        assert_eq!(lock(&slots.inner).strangers.present(), 1);
     }
 
     #[tokio::test]
@@ -278,10 +278,10 @@ mod tests {
             strangers_per_address: 1,
             ..Limits::default()
         };
-        let places = Places::new(&limits, 1000);
+        let slots = Slots::new(&limits, 1000);
         let address = IpAddr::from([192, 0, 2, 1]);
-        let mut all: Vec<_> = (0..=LEAVING).map(|_| places.enter(address).0.unwrap()).collect();
-        let settled = places.settled();
+        let mut all: Vec<_> = (0..=LEAVING).map(|_| slots.enter(address).0.unwrap()).collect();
+        let settled = slots.settled();
         tokio::pin!(settled);
         assert!(is_pending(settled.as_mut()).await);
         drop(all.remove(0));
@@ -303,16 +303,16 @@ mod tests {
             strangers_per_address: 6,
             ..Limits::default()
         };
-        let places = Places::new(&limits, 100);
+        let slots = Slots::new(&limits, 100);
         let from = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let honest = places.enter(from(1)).0.unwrap();
+        let honest = slots.enter(from(1)).0.unwrap();
         let mut flood = Vec::new();
         for last in [2, 3].into_iter().cycle().take(100) {
-            let (place, displaced) = places.enter(from(last));
-            flood.extend(place);
+            let (slot, displaced) = slots.enter(from(last));
+            flood.extend(slot);
             assert!(displaced.is_none_or(|displaced| displaced.address != from(1)));
         }
-        let inner = lock(&places.inner);
+        let inner = lock(&slots.inner);
         assert!(inner.present.contains_key(&honest.number));
         assert_eq!(inner.strangers.present(), 8);
         drop(inner);

@@ -1,5 +1,5 @@
 /* Reductions, in the order of ranks, as operations that do not commute need: a_0 op (a_1 op (... op a_n)). */
-#include "world/plain/plain.h"
+#include "world/basic/basic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static int collect(struct comm *on, const void *own, void *into, int count, MPI_
     return status;
 }
 
-int plain_reduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op,
+int basic_reduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op,
                  int root)
 {
     if (root == MPI_PROC_NULL)
@@ -95,18 +95,18 @@ static int reduce_over(struct comm *on, const void *send, void *into, int count,
     return status != MPI_SUCCESS ? status : ended;
 }
 
-int plain_allreduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
+int basic_allreduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     int in_place = send == MPI_IN_PLACE;
     int status = on->local
                      ? reduce_over(on, send, into, count, type, op)
-                     : plain_reduce(on, in_place && on->rank != 0 ? into : send, into, count, type, op, 0);
-    TRY(status, plain_bcast(on->local ? on->local : on, into, count, type, 0));
+                     : basic_reduce(on, in_place && on->rank != 0 ? into : send, into, count, type, op, 0);
+    TRY(status, basic_bcast(on->local ? on->local : on, into, count, type, 0));
     return status;
 }
 
 /* `counts` are by the ranks of the own group. */
-int plain_reduce_scatter(struct comm *on, const void *send, void *into, const int *counts, int count,
+int basic_reduce_scatter(struct comm *on, const void *send, void *into, const int *counts, int count,
                          MPI_Datatype type, MPI_Op op)
 {
     struct scratch whole;
@@ -124,10 +124,10 @@ int plain_reduce_scatter(struct comm *on, const void *send, void *into, const in
     const void *own = send == MPI_IN_PLACE ? into : send;
     struct blocks blocks;
     status = on->local ? reduce_over(on, own, whole.buffer, (int)all, type, op)
-                       : plain_reduce(on, own, whole.buffer, (int)all, type, op, 0);
+                       : basic_reduce(on, own, whole.buffer, (int)all, type, op, 0);
     TRY(status, counts ? blocks_listed(&blocks, whole.buffer, counts, starts, type)
                        : blocks_even(&blocks, whole.buffer, count, type));
-    TRY(status, plain_scatter(on->local ? on->local : on, &blocks, into, mine, type, 0));
+    TRY(status, basic_scatter(on->local ? on->local : on, &blocks, into, mine, type, 0));
     free(starts);
     free(whole.memory);
     return status;
@@ -147,7 +147,7 @@ static int chain(struct comm *on, const void *own, void *before, void *with, int
     return status;
 }
 
-int plain_scan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
+int basic_scan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     struct scratch before, own = {0};
     int status = scratch_new(&before, count, type);
@@ -163,7 +163,7 @@ int plain_scan(struct comm *on, const void *send, void *into, int count, MPI_Dat
 }
 
 /* Rank 0's buffer stays as it is. */
-int plain_exscan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
+int basic_exscan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     struct scratch before = {0}, with = {0};
     int status = scratch_new(&before, count, type);

@@ -9,7 +9,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 
 /// A job of `causeway connect`; it ends with the connection.
-fn plain_job(grid: &Grid) -> (Token, UnixStream) {
+fn bare_job(grid: &Grid) -> (Token, UnixStream) {
     let request = Request::Connect {
         name: "connect".into(),
         site: "site2".into(),
@@ -29,10 +29,10 @@ fn connect(grid: &Grid, token: Token, destination: SocketAddr) -> Result<TcpStre
 }
 
 #[test]
-fn a_plain_connection_carries_nothing_but_its_bytes_and_comes_from_no_delivery_port() {
+fn a_bare_connection_carries_nothing_but_its_bytes_and_comes_from_no_delivery_port() {
     let grid = Grid::start();
     let listener = grid.listen();
-    let (token, _held) = plain_job(&grid);
+    let (token, _held) = bare_job(&grid);
     let mut near = connect(&grid, token, listener.local_addr().unwrap()).unwrap();
     let (mut far, peer) = listener.accept().unwrap();
     assert_eq!(peer.ip(), grid.address(2, 253, 0).ip());
@@ -68,7 +68,7 @@ fn refusal(grid: &Grid, token: Token, destination: SocketAddr) -> Reason {
 fn users_of_another_site_connect_where_this_one_says_so_and_nowhere_else() {
     // Nothing listens at port 1: what may pass is refused by the host, what may not by the gateway.
     let grid = Grid::with_far_accept("connect_from = [\"site1:1\"]");
-    let (token, _held) = plain_job(&grid);
+    let (token, _held) = bare_job(&grid);
     let node = |port| grid.address(2, 1, port);
     assert_eq!(refusal(&grid, token, node(1)), Reason::Refused);
     assert_eq!(refusal(&grid, token, node(2)), Reason::Denied);
@@ -110,7 +110,7 @@ fn a_site_that_says_nothing_takes_no_connection_and_its_user_is_told_which_key_w
 #[test]
 fn nobody_over_there_connects_back_under_a_job_of_causeway_connect() {
     let grid = Grid::start();
-    let (token, _held) = plain_job(&grid);
+    let (token, _held) = bare_job(&grid);
     let stream = grid.dial_at(2);
     let mut preface = grid.preface(&stream, grid.address(1, 1, 5000), true);
     preface.token = token;
@@ -125,7 +125,7 @@ fn what_was_sent_right_before_the_job_ended_arrives_and_its_token_is_worth_nothi
     let listener = grid.listen();
     let bytes = pattern(1, 300_000);
     for _ in 0..20 {
-        let (token, held) = plain_job(&grid);
+        let (token, held) = bare_job(&grid);
         let mut near = connect(&grid, token, listener.local_addr().unwrap()).unwrap();
         let (mut far, _) = listener.accept().unwrap();
         far.set_read_timeout(Some(DEADLINE)).unwrap();

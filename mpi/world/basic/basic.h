@@ -7,8 +7,8 @@
 
 #include "world/native/transfer.h"
 
-int plain_barrier(struct comm *on);
-int plain_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int root);
+int basic_barrier(struct comm *on);
+int basic_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int root);
 
 /* One block of a buffer of many. */
 struct blocks {
@@ -33,21 +33,21 @@ int block_count(const struct blocks *blocks, int rank);
 MPI_Datatype block_type(const struct blocks *blocks, int rank);
 
 /* MPI_IN_PLACE is in the buffer of the blocks that would be sent. */
-int plain_gather(struct comm *on, const void *send, int count, MPI_Datatype type, const struct blocks *into,
+int basic_gather(struct comm *on, const void *send, int count, MPI_Datatype type, const struct blocks *into,
                  int root);
-int plain_scatter(struct comm *on, const struct blocks *from, void *receive, int count, MPI_Datatype type,
+int basic_scatter(struct comm *on, const struct blocks *from, void *receive, int count, MPI_Datatype type,
                   int root);
-int plain_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
+int basic_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
                     const struct blocks *into);
-int plain_alltoall(struct comm *on, const struct blocks *from, const struct blocks *into);
+int basic_alltoall(struct comm *on, const struct blocks *from, const struct blocks *into);
 
-int plain_reduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op,
+int basic_reduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op,
                  int root);
-int plain_allreduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
+int basic_allreduce(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
 /* `counts` may be NULL: `count` each. */
-int plain_reduce_scatter(struct comm *on, const void *send, void *into, const int *counts, int count,
+int basic_reduce_scatter(struct comm *on, const void *send, void *into, const int *counts, int count,
                          MPI_Datatype type, MPI_Op op);
-int plain_scan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
-int plain_exscan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
+int basic_scan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
+int basic_exscan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op);
 
 #endif

@@ -1,5 +1,5 @@
 /* Gathers, scatters and exchanges: each block is one message. */
-#include "world/plain/plain.h"
+#include "world/basic/basic.h"
 
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ static int begin_send(struct many *many, struct comm *on, const void *buffer, in
     return transfer_send(&many->all[many->count++], on, buffer, count, type, rank, TAG);
 }
 
-int plain_gather(struct comm *on, const void *send, int count, MPI_Datatype type, const struct blocks *into,
+int basic_gather(struct comm *on, const void *send, int count, MPI_Datatype type, const struct blocks *into,
                  int root)
 {
     if (root == MPI_PROC_NULL)
@@ -65,7 +65,7 @@ int plain_gather(struct comm *on, const void *send, int count, MPI_Datatype type
     return many_end(&many, status);
 }
 
-int plain_scatter(struct comm *on, const struct blocks *from, void *receive, int count, MPI_Datatype type,
+int basic_scatter(struct comm *on, const struct blocks *from, void *receive, int count, MPI_Datatype type,
                   int root)
 {
     if (root == MPI_PROC_NULL)
@@ -85,7 +85,7 @@ int plain_scatter(struct comm *on, const struct blocks *from, void *receive, int
     return many_end(&many, status);
 }
 
-int plain_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
+int basic_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
                     const struct blocks *into)
 {
     struct many many;
@@ -139,7 +139,7 @@ static int exchange_in_place(struct comm *on, const struct blocks *into)
     return status;
 }
 
-int plain_alltoall(struct comm *on, const struct blocks *from, const struct blocks *into)
+int basic_alltoall(struct comm *on, const struct blocks *from, const struct blocks *into)
 {
     if (from->buffer == MPI_IN_PLACE)
         return exchange_in_place(on, into);

@@ -1,5 +1,5 @@
 /* Barrier and broadcast: along a binomial tree of ranks, and from each to each of an intercommunicator. */
-#include "world/plain/plain.h"
+#include "world/basic/basic.h"
 
 enum { TAG = 1 };
 
@@ -14,7 +14,7 @@ static int bcast_over(struct comm *on, void *buffer, int count, MPI_Datatype typ
     return status;
 }
 
-int plain_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int root)
+int basic_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int root)
 {
     if (on->local)
         return bcast_over(on, buffer, count, type, root);
@@ -34,18 +34,18 @@ int plain_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int
 /* The first of each group meets its own group, then the other's first, and tells its group. */
 static int barrier_over(struct comm *on)
 {
-    int status = plain_barrier(on->local);
+    int status = basic_barrier(on->local);
     char nothing = 0;
     if (on->rank == 0) {
         TRY(status, transfer_send_now(on, &nothing, 0, handle.byte, 0, TAG));
         TRY(status, transfer_receive_now(on, &nothing, 0, handle.byte, 0, TAG, MPI_STATUS_IGNORE));
     }
-    TRY(status, plain_bcast(on->local, &nothing, 0, handle.byte, 0));
+    TRY(status, basic_bcast(on->local, &nothing, 0, handle.byte, 0));
     return status;
 }
 
 /* Everybody is heard along the tree, then everybody is told. */
-int plain_barrier(struct comm *on)
+int basic_barrier(struct comm *on)
 {
     if (on->local)
         return barrier_over(on);
@@ -60,6 +60,6 @@ int plain_barrier(struct comm *on)
             TRY(status,
                 transfer_receive_now(on, &nothing, 0, handle.byte, on->rank + bit, TAG, MPI_STATUS_IGNORE));
     }
-    TRY(status, plain_bcast(on, &nothing, 0, handle.byte, 0));
+    TRY(status, basic_bcast(on, &nothing, 0, handle.byte, 0));
     return status;
 }
