@@ -341,8 +341,8 @@ pub(crate) mod tests {
         let mut reader = csv::Reader::from_reader(&text[..]);
         let lines: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
         assert_eq!(lines.len(), 3);
-        assert_eq!(&lines[2][8], "it ended with status 1, \"badly\"");
-        assert_eq!((&lines[1][16], &lines[1][19]), ("2", "8"));
+        assert_eq!(&lines[2][9], "it ended with status 1, \"badly\"");
+        assert_eq!((&lines[1][17], &lines[1][20]), ("2", "8"));
     }
 
     #[test]

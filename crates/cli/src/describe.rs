@@ -124,7 +124,13 @@ fn row(arg: &Arg) -> String {
         false => String::new(),
     };
     let cell = |text: &str| text.replace('|', "\\|");
-    format!("| `{}` | {} | {} |", name.trim(), cell(&help), cell(&default)).replace("|  |", "| |")
+    format!(
+        "| `{}` | {} | {} |",
+        cell(name.trim()),
+        cell(&help),
+        cell(&default)
+    )
+    .replace("|  |", "| |")
 }
 
 /// A paragraph in lines of at most [`COLUMNS`].

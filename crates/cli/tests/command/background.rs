@@ -19,8 +19,7 @@ impl Site {
         let key = site.0.path().join("grid.key");
         std::fs::write(&key, "0123456789abcdef").unwrap();
         std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
-        // Other tests use lower networks of loopback.
-        let net = format!("127.{}.{}", 210, std::process::id() % 250);
+        let net = format!("127.{}.1", crate::nets::own());
         let text = format!(
             "[site]\nname = \"rennes\"\nsubnets = [\"{net}.0/24\"]\n[listen]\nlan = [\"{net}.1:7000\"]\n\
              control = \"{}\"\n[grid]\nkey_file = \"grid.key\"\n",

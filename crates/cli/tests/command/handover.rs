@@ -17,15 +17,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Nothing on loopback takes this long; a test that waits longer has found a hang.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 const MEGABYTE: u64 = 1_000_000;
-
-static NEXT_NET: AtomicU8 = AtomicU8::new(0);
 
 /// Both gateways as processes, and one job of site one.
 struct Grid {
@@ -66,7 +64,7 @@ impl Grid {
 
     fn with(ways: Ways) -> Grid {
         // Apart from those of the gateway crate's tests, and from another run of these.
-        let net = 190 + (std::process::id() % 4) as u8 * 16 + NEXT_NET.fetch_add(1, Ordering::Relaxed);
+        let net = crate::nets::own();
         let dir = tempfile::tempdir().unwrap();
         let next = dir.path().join("causeway");
         std::fs::copy(env!("CARGO_BIN_EXE_causeway"), &next).unwrap();

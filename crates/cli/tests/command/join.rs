@@ -35,11 +35,10 @@ struct Grid {
 }
 
 impl Grid {
-    fn create(number: u8) -> Grid {
+    fn create() -> Grid {
         let grid = Grid {
             dir: tempfile::tempdir().unwrap(),
-            // Other tests of this host use lower ones.
-            net: 215 + number * 5 + (std::process::id() % 5) as u8,
+            net: crate::nets::own(),
         };
         let broker = grid.broker_address();
         grid.said(&["create", "g5k", "--broker", &broker]);
@@ -260,7 +259,7 @@ fn cross(mut from: &TcpStream, mut to: &TcpStream) {
 
 #[test]
 fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
-    let grid = Grid::create(0);
+    let grid = Grid::create();
     let mut broker = grid.broker();
     let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
     // The second one lets nobody in: it dials.
@@ -302,7 +301,7 @@ fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
 
 #[test]
 fn a_token_is_good_once_and_for_its_own_grid() {
-    let grid = Grid::create(1);
+    let grid = Grid::create();
     let _broker = grid.broker();
     let token = grid.said(&["token", "--site", "site1"]);
     let first = grid.join(1, &token, true);
@@ -321,7 +320,7 @@ fn a_token_is_good_once_and_for_its_own_grid() {
 
 #[test]
 fn a_revoked_site_comes_back_with_one_command_whether_its_gateway_runs_or_not() {
-    let grid = Grid::create(6);
+    let grid = Grid::create();
     let _broker = grid.broker();
     let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
     let _first = grid.join(1, &tokens[0], true);
@@ -357,7 +356,7 @@ fn a_revoked_site_comes_back_with_one_command_whether_its_gateway_runs_or_not() 
 
 #[test]
 fn a_mistake_is_found_before_the_token_is_spent_and_the_corrected_command_joins() {
-    let grid = Grid::create(5);
+    let grid = Grid::create();
     let _broker = grid.broker();
     let token = grid.said(&["token", "--site", "site1"]);
     let net = grid.net;
@@ -402,7 +401,7 @@ fn a_mistake_is_found_before_the_token_is_spent_and_the_corrected_command_joins(
 
 #[test]
 fn two_sites_that_let_nobody_in_punch_a_way_which_outlives_the_broker_and_is_punched_anew_when_lost() {
-    let grid = Grid::create(2);
+    let grid = Grid::create();
     let mut broker = grid.broker();
     let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
     let first = grid.join(1, &tokens[0], false);
@@ -447,7 +446,7 @@ fn two_sites_that_let_nobody_in_punch_a_way_which_outlives_the_broker_and_is_pun
 
 #[test]
 fn two_sites_that_let_nobody_in_meet_by_simultaneous_open_where_one_has_no_lanes_over_udp() {
-    let grid = Grid::create(3);
+    let grid = Grid::create();
     let _broker = grid.broker();
     let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
     let first = grid.join(1, &tokens[0], false);
@@ -480,7 +479,7 @@ fn two_sites_that_let_nobody_in_meet_by_simultaneous_open_where_one_has_no_lanes
 
 #[test]
 fn two_sites_one_with_lanes_over_udp_alone_and_one_with_none_do_not_meet_and_the_logs_say_why() {
-    let grid = Grid::create(4);
+    let grid = Grid::create();
     let _broker = grid.broker();
     let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
     let transports = ["tcp", "quic"].map(|transport| format!("[grid]\ntransport = \"{transport}\"\n"));

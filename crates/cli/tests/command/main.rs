@@ -13,6 +13,7 @@ mod full_disk;
 mod handover;
 mod join;
 mod lab;
+mod nets;
 mod output;
 mod paths;
 mod report;

@@ -10,14 +10,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Nothing on loopback takes this long; a test that waits longer has found a hang.
 const DEADLINE: Duration = Duration::from_secs(30);
-
-static NEXT_NET: AtomicU8 = AtomicU8::new(0);
 
 /// Both gateways as processes.
 struct Grid {
@@ -54,7 +51,7 @@ impl Grid {
     /// Configurations and the key; nothing runs.
     fn plan() -> Grid {
         // Apart from another run of these.
-        let net = 10 + (std::process::id() % 8) as u8 * 16 + NEXT_NET.fetch_add(1, Ordering::Relaxed);
+        let net = crate::nets::own();
         let dir = tempfile::tempdir().unwrap();
         let key = dir.path().join("grid.key");
         std::fs::write(&key, "one key for both sites").unwrap();

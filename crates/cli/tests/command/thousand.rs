@@ -37,9 +37,8 @@ impl Drop for Gateway {
 }
 
 impl Gateway {
-    /// Starts a gateway apart from those of other runs: `net` is a number of this test's.
-    fn start(names: &[String], net: u8) -> Gateway {
-        let net = 20 + (std::process::id() % 50) as u8 * 4 + net;
+    fn start(names: &[String]) -> Gateway {
+        let net = crate::nets::own();
         let dir = tempfile::tempdir().unwrap();
         let key = dir.path().join("grid.key");
         std::fs::write(&key, KEY).unwrap();
@@ -281,8 +280,8 @@ impl Member {
 }
 
 /// The gateway of site 0 and all the others, which have introduced themselves.
-fn grid(names: &[String], net: u8) -> (Gateway, Receiver<Told>) {
-    let gateway = Gateway::start(names, net);
+fn grid(names: &[String]) -> (Gateway, Receiver<Told>) {
+    let gateway = Gateway::start(names);
     let (told, heard) = channel();
     for (site, name) in (0..).zip(names).skip(1) {
         let member = Member::join(&gateway, site, name, told.clone());
@@ -307,7 +306,7 @@ fn a_job_over_a_thousand_sites_with_a_hundred_nodes_each_reaches_the_last_of_the
         return;
     }
     let names: Vec<String> = (0..1000).map(|site| format!("site-{site}")).collect();
-    let (gateway, heard) = grid(&names, 0);
+    let (gateway, heard) = grid(&names);
     let to = SocketAddr::from((node(999, NODES), 5000));
     let script = format!(
         "wc -l < \"$OMPI_MCA_orte_default_hostfile\"\nexec 3<>/dev/tcp/{}/{} || exit 3\necho hello >&3\nread answer <&3\necho \"$answer\"\nexit 7",
@@ -337,7 +336,7 @@ fn a_job_over_a_thousand_sites_with_a_hundred_nodes_each_reaches_the_last_of_the
 #[test]
 fn a_job_whose_processes_could_not_read_the_map_of_the_grid_does_not_start_and_its_user_is_told_why() {
     let names: Vec<String> = (0..1250).map(|site| format!("{site:0>60}")).collect();
-    let (gateway, _heard) = grid(&names, 1);
+    let (gateway, _heard) = grid(&names);
     if !shim_is_built() {
         return;
     }
