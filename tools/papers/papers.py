@@ -186,6 +186,8 @@ def found_in(where: pathlib.Path) -> dict:
     messages = where / "messages.json"
     if messages.exists():
         found["messages"] = json.loads(messages.read_text(encoding="utf-8"))
+    if (where / "host.txt").exists():
+        found["host"] = (where / "host.txt").read_text(encoding="utf-8").strip()
     return found
 
 
@@ -226,6 +228,7 @@ def main() -> int:
     benches = [name for name, words in experiments if measure(name, words, out, options)]
     if options.second:
         keep([*benches, *APPLICATIONS], out, SECOND)
+        (SECOND / "host.txt").write_text(host_of(out, benches[0]) + "\n", encoding="utf-8")
         return again(False)
     messages = counts.count(benches, out, options)
     where = out if options.quick else RESULTS

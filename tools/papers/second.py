@@ -26,6 +26,8 @@ class Figure(NamedTuple):
 def figures(found: dict) -> Iterator[tuple[tuple, Figure]]:
     """All times that were measured, by the names of experiment, cell and value."""
     for name, own in found.items():
+        if name == "host":
+            continue
         if name in APPLICATIONS:
             keys, times = APPLICATIONS[name]
             for key, group in rows.grouped(own, keys).items():
@@ -55,7 +57,7 @@ def text(found: dict, repeated: dict) -> str:
     outside = {key: distance for key, distance in both.items() if distance}
     within = [sum(distance <= bound for distance in both.values()) for bound in (0, 0.02, 0.10)]
     lines = textwrap.fill(
-        f"Everything but the counts of messages was measured a second time, one run of each cell. Of {len(both)} times, "
+        f"Everything but the counts of messages was measured a second time, one run of each cell, on {repeated.get('host', 'the same host')}. Of {len(both)} times, "
         f"{within[0]} lie within the range of the first runs, {within[1]} within 2 % of it, and {within[2]} within 10 %. By "
         "chance alone a third would lie outside the range of five: a sixth run is as likely as any other to be the least "
         "or the largest, even where nothing has changed.", 100)

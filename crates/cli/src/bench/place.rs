@@ -39,6 +39,10 @@ impl Place {
         let head = first
             .map(|site| format!("{}-head", site.name))
             .unwrap_or_default();
+        // The lab runs in another directory.
+        let file = Path::new(name).is_file().then(|| std::path::absolute(name));
+        let file = file.transpose().map_err(Failure::new)?;
+        let name = &file.map_or_else(|| name.to_owned(), |file| file.display().to_string());
         let shape: &[&str] = match routed && !scenario.routed {
             true => &["--routed", "true", name],
             false => &[name],
