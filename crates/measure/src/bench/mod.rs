@@ -62,7 +62,7 @@ pub enum Section {
     Many,
     /// The same while the link loses packets.
     Loss,
-    /// Times under TLS 1.3 beside those in plain.
+    /// Times under TLS 1.3 beside those in clear text.
     Encryption,
     /// A bulk stream beside a foreign TCP flow.
     Share,
