@@ -7,4 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 made build
-cargo test --release --workspace
+cargo build --release --workspace --examples
+cargo test --release --workspace --lib --bins --test '[!ce]*'
+# Two cores: many of the command's tests start a grid and MPI programs of their own, one at a time.
+cargo test --release --workspace --test command -- --test-threads=1
