@@ -91,14 +91,14 @@ impl Section {
             Section::Collectives => collectives::measure(bench),
             Section::Streams => streams::measure(bench),
             Section::Loopback => loopback::measure(bench),
-            Section::Latency
-            | Section::Pingpong
-            | Section::Idle
-            | Section::Many
-            | Section::Loss
-            | Section::Encryption
-            | Section::Alltoall
-            | Section::Start => plans::measure(self, bench),
+            Section::Latency => plans::LATENCY.measure(&self.name(), bench),
+            Section::Pingpong => plans::PINGPONG.measure(&self.name(), bench),
+            Section::Idle => plans::IDLE.measure(&self.name(), bench),
+            Section::Many => plans::MANY.measure(&self.name(), bench),
+            Section::Loss => plans::LOSS.measure(&self.name(), bench),
+            Section::Encryption => plans::ENCRYPTION.measure(&self.name(), bench),
+            Section::Alltoall => plans::ALLTOALL.measure(&self.name(), bench),
+            Section::Start => plans::START.measure(&self.name(), bench),
         }
     }
 }

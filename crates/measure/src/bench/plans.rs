@@ -1,7 +1,7 @@
 //! Sections that are measurements of `causeway bench`: its words, and what people read about them. The bars
 //! stand in results/bars.toml.
 
-use super::{Bench, BenchError, MPIS, Section};
+use super::{Bench, BenchError, MPIS};
 use crate::results::Part;
 use causeway_bench::lab::causeway;
 use causeway_bench::program::io;
@@ -20,7 +20,7 @@ type Variant = (&'static str, &'static str, &'static [&'static str]);
 const AS_IT_IS: &[Variant] = &[("rennes-nancy", "0%", &[])];
 
 /// See the module.
-struct Plan {
+pub struct Plan {
     title: &'static str,
     text: &'static str,
     labs: &'static [Variant],
@@ -46,7 +46,7 @@ const NONE: Plan = Plan {
 const AFTER_PAUSES: &str = "1,16k,64k,256k,1M,4M";
 const ONE_RUN: [&str; 4] = ["--least", "1", "--most", "1"];
 
-const LATENCY: Plan = Plan {
+pub const LATENCY: Plan = Plan {
     title: "Latency of 1 B",
     text: "One rank at each site, each on a core of its own. What the gateways add is the difference of the two ways; the \
            emulator's own error is in both. Section `plain` has what relays add that only copy.",
@@ -56,7 +56,7 @@ const LATENCY: Plan = Plan {
     ..NONE
 };
 
-const PINGPONG: Plan = Plan {
+pub const PINGPONG: Plan = Plan {
     title: "Ping-pong, hot",
     text: "One rank at each site, each on a core of its own; one message after the other.",
     words: &["pingpong", "--settings", "default,tuned"],
@@ -65,7 +65,7 @@ const PINGPONG: Plan = Plan {
     ..NONE
 };
 
-const IDLE: Plan = Plan {
+pub const IDLE: Plan = Plan {
     title: "Ping-pong after pauses of 300 ms",
     text: "Both ranks sleep before each message, for longer than any retransmission timeout, after which TCP forgets its \
            window.",
@@ -75,7 +75,7 @@ const IDLE: Plan = Plan {
     ..NONE
 };
 
-const MANY: Plan = Plan {
+pub const MANY: Plan = Plan {
     title: "Ping-pong among 8+8 connected processes",
     text: "Sixteen ranks, four on each of two nodes a site. Every rank has exchanged a message with every other before the \
            clock counts; then the first rank of one site and the last of the other measure, each on a core of its own, and \
@@ -86,7 +86,7 @@ const MANY: Plan = Plan {
     ..NONE
 };
 
-const LOSS: Plan = Plan {
+pub const LOSS: Plan = Plan {
     title: "Loss",
     text: "The link loses packets at random in both directions. Direct is CUBIC. A value is half a round trip: it suffers \
            the losses of two messages. In `twice` the gateways send small messages on two lanes.",
@@ -101,7 +101,7 @@ const LOSS: Plan = Plan {
     ..NONE
 };
 
-const ENCRYPTION: Plan = Plan {
+pub const ENCRYPTION: Plan = Plan {
     title: "Encryption",
     text: "Two labs side by side, whose gateways speak in clear text and under TLS 1.3; the same ping-pong in each in turn. \
            Both gateways and both ranks share two cores: on hosts of their own encryption would run beside the copying.",
@@ -119,7 +119,7 @@ const ENCRYPTION: Plan = Plan {
     ..NONE
 };
 
-const ALLTOALL: Plan = Plan {
+pub const ALLTOALL: Plan = Plan {
     title: "All-to-all over 4+4 ranks",
     text: "`once` is from the first start to the last end over all ranks, which start at one instant of the clock they \
            share. Eight ranks that busy-wait share the cores of this machine, all ways alike.",
@@ -146,7 +146,7 @@ const ALLTOALL: Plan = Plan {
     ..NONE
 };
 
-const START: Plan = Plan {
+pub const START: Plan = Plan {
     title: "Start of 4 ranks on 4 nodes",
     text: "`mpirun -n 4 hostname` from start to end.",
     words: &["app", "--sites", "rennes,nancy"],
@@ -155,39 +155,12 @@ const START: Plan = Plan {
     ..NONE
 };
 
-/// See the module.
-///
-/// # Errors
-/// `causeway bench` does not end well.
-pub fn measure(section: Section, bench: &Bench) -> Result<Part, BenchError> {
-    match of(section) {
-        Some(plan) => plan.measure(&section.name(), bench),
-        None => Err(BenchError::output(
-            "bench",
-            &section.name(),
-            "a section with a plan",
-        )),
-    }
-}
-
-/// The plan of a section that has one.
-fn of(section: Section) -> Option<&'static Plan> {
-    match section {
-        Section::Latency => Some(&LATENCY),
-        Section::Pingpong => Some(&PINGPONG),
-        Section::Idle => Some(&IDLE),
-        Section::Many => Some(&MANY),
-        Section::Loss => Some(&LOSS),
-        Section::Encryption => Some(&ENCRYPTION),
-        Section::Alltoall => Some(&ALLTOALL),
-        Section::Start => Some(&START),
-        _ => None,
-    }
-}
-
 impl Plan {
     /// Runs `causeway bench`, and reads its rows.
-    fn measure(&self, name: &str, bench: &Bench) -> Result<Part, BenchError> {
+    ///
+    /// # Errors
+    /// It does not end well.
+    pub fn measure(&self, name: &str, bench: &Bench) -> Result<Part, BenchError> {
         let out = bench.out.join("raw").join(name);
         if !bench.resume && out.exists() {
             std::fs::remove_dir_all(&out).map_err(io(format!("remove {}", out.display())))?;
@@ -253,16 +226,13 @@ fn scenario((name, loss, grid): &Variant, out: &Path) -> Result<PathBuf, BenchEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
 
     #[test]
     fn a_lab_differs_from_the_two_sites_in_what_it_says() {
         let directory = std::env::temp_dir().join(format!("causeway-plans-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
-        let plans = Section::value_variants()
-            .iter()
-            .filter_map(|&section| of(section));
-        for variant in plans.flat_map(|plan| plan.labs) {
+        let plans = [&LATENCY, &LOSS, &ENCRYPTION];
+        for variant in plans.iter().flat_map(|plan| plan.labs) {
             let text = std::fs::read_to_string(scenario(variant, &directory).unwrap()).unwrap();
             let (name, loss, grid) = variant;
             for part in [format!("name = {name:?}"), format!("loss = {loss:?}")] {
