@@ -72,4 +72,4 @@ def texts():
         both = [where(own, program=program) for program in PROGRAMS]
         fastest = [f"{min(values(one, 'time_s')):.3f}" for one in both]
         crossed = [0, 2, 6][int(sites) // 2], 456 * (int(sites) - 1)
-        yield line(sites, count, len(both[0]), fastest[0], crossed[0], fastest[1], crossed[1])
+        yield line(sites, count, ", ".join(sorted({str(len(own)) for own in both}, reverse=True)), fastest[0], crossed[0], fastest[1], crossed[1])

@@ -56,11 +56,13 @@ def text(found: dict, repeated: dict) -> str:
         return ""
     outside = {key: distance for key, distance in both.items() if distance}
     within = [sum(distance <= bound for distance in both.values()) for bound in (0, 0.02, 0.10)]
+    above = sum(again[key].median > first[key].high for key in outside)
     lines = textwrap.fill(
         f"Everything but the counts of messages was measured a second time, one run of each cell, on {repeated.get('host', 'the same host')}. Of {len(both)} times, "
-        f"{within[0]} lie within the range of the first runs, {within[1]} within 2 % of it, and {within[2]} within 10 %. By "
-        "chance alone a third would lie outside the range of five: a sixth run is as likely as any other to be the least "
-        "or the largest, even where nothing has changed.", 100)
+        f"{within[0]} lie within the range of the first runs, {within[1]} within 2 % of it, and {within[2]} within 10 %; "
+        f"{above} lie above that range, {len(outside) - above} below. By chance alone a third would lie outside the range of "
+        "five runs, and a half outside that of three: a further run is as likely as any other to be the least or the "
+        "largest, even where nothing has changed.", 100)
     far = sorted((key for key in outside if outside[key] > FAR), key=lambda key: -outside[key])
     page = f"## The second measurement\n\n{lines}\n"
     if far:
