@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod accounts;
+mod batch;
 mod bench;
 mod cuts;
 mod endure;

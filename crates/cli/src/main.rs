@@ -2,6 +2,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod ask;
+mod ask_batch;
 mod audit;
 mod background;
 mod bench;
@@ -95,6 +96,9 @@ enum Task {
     /// Read standard input to its end and print the number of bytes; called by a gateway.
     #[command(hide = true)]
     Sink,
+    /// Ask the site's batch system for the nodes of an allocation; called by a gateway.
+    #[command(hide = true)]
+    AskBatch(ask_batch::Args),
     /// Let sites that each run their own MPI find each other, on this host alone; for tests.
     #[command(hide = true)]
     Rendezvous(run::own::rendezvous::command::Args),
@@ -131,6 +135,7 @@ fn main() -> ExitCode {
         Task::Agent(args) => remote::agent::main(args),
         Task::StartNode(args) => remote::start_node::main(args),
         Task::Sink => sink::main(),
+        Task::AskBatch(args) => ask_batch::main(&args),
         Task::Rendezvous(args) => run::own::rendezvous::command::main(&args),
         Task::StartProgram(args) => run::own::program::main(&args),
         Task::NodeExec(args) => remote::node_exec::main(args),

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How long an answer may take. Nothing a gateway answers waits for the WAN.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
+/// The same for a question to a batch system: its controller may be busy, or away.
+const BATCH_DEADLINE: Duration = Duration::from_secs(40);
+
 /// Names the gateway's control socket, for commands and for a gateway whose configuration names none; without
 /// it [`default_socket`] is used.
 pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
@@ -72,7 +75,7 @@ pub enum ControlError {
 /// Asks the gateway at `path`. Returns its answer and the connection, positioned after the answer's line.
 ///
 /// # Errors
-/// See [`ControlError`]; an answer takes at most ten seconds.
+/// See [`ControlError`]; an answer takes at most ten seconds, of a batch system forty.
 pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
     let io = |source| ControlError::Io {
         path: path.to_owned(),
@@ -86,7 +89,11 @@ pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contro
             source,
         },
     })?;
-    stream.set_read_timeout(Some(ANSWER_DEADLINE)).map_err(io)?;
+    let deadline = match request {
+        Request::Allocation { .. } => BATCH_DEADLINE,
+        _ => ANSWER_DEADLINE,
+    };
+    stream.set_read_timeout(Some(deadline)).map_err(io)?;
     let envelope = Envelope {
         version: VERSION,
         body: request,

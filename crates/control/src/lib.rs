@@ -19,5 +19,5 @@ pub use protocol::{
     Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, Plan, Pong, Reply, Request, SINK_PORT,
     SiteMpi, Sites, VERSION,
 };
-pub use site::{LINKED_SITES, Link, MAX_SUBNETS, NodeInfo, SiteInfo};
+pub use site::{LINKED_SITES, Link, MAX_NODES, MAX_SUBNETS, NodeInfo, SiteInfo};
 pub use status::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};

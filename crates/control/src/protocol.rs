@@ -1,6 +1,6 @@
 //! Requests and answers: one JSON line each way.
 
-use crate::site::Link;
+use crate::site::{Link, NodeInfo};
 use crate::status::{SiteStatus, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -69,6 +69,22 @@ pub enum Request {
         /// What it runs, cut to a length that is fit for a line.
         command: String,
     },
+    /// The nodes of an allocation that a site's batch system has given to the account of its gateway.
+    Allocation {
+        /// The site.
+        site: String,
+        /// What its batch system calls the allocation.
+        id: String,
+    },
+    /// A process that the gateway started tells what the batch system says of an allocation.
+    Looked {
+        /// The number under which the gateway asked.
+        number: u64,
+        /// The nodes, by their real addresses; nothing where `why` says why.
+        nodes: Vec<NodeInfo>,
+        /// Why there are none, in one sentence.
+        why: Option<String>,
+    },
     /// A round trip to the gateway of another site, through the tunnel.
     Ping {
         /// Its name.
@@ -108,6 +124,10 @@ pub struct Plan {
     pub sites: Vec<String>,
     /// Its processes; 0 where nobody has said how many.
     pub ranks: u32,
+    /// At which sites its processes run in an allocation, and which: its nodes are the site's nodes for this
+    /// job.
+    #[serde(default)]
+    pub allocations: BTreeMap<String, String>,
 }
 
 impl Plan {
@@ -115,7 +135,7 @@ impl Plan {
     pub fn at(site: String) -> Plan {
         Plan {
             sites: vec![site],
-            ranks: 0,
+            ..Plan::default()
         }
     }
 }
@@ -146,6 +166,11 @@ pub enum Reply {
     Noted {},
     /// The far gateway has answered.
     Pong(Pong),
+    /// The nodes of the allocation, by the addresses that the grid knows.
+    Allocation {
+        /// Lists at least one.
+        nodes: Vec<NodeInfo>,
+    },
     /// The present state.
     Status(Box<Status>),
     /// The gateway goes on as the program that was asked for.
@@ -255,6 +280,10 @@ pub struct Sites {
     /// How the own site starts MPI programs. The others' gateways tell their own nodes.
     #[serde(default)]
     pub mpi: SiteMpi,
+    /// The variable by which a process of the own site learns in which allocation of its batch system it
+    /// runs; none where the site's gateway uses no batch system.
+    #[serde(default)]
+    pub allocated_by: Option<String>,
 }
 
 /// A job that has started.

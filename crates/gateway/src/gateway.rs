@@ -209,7 +209,13 @@ impl Gateway {
         ));
         let config = &self.driver.config;
         let starters = config.accept.starters();
-        if !starters.is_empty() && config.remote_shell == REMOTE_SHELL {
+        if !starters.is_empty() && config.batch.is_some() {
+            self.driver.say(format_args!(
+                "jobs that {} take part in run in allocations as this gateway's own user, and can act as this site \
+                 (docs/security-officer.md)",
+                starters.join(", ")
+            ));
+        } else if !starters.is_empty() && config.remote_shell == REMOTE_SHELL {
             self.driver.say(format_args!(
                 "jobs that {} take part in run as this gateway's own user, and can act as this site; a remote_shell that logs in \
                  as another user prevents this (docs/security-officer.md)",

@@ -27,7 +27,8 @@ pub(crate) struct Init<'a> {
     pub(crate) state: &'a Path,
     /// The place that becomes its /dev/shm, where the site's nodes share one.
     pub(crate) memory: Option<PathBuf>,
-    pub(crate) sshd: &'a Path,
+    /// None where the node takes no ssh.
+    pub(crate) sshd: Option<&'a PathBuf>,
     pub(crate) owner: Owner,
     /// Reads end of file when the supervisor is gone.
     pub(crate) life: OwnedFd,
@@ -66,8 +67,10 @@ impl Init<'_> {
             unshare(CloneFlags::CLONE_NEWUSER).map_err(|error| during("make user namespace", &error))?;
             map_ids(self.owner.uid, 0, self.owner.gid, 0).map_err(|error| during("map user", &error))?;
         }
-        self.start_sshd(log)
-            .map_err(|error| during("start sshd", &error))?;
+        if let Some(sshd) = self.sshd {
+            self.start_sshd(sshd, log)
+                .map_err(|error| during("start sshd", &error))?;
+        }
         Ok(children)
     }
 
@@ -88,8 +91,8 @@ impl Init<'_> {
         )?)
     }
 
-    fn start_sshd(&self, log: File) -> Result<(), String> {
-        let mut sshd = Command::new(self.sshd)
+    fn start_sshd(&self, sshd: &Path, log: File) -> Result<(), String> {
+        let mut sshd = Command::new(sshd)
             .args(["-D", "-e", "-f", "/etc/ssh/sshd_config"])
             .current_dir("/")
             .stdin(Stdio::null())

@@ -23,8 +23,9 @@ use serde::{Deserialize, Serialize};
 use crate::commands;
 use crate::fabric::{self, Host};
 use crate::init::{Init, map_ids};
-use crate::plan::{Node, Plan, SitePlan};
+use crate::plan::{Node, Plan, Role, SitePlan};
 use crate::preflight::{Owner, Tools};
+use crate::scenario::Batch;
 use crate::sys;
 use crate::wan;
 
@@ -309,11 +310,12 @@ impl Keeper<'_> {
         let (read, write) =
             nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| failed(error.into()))?;
         let life = self.life.try_clone().map_err(failed)?;
+        let takes_ssh = node.role == Role::Head || site.site.batch == Batch::None;
         let init = Init {
             name: &node.name,
             state: self.state,
             memory: fabric::memory(self.state, site),
-            sshd: &self.tools.sshd,
+            sshd: takes_ssh.then_some(&self.tools.sshd),
             owner: self.owner,
             life,
             ready: write,

@@ -28,7 +28,7 @@ use crate::signals::{Signals, wait};
 use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
 use crate::wan::{LinkChange, LinkSpec, LinkStats};
-use crate::{commands, control, ssh, sys};
+use crate::{commands, control, slurm, ssh, sys};
 
 /// How to start a lab, apart from what it should look like.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +100,7 @@ impl Lab {
             routers: routers(&plan, &ready.routers),
             dir: dir.path().to_owned(),
         };
+        slurm::start(&state, &plan, &signals)?;
         let listener = control::listen(dir.path())?;
         state::write(&state)?;
         Ok(Lab {
@@ -214,7 +215,11 @@ fn write_files(plan: &Plan, dir: &Path, tools: &Tools) -> Result<(), LabError> {
             })?;
         }
     }
-    Ok(())
+    slurm::write_files(plan, dir).map_err(|source| LabError::State {
+        step: "fill",
+        path: dir.join("slurm"),
+        source,
+    })
 }
 
 fn start_keeper(

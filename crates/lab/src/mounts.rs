@@ -29,6 +29,10 @@ pub(crate) fn arrange(state: &Path, own: &Path, memory: Option<&Path>) -> Result
     plain(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None).map_err(at("make mounts private"))?;
     bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount /etc/hosts"))?;
     bind(&state.join("ssh"), "/etc/ssh").map_err(at("mount /etc/ssh"))?;
+    if let Ok(text) = fs::read(own.join(SLURM_CONF)) {
+        fresh("tmpfs", SLURM, "mode=0755").map_err(at("mount /etc/slurm"))?;
+        fs::write(Path::new(SLURM).join(SLURM_CONF), text).map_err(at("write slurm.conf"))?;
+    }
     fresh("proc", "/proc", "").map_err(at("mount /proc"))?;
     bind(&own.join("boot_id"), "/proc/sys/kernel/random/boot_id").map_err(at("mount boot_id"))?;
     // A sysfs shows the network interfaces of the namespace it was mounted in; UCX looks there (FACTS 3.7).
@@ -134,6 +138,12 @@ fn plain(
 fn handle(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
+
+/// The configuration of a node of Slurm, in its own directory and in [`SLURM`].
+pub(crate) const SLURM_CONF: &str = "slurm.conf";
+
+/// Where Debian's Slurm looks for its configuration.
+const SLURM: &str = "/etc/slurm";
 
 /// Hidden in the node's own /run.
 const LAYERS: &str = "/run/tmp-layers";

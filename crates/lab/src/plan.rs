@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use crate::networks::{PRIVATE_UPLINKS, PUBLIC_NETWORKS, SITES_PER_BLOCK};
-use crate::scenario::{Firewall, Scenario, Site, Subnet};
+use crate::scenario::{Batch, Firewall, Scenario, Site, Subnet};
 
 /// One host of the lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,9 @@ pub struct SiteView {
     pub head: String,
     /// Names of its compute nodes.
     pub compute: Vec<String>,
+    /// What these belong to.
+    #[serde(default)]
+    pub batch: Batch,
 }
 
 impl SiteView {
@@ -147,6 +150,7 @@ impl SitePlan {
             subnet: self.site.subnet,
             slots: self.site.slots,
             firewall: self.site.firewall.clone(),
+            batch: self.site.batch,
             head: self.nodes.first().map(name).unwrap_or_default(),
             compute: self
                 .nodes

@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
 
 use crate::error::LabError;
-use crate::scenario::Scenario;
+use crate::scenario::{Batch, Scenario};
 
 /// Programs of the host the lab runs.
 #[derive(Clone, Debug)]
@@ -46,6 +46,11 @@ pub(crate) fn check(scenario: &Scenario, owner: Owner) -> Result<Tools, LabError
         ssh_keygen: tool("ssh-keygen", "openssh-client")?,
     };
     tool("ssh", "openssh-client")?;
+    if scenario.sites.iter().any(|site| site.batch == Batch::Slurm) {
+        for (name, package) in SLURM {
+            tool(name, package)?;
+        }
+    }
     tun_device()?;
     if owner.needs_user_namespace() {
         user_namespaces()?;
@@ -142,6 +147,14 @@ fn setting(name: &str) -> Option<String> {
 fn path_of(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
+
+/// What a site of Slurm runs.
+const SLURM: [(&str, &str); 4] = [
+    ("munged", "munge"),
+    ("slurmctld", "slurmctld"),
+    ("slurmd", "slurmd"),
+    ("srun", "slurm-client"),
+];
 
 const TUN: &str = "/dev/net/tun";
 const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";

@@ -3,6 +3,9 @@
 /// Variables by which launchers tell a process its rank.
 pub const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
 
+/// How the variables begin by which what starts a process speaks with it.
+pub const PROCESS_MANAGERS: [&str; 2] = ["PMI_", "PMIX_"];
+
 /// How the names of MPI libraries begin.
 pub const LIBRARIES: [&str; 3] = ["libmpi.so", "libmpich.so", "libmpi_abi.so"];
 

@@ -22,17 +22,29 @@ const ACCOUNT: &str = "causeway runs as ";
 const REMEDY: &str = "give the gateway an account of its own, and a remote_shell that logs in as the jobs' account \
                       (docs/security-officer.md)";
 
+/// What to do where the batch system starts jobs of others as the gateway's own user.
+const NO_ACCOUNT: &str = "an allocation belongs to the gateway's user: remove [batch], or accept only jobs of sites that may act as \
+                          this one (docs/security-officer.md)";
+
 /// What to do where jobs of several sites share an account.
 const OF_SITES: &str = "give each site's jobs an account: use {site} in a word of remote_shell, such as \"-l\", \"jobs-{site}\" \
                         (docs/security-officer.md)";
 
-/// See the module; says nothing where no nodes are listed.
+/// See the module; says nothing where no nodes are listed, and no batch system has any.
 pub fn look(config: &Config, status: Option<&Status>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if config.batch.is_some() && !config.accept.starters().is_empty() {
+        let detail = format!(
+            "jobs that {} take part in run in allocations as the gateway's user",
+            config.accept.starters().join(", ")
+        );
+        steps.push(Step::fail("keys", detail, NO_ACCOUNT));
+    }
     if config.nodes.is_empty() {
-        return Vec::new();
+        return steps;
     }
     let (seen, accounts) = reach(config, &sites_to_ask(config, status));
-    let mut steps = vec![keys(config, seen)];
+    steps.push(keys(config, seen));
     steps.extend(apart(config, &accounts));
     steps
 }

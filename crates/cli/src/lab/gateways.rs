@@ -3,7 +3,9 @@
 use super::Failure;
 use crate::say;
 use causeway_control::{self as control, Reply, Request};
-use causeway_lab::{Firewall, Lab, LabError, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio};
+use causeway_lab::{
+    Batch, Firewall, Lab, LabError, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio,
+};
 use causeway_mpis::names;
 use causeway_wire::Cidr;
 use std::ffi::OsString;
@@ -234,17 +236,7 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
     if let Some(range) = virtual_range(lab, index) {
         let _ = writeln!(text, "virtual_subnets = [\"{range}\"]");
     }
-    for name in &site.compute {
-        let node = lab.nodes().iter().find(|node| node.name == *name);
-        let address = node
-            .map(|node| node.lan)
-            .ok_or_else(|| Failure::new(format!("no node {name}")))?;
-        let _ = write!(
-            text,
-            "[[site.nodes]]\nname = \"{name}\"\naddress = \"{address}\"\nslots = {}\n",
-            site.slots
-        );
-    }
+    text += &nodes_of(lab, site)?;
     let _ = write!(
         text,
         "[listen]\nlan = [\"{}:{LAN_PORT}\"]\ncontrol = \"{CONTROL}\"\n",
@@ -273,6 +265,26 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
         if let Some((address, port)) = theirs.filter(|_| index < other_index || ours.is_none()) {
             let _ = writeln!(text, "address = \"{address}:{port}\"");
         }
+    }
+    Ok(text)
+}
+
+/// The compute nodes of a site; those of a batch system are in allocations.
+fn nodes_of(lab: &Lab, site: &SiteView) -> Result<String, Failure> {
+    if site.batch != Batch::None {
+        return Ok("[batch]\nsystem = \"slurm\"\nfrom = [\"all\"]\n".to_owned());
+    }
+    let mut text = String::new();
+    for name in &site.compute {
+        let node = lab.nodes().iter().find(|node| node.name == *name);
+        let address = node
+            .map(|node| node.lan)
+            .ok_or_else(|| Failure::new(format!("no node {name}")))?;
+        let _ = write!(
+            text,
+            "[[site.nodes]]\nname = \"{name}\"\naddress = \"{address}\"\nslots = {}\n",
+            site.slots
+        );
     }
     Ok(text)
 }

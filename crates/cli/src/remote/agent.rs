@@ -202,6 +202,7 @@ fn request(command: &[OsString]) -> Request {
         command: command.join(OsStr::new(" ")).into(),
         environment: environment.collect(),
         path: path.map(|entry| entry.into_os_string().into()).collect(),
+        is_of_site: false,
     }
 }
 

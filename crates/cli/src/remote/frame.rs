@@ -40,6 +40,10 @@ pub struct Request {
     pub environment: Vec<(String, Text)>,
     /// Directories put before the login's `PATH`.
     pub path: Vec<Text>,
+    /// The command is the site's own part of a job: in an allocation it finds that as a script does. Else it
+    /// is a launcher's daemon, which must not take the allocation for its own.
+    #[serde(default)]
+    pub is_of_site: bool,
 }
 
 /// One frame.
@@ -67,6 +71,8 @@ pub enum Frame {
     Hurry,
     /// The command is to end as by Ctrl-C at its terminal.
     Interrupt,
+    /// `start-node` is there, and so is the gateway that started it: node-exec's lease is renewed.
+    Alive,
     /// What runs here. It is for `start-node` alone, which keeps it.
     Started(Started),
 }
@@ -119,6 +125,7 @@ impl Frame {
             Frame::Hurry => 10,
             Frame::Started(_) => 11,
             Frame::Interrupt => 12,
+            Frame::Alive => 13,
         }
     }
 
@@ -128,7 +135,7 @@ impl Frame {
     /// Those of the writer; `InvalidInput` for a payload over its limit.
     pub fn write(&self, writer: &mut impl Write) -> io::Result<()> {
         let payload = match self {
-            Frame::Hello | Frame::StdinEnd | Frame::Hurry | Frame::Interrupt => Vec::new(),
+            Frame::Hello | Frame::StdinEnd | Frame::Hurry | Frame::Interrupt | Frame::Alive => Vec::new(),
             Frame::Request(request) => serde_json::to_vec(request)?,
             Frame::Started(started) => serde_json::to_vec(started)?,
             Frame::Stdin(data) | Frame::Stdout(data) | Frame::Stderr(data) => data.clone(),
@@ -188,6 +195,7 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
         10 => Frame::Hurry,
         11 => Frame::Started(serde_json::from_slice(&payload).map_err(|_| damaged())?),
         12 => Frame::Interrupt,
+        13 => Frame::Alive,
         kind => return Err(FrameError::Kind(kind)),
     })
 }
@@ -200,7 +208,7 @@ fn limit(kind: u8) -> Option<usize> {
         3 | 6 | 7 | FRAME_ERROR => MAX_DATA,
         5 => 4,
         8 => 1,
-        1 | 4 | 10 | 12 => 0,
+        1 | 4 | 10 | 12 | 13 => 0,
         _ => return None,
     })
 }
@@ -237,6 +245,7 @@ mod tests {
             command: "exec orted".to_owned().into(),
             environment: vec![("CAUSEWAY_GRID".into(), "1|a".to_owned().into())],
             path: vec!["/opt/mpi/bin".to_owned().into()],
+            is_of_site: false,
         }
     }
 
@@ -254,6 +263,7 @@ mod tests {
             Frame::Error("no such node".into()),
             Frame::Hurry,
             Frame::Interrupt,
+            Frame::Alive,
         ];
         let mut bytes = Vec::new();
         for frame in &frames {
@@ -275,7 +285,7 @@ mod tests {
 
     #[test]
     fn claimed_lengths_are_refused_before_anything_is_read() {
-        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12] {
+        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13] {
             let bytes = [1, kind, 0xff, 0xff, 0xff, 0xff];
             let error = Frame::read(&mut &bytes[..]).unwrap_err();
             assert!(

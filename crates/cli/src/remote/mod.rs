@@ -12,6 +12,7 @@ pub mod agent;
 mod ending;
 pub mod frame;
 pub mod guard;
+mod lease;
 pub mod node_exec;
 pub mod parent;
 pub mod parts;

@@ -3,6 +3,8 @@
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request, Started};
 use super::guard::{Guarded, HURRY, Outcome, TO_GROUP};
+use super::lease::{Held, Lease};
+use causeway_batch::System;
 use causeway_control::audit::MAX_TEXT;
 use causeway_wire::env;
 use nix::sys::signal::Signal;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// The request comes as a frame.
 #[derive(Debug, clap::Args)]
@@ -30,6 +33,16 @@ pub struct Args {
     site: Option<String>,
     #[command(flatten)]
     mpi: MpiWords,
+    /// The batch system in whose allocation this runs.
+    #[arg(long)]
+    batch: Option<System>,
+    /// Slots of the allocation's nodes, in its order.
+    #[arg(long, value_delimiter = ',')]
+    slots: Vec<u32>,
+    /// Seconds without a word from `start-node` after which all is ended: its host may be gone, and nobody
+    /// else would tell.
+    #[arg(long, value_name = "SECONDS")]
+    lease: Option<u64>,
 }
 
 /// How this site starts MPI programs, by its gateway's configuration.
@@ -99,6 +112,9 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     };
     tell_started(&request, output, args.control.as_deref());
     let (shell, mut command) = command(&request, args.site.as_deref(), &args.mpi)?;
+    if let Some(system) = args.batch {
+        leave_allocation(&mut command, system, request.is_of_site.then_some(&args.slots));
+    }
     let ((stdin, feeder), (stdout_end, stdout), (stderr_end, stderr)) = (pipe()?, pipe()?, pipe()?);
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     let ours = [
@@ -117,7 +133,12 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     let (chunks, chunk) = std::sync::mpsc::channel();
     thread::spawn(move || feed(Some(feeder.into()), &chunk, &credit));
     // The channel needs no bound of its own: the agent's window bounds what is under way.
-    thread::spawn(move || take_input(input, &chunks, order));
+    let order = Held::new(order);
+    let lease = args
+        .lease
+        .map(|seconds| order.lease(Duration::from_secs(seconds)));
+    let lease = lease.transpose().map_err(NodeError::Guard)?;
+    thread::spawn(move || take_input(input, &chunks, &order, lease.as_ref()));
     let pumps = [
         pump(stdout_end, output, Frame::Stdout),
         pump(stderr_end, output, Frame::Stderr),
@@ -130,6 +151,17 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     match outcome {
         Outcome::Status(status) => Ok(status),
         Outcome::NotStarted(reason) => Err(NodeError::Shell { shell, reason }),
+    }
+}
+
+/// Takes away what the batch system says of this process, and lets a site's own command find the allocation.
+fn leave_allocation(command: &mut Command, system: System, slots: Option<&Vec<u32>>) {
+    let own = std::env::vars_os().map(|(name, _)| name);
+    for name in own.filter(|name| system.is_of_a_process(name)) {
+        command.env_remove(name);
+    }
+    if let Some(slots) = slots {
+        command.envs(system.of_a_script(slots, |name| std::env::var_os(name)));
     }
 }
 
@@ -188,22 +220,33 @@ fn command(request: &Request, site: Option<&str>, mpi: &MpiWords) -> Result<(Str
     Ok((shell.display().to_string(), command))
 }
 
-/// Reads this process's input to its end, whatever the command does with its own input. Dropping `order` is
-/// the order to kill.
-fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, mut order: File) {
+/// Reads this process's input to its end, whatever the command does with its own input. The end of `order`
+/// is the order to kill, and so is that of the lease.
+fn take_input(
+    mut input: File,
+    chunks: &std::sync::mpsc::Sender<Vec<u8>>,
+    order: &Held<File>,
+    lease: Option<&Lease>,
+) {
     loop {
-        match Frame::read(&mut input) {
+        let frame = Frame::read(&mut input);
+        if let Some(lease) = lease {
+            lease.renew();
+        }
+        match frame {
             // A command that no longer reads drops its end of the channel; that is no reason to stop reading.
             Ok(Some(Frame::Stdin(data))) => drop(chunks.send(data)),
             Ok(Some(Frame::StdinEnd)) => drop(chunks.send(Vec::new())),
             // A guard that is gone needs no order.
-            Ok(Some(Frame::Hurry)) => drop(order.write_all(&[HURRY])),
-            Ok(Some(Frame::Interrupt)) => drop(order.write_all(&[TO_GROUP | Signal::SIGINT as u8])),
+            Ok(Some(Frame::Hurry)) => order.with(|order| drop(order.write_all(&[HURRY]))),
+            Ok(Some(Frame::Interrupt)) => {
+                order.with(|order| drop(order.write_all(&[TO_GROUP | Signal::SIGINT as u8])));
+            }
             Ok(Some(Frame::Error(_))) | Ok(None) | Err(_) => break,
             Ok(Some(_)) => {}
         }
     }
-    drop(order);
+    order.end();
 }
 
 /// Writes to the command's standard input; an empty chunk closes it.

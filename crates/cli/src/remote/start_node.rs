@@ -1,13 +1,16 @@
 //! `causeway start-node --word=ssh --word={node} NODE`: a gateway's way to a node of its own site.
 //!
-//! Standard input and output are the byte stream to the agent. Input goes to the site's remote shell
-//! untouched; output is read frame by frame, so that a shell that fails becomes one clear line at the user's
-//! terminal.
+//! Standard input and output are the byte stream to the agent. Input goes to the site's remote shell, with
+//! renewals of the node's lease between its frames; output is read frame by frame, so that a shell that fails
+//! becomes one clear line at the user's terminal.
 
 use super::frame::{Frame, FrameError};
+use super::lease;
 use super::node_exec::MpiWords;
+use causeway_batch::System;
 use causeway_gateway::config::REMOTE_SHELL;
-use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -16,7 +19,15 @@ use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// How long a batch system gets to start a process on a node of an allocation, which takes it 0.1 s.
+const BEGINS_WITHIN: Duration = Duration::from_secs(60);
+
+/// What sshd would set, and the languages that it would take over.
+const LOGIN: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ"];
 
 /// The most that is kept of the shell's complaints, for the user's line.
 const COMPLAINT_BYTES: u64 = 8 * 1024;
@@ -37,6 +48,15 @@ pub struct Args {
     /// How the site starts MPI programs.
     #[command(flatten)]
     pub mpi: MpiWords,
+    /// The batch system whose command the shell is: the node belongs to an allocation.
+    #[arg(long)]
+    pub batch: Option<System>,
+    /// Its configuration.
+    #[arg(long)]
+    pub batch_conf: Option<PathBuf>,
+    /// Slots of the allocation's nodes, in its order.
+    #[arg(long, value_delimiter = ',')]
+    pub slots: Vec<u32>,
     /// The node to start on.
     pub node: String,
 }
@@ -55,6 +75,10 @@ enum StartError {
     Frame(#[from] FrameError),
     #[error("{0}")]
     Refused(String),
+    #[error(
+        "the batch system started nothing on node {0} within {BEGINS_WITHIN:?}; its controller or the node may be down"
+    )]
+    Late(String),
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -95,14 +119,20 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         return Err(StartError::Own(here.exec()));
     }
     let mut child = start(args, &own)?;
+    if let Some(stdin) = child.stdin.take() {
+        // SAFETY: descriptor 0 is open (std sees to it) and used through this owner alone.
+        let input = unsafe { File::from_raw_fd(0) };
+        lease::pass_on(input, stdin, lease::TERM)?;
+    }
+    let begun = args.batch.map(|_| Begun::watch(&child)).transpose()?;
     let complaints = child
         .stderr
         .take()
         .map(|stderr| std::thread::spawn(move || collect(stderr)));
-    let result = child
-        .stdout
-        .take()
-        .map_or(Ok(false), |stdout| copy(stdout, output, args.control.as_deref()));
+    let result = child.stdout.take().map_or(Ok(false), |stdout| {
+        copy(stdout, output, args.control.as_deref(), begun.as_ref())
+    });
+    let is_late = begun.is_some_and(Begun::end);
     // Its output ended: the shell has no more to do, and its status is the reason if it said nothing. One
     // whose output cannot be passed on, or that stays, must not keep us.
     let status = wait_or_kill(&mut child, result.is_ok())?;
@@ -111,6 +141,7 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         .unwrap_or_default();
     match result {
         Ok(true) => Ok(()),
+        _ if is_late => Err(StartError::Late(args.node.clone())),
         Ok(false) => Err(StartError::Refused(complaint(&complaints, &args.shell, status))),
         Err(FrameError::Io(_)) if !complaints.is_empty() => {
             Err(StartError::Refused(complaint(&complaints, &args.shell, status)))
@@ -138,7 +169,11 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     let words = shell_words(&args.shell, &args.node);
     let (program, arguments) = words.split_first().ok_or(StartError::NoShell)?;
     let mut remote = OsString::from(quoted(own));
-    remote.push(" node-exec");
+    remote.push(format!(" node-exec --lease {}", lease::TERM.as_secs()));
+    if let Some(system) = args.batch {
+        let slots: Vec<String> = args.slots.iter().map(u32::to_string).collect();
+        remote.push(format!(" --batch {system} --slots {}", slots.join(",")));
+    }
     if let Some(site) = &args.site {
         remote.push(format!(" --site {}", quoted(Path::new(site))));
     }
@@ -149,13 +184,63 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     command
         .args(arguments)
         .arg(remote)
-        .stdin(Stdio::inherit())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    if let Some(system) = args.batch {
+        as_a_login(&mut command, system, args.batch_conf.as_deref());
+    }
     super::guard::prepare(&mut command);
     command
         .spawn()
         .map_err(|error| StartError::Shell(program.clone(), error))
+}
+
+/// A batch system's command hands on all that it has: here what sshd would give, and no more.
+fn as_a_login(command: &mut Command, system: System, conf: Option<&Path>) {
+    let kept = LOGIN
+        .iter()
+        .filter_map(|name| Some((*name, std::env::var_os(name)?)));
+    let kept: Vec<_> = kept.collect();
+    command.env_clear().envs(kept);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    command.current_dir(home.filter(|home| home.is_dir()).unwrap_or_else(|| "/".into()));
+    let conf = conf.map(|conf| conf.as_os_str().to_owned());
+    let conf = conf.or_else(|| std::env::var_os(system.configuration()));
+    command.envs(conf.map(|conf| (system.configuration(), conf)));
+}
+
+/// Whether a batch system has started what it was asked to; it is ended where that takes too long.
+struct Begun {
+    begun: Sender<()>,
+    late: JoinHandle<bool>,
+}
+
+impl Begun {
+    fn watch(child: &Child) -> io::Result<Begun> {
+        let process = Pid::from_raw(child.id().cast_signed());
+        let (begun, wait) = channel();
+        let thread = std::thread::Builder::new().name("begins".to_owned());
+        let late = thread.spawn(move || {
+            let is_late = wait.recv_timeout(BEGINS_WITHIN) == Err(RecvTimeoutError::Timeout);
+            if is_late {
+                // Nobody waits for it before this thread has ended.
+                let _ = kill(process, Signal::SIGKILL);
+            }
+            is_late
+        })?;
+        Ok(Begun { begun, late })
+    }
+
+    fn tell(&self) {
+        let _ = self.begun.send(());
+    }
+
+    /// Whether it was ended because it took too long.
+    fn end(self) -> bool {
+        drop(self.begun);
+        self.late.join().unwrap_or(false)
+    }
 }
 
 /// The words of a remote shell to a node.
@@ -175,9 +260,17 @@ pub fn quoted(path: &Path) -> String {
 }
 
 /// Passes frames on; true when the last one told how it ended.
-fn copy(from: impl Read, output: &mut File, control: Option<&Path>) -> Result<bool, FrameError> {
+fn copy(
+    from: impl Read,
+    output: &mut File,
+    control: Option<&Path>,
+    begun: Option<&Begun>,
+) -> Result<bool, FrameError> {
     let mut from = BufReader::new(from);
     while let Some(frame) = Frame::read(&mut from)? {
+        if let (Frame::Hello, Some(begun)) = (&frame, begun) {
+            begun.tell();
+        }
         if let Frame::Started(started) = frame {
             if let Some(control) = control {
                 super::tell_gateway(control, std::process::id(), started);

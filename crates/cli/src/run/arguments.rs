@@ -3,22 +3,22 @@
 
 use super::distribution::Wish;
 use super::launcher::Launcher;
+use super::typed::Typed;
 use crate::preload::{ASAN_OPTIONS, asan_options};
 use causeway_control::JobReply;
 use causeway_mpis::OwnHost;
-use causeway_mpis::command_line::CommandLine;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
 
 /// Returns the options that only a command line can give; they go before the user's own.
 pub(super) fn extra_arguments(
-    launcher: &Launcher,
-    line: &CommandLine,
+    typed: &Typed,
     wish: &Wish,
     own_address: Option<(String, IpAddr)>,
     host_file: Option<&Path>,
 ) -> Vec<OsString> {
+    let (launcher, line) = (&typed.launcher, &typed.line);
     let mut extra = Vec::new();
     if line.starts_nothing {
         return extra;

@@ -112,7 +112,10 @@ pub enum RunError {
     )]
     SameName(String, String),
     /// A site that offers nothing.
-    #[error("no node of {0} offers a slot; see 'nodes' in the configuration of the gateway there")]
+    #[error(
+        "no node of {0} offers a slot; see 'nodes' in the configuration of the gateway there, or name an \
+         allocation of its batch system with --alloc SITE:ID"
+    )]
     NoNodes(String),
     /// The counts contradict each other.
     #[error("--sites asks for {0} ranks, but the command line starts {1}")]
@@ -131,6 +134,18 @@ pub enum RunError {
         "{0}'s launcher speaks only IPv4, but site {1} has only IPv6 addresses; give the site IPv4 ones, leave it out (--sites), or use Open MPI"
     )]
     Ipv4Launcher(&'static str, String),
+    /// `--alloc` of another form.
+    #[error("--alloc {0}: give a site and the id of its allocation: --alloc rennes:1234")]
+    Alloc(String),
+    /// Two allocations of one site.
+    #[error("--alloc names {0} twice; a site has one allocation in a job")]
+    AllocTwice(String),
+    /// An allocation of a site that the job does not use.
+    #[error("--alloc names {0}, which is not among the job's sites (--sites, --at)")]
+    AllocElsewhere(String),
+    /// An allocation that cannot be used.
+    #[error("allocation {1} of {0}: {2}")]
+    NoAllocation(String, String, String),
     /// `--sites` beside the user's own hosts.
     #[error("--sites cannot be used with hosts on the launcher's command line")]
     Hosts,

@@ -5,6 +5,7 @@
 //! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the
 //! program.
 
+mod allocations;
 mod arguments;
 mod child;
 pub mod collectives;
@@ -36,7 +37,7 @@ use causeway_mpis::{Mpi, environment, versions};
 use directory::RunDirectory;
 use distribution::Wish;
 use error::RunError;
-use job::{gateway_status, known_sites, start_job};
+use job::{gateway_status, start_job};
 use launcher::Launcher;
 use patience::Patience;
 use rewrite::Libraries;
@@ -60,6 +61,10 @@ pub struct Args {
     /// Sites to use, with or without the ranks of each: rennes=2,nancy=2 or rennes,nancy [default: all].
     #[arg(long, value_name = "SITE[=RANKS],...")]
     pub sites: Option<String>,
+    /// Use nodes of an allocation that the site's batch system has given: rennes:1234, once for each site.
+    /// Without it, an allocation in which this command runs is used (docs/batch.md).
+    #[arg(long, value_name = "SITE:ID", conflicts_with_all = ["direct", "transparent"])]
+    pub alloc: Vec<String>,
     /// Start everything the same way, but let ranks connect directly. The sites need a route to each other.
     #[arg(long)]
     pub direct: bool,
@@ -134,14 +139,19 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<u8, RunError> {
     let own = std::env::current_exe().map_err(RunError::Own)?;
     let rules = rules::asked(&own, args.collectives.as_deref())?;
-    let mut typed = Typed::read(&args.command, args.sites.is_some())?;
+    let wanted = allocations::sites(args)?;
+    let mut typed = Typed::read(&args.command, wanted.is_some())?;
     let launcher = typed.launcher.clone();
+    // Where the user names hosts, they say which sites.
+    let wanted = { wanted.as_deref() }.filter(|_| args.sites.is_some() || !typed.line.names_hosts);
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
     let preloads = preloads(&own, launcher.mpi, redirects)?;
-    let known = known_sites(args, &sites::named(args.sites.as_deref()))?;
-    let (chosen, ip) = agree(args, &known, &launcher, &typed.line)?;
-    let (job, connection) = start_job(args, sites::plan(&known, &chosen, &typed.line))?;
+    let (known, allocations) = allocations::known(args, wanted, &typed.line)?;
+    let (chosen, ip) = agree(args, wanted, &known, &launcher, &typed.line)?;
+    let plan = sites::plan(&known, &chosen, &typed.line, allocations);
+    let is_allocated = !plan.allocations.is_empty();
+    let (job, connection) = start_job(args, plan)?;
     let (is_tuned, eager) = tuned(args, &launcher, &chosen)?;
     let sites = chosen.names();
     let groups = groups_of(args, &known, &sites, &chosen.wish)?;
@@ -172,14 +182,11 @@ fn run(args: &Args) -> Result<u8, RunError> {
     environment.extend(of_the_job(&launcher, &job, redirects, preload, typed.word));
     let words = typed.rewritten(&libraries, &directory)?;
     let own_address = sites::own_address(&known, redirects);
-    let extra = extra_arguments(
-        &launcher,
-        &typed.line,
-        &chosen.wish,
-        own_address,
-        host_file.as_deref(),
-    );
-    let command = typed.command(extra, words.words, &environment);
+    let extra = extra_arguments(&typed, &chosen.wish, own_address, host_file.as_deref());
+    let mut command = typed.command(extra, words.words, &environment);
+    if is_allocated {
+        allocations::leave(&mut command);
+    }
     tell_before(redirects && args.verbose, &typed, &words.left_out, &chosen);
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
@@ -212,12 +219,13 @@ fn tuned(args: &Args, launcher: &Launcher, chosen: &Chosen) -> Result<(bool, Opt
 /// The sites that take part, all checks passed, and the addresses by which processes reach each other.
 fn agree<'a>(
     args: &Args,
+    wanted: Option<&str>,
     known: &'a Sites,
     launcher: &Launcher,
     line: &CommandLine,
 ) -> Result<(Chosen<'a>, Ip), RunError> {
     let redirects = !args.direct && !args.transparent;
-    let chosen = sites::choose(known, args.sites.as_deref(), line)?;
+    let chosen = sites::choose(known, wanted, line)?;
     if args.transparent {
         sites::check_transparent(known, &chosen)?;
     }

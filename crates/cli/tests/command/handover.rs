@@ -187,6 +187,7 @@ impl Grid {
             plan: Plan {
                 sites: vec!["site2".into(), "site3".into()],
                 ranks: 0,
+                ..Plan::default()
             },
         };
         match control::ask(&self.control(1), &request).unwrap() {

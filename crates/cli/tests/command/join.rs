@@ -169,6 +169,7 @@ impl Grid {
             plan: Plan {
                 sites: vec!["site2".into()],
                 ranks: 0,
+                ..Plan::default()
             },
         };
         let (Reply::Job(job), _held) = ask(&self.control(1), &request).unwrap() else {

@@ -463,6 +463,7 @@ fn start_job(grid: &Grid) -> (control::JobReply, std::os::unix::net::UnixStream)
         plan: control::Plan {
             sites: vec!["site2".into()],
             ranks: 0,
+            ..control::Plan::default()
         },
     };
     match control::ask(&grid.control(1), &request).unwrap() {

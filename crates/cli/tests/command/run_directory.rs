@@ -54,6 +54,7 @@ fn serve(listener: UnixListener) {
                 site: "rennes".into(),
                 links: Default::default(),
                 mpi: Default::default(),
+                allocated_by: None,
                 sites: sites(),
             })
         } else {

@@ -25,6 +25,8 @@ pub(crate) enum Stage {
     Holding(Token),
     /// The gateway of the site of this name has been asked for an answer, at this time.
     Pinging(String, Instant),
+    /// The gateway of the site of this name has been asked for the allocation of this id, and has until then.
+    Seeking(String, String, Instant),
     /// The program that asks is to have this gateway, and answers the command itself, unless it is refused.
     HandingOver,
     /// Nothing more is expected; closed when the answer is out.
@@ -42,10 +44,12 @@ impl Command {
                 Stage::Holding(token) => KeptCommandStage::Holding(token.0),
                 Stage::HandingOver => KeptCommandStage::HandingOver,
                 // Answered with why there is no time.
-                Stage::Pinging(..) | Stage::Answered => KeptCommandStage::Answered,
+                Stage::Pinging(..) | Stage::Seeking(..) | Stage::Answered => KeptCommandStage::Answered,
             },
             output: match &self.stage {
-                Stage::Pinging(..) => Reply::Error("the gateway was handed over meanwhile".to_owned()).line(),
+                Stage::Pinging(..) | Stage::Seeking(..) => {
+                    Reply::Error("the gateway was handed over meanwhile".to_owned()).line()
+                }
                 _ => self.output.iter().copied().collect(),
             },
         }

@@ -22,6 +22,10 @@ impl Commands {
                        an earlier version never gives any";
             return self.answer(context, key, Reply::Error(why.to_owned()));
         }
+        match self.allocated(context, &job) {
+            Ok(allocated) => job.allocated = allocated,
+            Err(why) => return self.answer(context, key, Reply::Error(why.into())),
+        }
         // Processes that cannot read the map would not know which connections are not theirs to make.
         let map = context.directory().map_of(&job.plan.sites).text();
         if let (Err(why), false) = (map, job.bare || job.transparent) {

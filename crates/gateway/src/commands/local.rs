@@ -16,7 +16,7 @@ use mio::Interest;
 use mio::net::UnixStream;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A command writes its request at once; a site confirms a job within a round trip.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
@@ -181,7 +181,11 @@ impl Commands {
                 );
                 self.answer(context, key, Reply::Error(text));
             }
-            Stage::Holding(_) | Stage::HandingOver | Stage::Answered => {}
+            Stage::Seeking(ref site, _, until) if until <= Instant::now() => {
+                let text = format!("no answer from {site} about its allocation");
+                self.answer(context, key, Reply::Error(text));
+            }
+            Stage::Seeking(..) | Stage::Holding(_) | Stage::HandingOver | Stage::Answered => {}
         }
     }
 
@@ -222,6 +226,10 @@ impl Commands {
                 self.on_started(context.driver, pid, node_pid, command);
                 self.answer(context, key, Reply::Noted {});
             }
+            Request::Allocation { site, id } => self.find_allocation(context, key, site, id),
+            Request::Looked { number, nodes, why } => {
+                self.on_looked(context, key, number, why.map_or(Ok(nodes), Err));
+            }
             Request::Ping { site } => self.ping(context, key, site),
             Request::HandOver {
                 state_version,
@@ -233,15 +241,19 @@ impl Commands {
                 program,
                 config,
             }),
-            Request::Spawn { token, node } => match token.parse() {
-                Ok(token) if context.jobs().knows(&token) => self.spawn(context, key, token, &node),
-                Ok(_) => self.answer(
-                    context,
-                    key,
-                    Reply::Error("the job of this token has ended".to_owned()),
-                ),
-                Err(error) => self.answer(context, key, Reply::Error(error.to_string())),
-            },
+            Request::Spawn { token, node } => self.spawn_for(context, key, &token, &node),
+        }
+    }
+
+    fn spawn_for(&mut self, context: &mut CommandContext<'_>, key: CommandKey, token: &str, node: &str) {
+        match token.parse() {
+            Ok(token) if context.jobs().knows(&token) => self.spawn(context, key, token, node),
+            Ok(_) => self.answer(
+                context,
+                key,
+                Reply::Error("the job of this token has ended".to_owned()),
+            ),
+            Err(error) => self.answer(context, key, Reply::Error(error.to_string())),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::sys::timers::CommandsDeadline;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
+use allocations::Allocations;
 use command::{Command, KeptCommand};
 use event::CommandsEvent;
 use recording::Unrecorded;
@@ -22,6 +23,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
+mod allocations;
 mod choice;
 pub(crate) mod command;
 pub(crate) mod event;
@@ -49,6 +51,8 @@ pub(crate) struct Commands {
     /// Processes whose start is being written down, by the number of the line.
     unrecorded: HashMap<u64, Unrecorded>,
     spawner: Spawner,
+    /// Knows allocations of the site's batch system, and of others'.
+    allocations: Allocations,
     /// Reports what happened, for owners below.
     events: VecDeque<CommandsEvent>,
 }
@@ -70,6 +74,7 @@ impl Commands {
             CommandsDeadline::Command(key, generation) => self.on_command_deadline(context, key, generation),
             CommandsDeadline::Starters => self.look_after_starters(context.driver),
             CommandsDeadline::Records => self.on_records_deadline(context),
+            CommandsDeadline::Looks => self.on_looks_deadline(context),
         }
     }
 
@@ -85,6 +90,7 @@ impl Commands {
             starts: Slab::new(),
             unrecorded: HashMap::new(),
             spawner: Spawner::begin(driver)?,
+            allocations: Allocations::default(),
             events: VecDeque::new(),
         })
     }

@@ -65,6 +65,12 @@ impl Commands {
                 unix_microseconds,
                 version,
             } => self.on_pong(context, &site, number, unix_microseconds, version),
+            GatewayToGateway::AllocationAsk { number, id } => {
+                self.on_allocation_ask(context, (pair_key, &site), number, id);
+            }
+            GatewayToGateway::AllocationIs { number, nodes, why } => {
+                self.on_allocation(context, &site, number, nodes, why);
+            }
             GatewayToGateway::Unknown => {}
             GatewayToGateway::Leaving {} => hear(context, pair_key, Word::Leaving),
         }
@@ -89,6 +95,7 @@ impl Commands {
                 lingers,
                 sites,
                 user,
+                allocations,
             } => {
                 let weight = weight.clamp(1, MAX_WEIGHT);
                 let mut job = Job::new(name, weight, Origin::Site(site.to_owned()), Default::default());
@@ -97,7 +104,9 @@ impl Commands {
                 job.transparent = transparent;
                 job.user = user;
                 job.told = { sites.into_iter() }.filter(|site| is_site_name(site)).collect();
-                learn_job(context, pair_key, site, (parse_token(&token)?, token), job);
+                let token = (parse_token(&token)?, token);
+                let allocated = self.allocate_for(context, site, &mut job, allocations);
+                learn_job(context, pair_key, site, token, (job, allocated));
             }
             GatewayToGateway::JobRefused { token, why } => {
                 let token = parse_token(&token)?;
@@ -143,7 +152,7 @@ fn learn_job(
     pair_key: PairKey,
     site: &str,
     (token, text): (Token, String),
-    job: Job,
+    (job, allocated): (Job, Result<(), JobRefusal>),
 ) {
     let CommandContext {
         driver,
@@ -154,7 +163,9 @@ fn learn_job(
     let mut entry = driver.audit.entry(AuditEvent::Refused);
     site.clone_into(&mut entry.site);
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
-    let learnt = match consent::why_not(&driver.config, &job) {
+    // It is said again where more sites take part: what was found of its allocation then counts.
+    let why_not_allocated = allocated.err().filter(|_| !membership.jobs().knows(&token));
+    let learnt = match consent::why_not(&driver.config, &job).or(why_not_allocated) {
         Some(why) => Err((why, why.in_log().to_owned())),
         None => {
             { membership.jobs_mut().learn(token, job) }.map_err(|error| (JobRefusal::Bounds, error.into()))
@@ -172,6 +183,7 @@ fn learn_job(
                 | JobRefusal::ConnectFrom
                 | JobRefusal::ClearText
                 | JobRefusal::NoPartner
+                | JobRefusal::NoAllocation
                 | JobRefusal::Unsaid => "not-accepted",
             };
             consent::refuse(driver, kind, entry, said);

@@ -34,7 +34,7 @@ impl Commands {
     }
 
     /// The pair with a site that can be reached now, or why there is none.
-    fn way_to(&self, context: &CommandContext<'_>, site: &str) -> Result<PairKey, TextError> {
+    pub(super) fn way_to(&self, context: &CommandContext<'_>, site: &str) -> Result<PairKey, TextError> {
         if site == context.config().site {
             return Err(format!("{site} is this site").into());
         }

@@ -2,6 +2,7 @@
 
 use crate::base::Bundle;
 use crate::commands::starter::{Start, Waiting};
+use crate::commands::starting::allocation_of;
 use crate::commands::{CommandContext, Commands};
 use crate::keys::CommandKey;
 use crate::membership::directory::Whereabouts;
@@ -23,7 +24,7 @@ impl Commands {
         // This host's names first: another site may have a node of the same name, "localhost" for one.
         let place = match self.is_this_host(node) {
             true => Whereabouts::Here,
-            false => context.directory().find_node(node),
+            false => find_node(context, &token, node),
         };
         let pair = match &place {
             Whereabouts::Here => None,
@@ -71,12 +72,22 @@ impl Commands {
         token: Token,
         node: &str,
     ) {
-        // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
         let directory = context.directory();
-        let name = directory
-            .listed_name(node)
-            .or_else(|| directory.own_address_name(node))
-            .unwrap_or_else(|| node.to_owned());
+        let job = context.jobs().get(&token);
+        let name = match job.and_then(|job| job.allocated_at(&context.config().site)) {
+            Some(nodes) => directory.name_among(nodes, node),
+            // The head node has a name here without being one of the site's compute nodes; `spawn` has
+            // looked.
+            None => { directory.listed_name(node) }
+                .or_else(|| directory.own_address_name(node))
+                .or_else(|| Some(node.to_owned())),
+        };
+        let Some(name) = name else {
+            let why = format!("{node} is no node of the job's allocation at this site");
+            // A few bytes on a socket with room, or nobody reads them.
+            let _ = socket.write(&error_frame(&why));
+            return;
+        };
         let given = context
             .driver
             .registry()
@@ -99,6 +110,7 @@ impl Commands {
         let start = Start {
             token,
             site: context.config().site.clone(),
+            allocation: allocation_of(context.jobs(), context.config(), &token),
             node,
             waiting: Waiting::Command(socket.try_clone()?),
         };
@@ -111,6 +123,18 @@ impl Commands {
     fn is_this_host(&self, node: &str) -> bool {
         nix::unistd::gethostname()
             .is_ok_and(|name| name.to_str().is_some_and(|name| name.eq_ignore_ascii_case(node)))
+    }
+}
+
+/// Finds the site of a node: among those of the job's allocations first, which its sites do not list.
+fn find_node(context: &CommandContext<'_>, token: &Token, node: &str) -> Whereabouts {
+    let allocated = context.jobs().get(token).map(|job| &job.allocated);
+    let mut allocated = allocated.into_iter().flatten();
+    let found = allocated.find(|(_, nodes)| context.directory().name_among(nodes, node).is_some());
+    match found {
+        Some((site, _)) if *site == context.config().site => Whereabouts::Here,
+        Some((site, _)) => Whereabouts::At(site.clone()),
+        None => context.directory().find_node(node),
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) enum Waiting {
     Stream(LegKey, u64),
     /// A command of this host, which has the other end.
     Command(UnixStream),
+    /// Who asked for an allocation; see `allocations`.
+    Look(u64),
 }
 
 /// A process that is being started.
@@ -30,6 +32,8 @@ pub(super) struct Start {
     pub(super) site: String,
     /// The node, by the name that the remote shell knows.
     pub(super) node: String,
+    /// The allocation of the site's batch system that has the node, and the slots of its nodes.
+    pub(super) allocation: Option<(String, Vec<u32>)>,
     pub(super) waiting: Waiting,
 }
 

@@ -6,9 +6,12 @@ use crate::commands::recording::{Unrecorded, can_record, note};
 use crate::commands::spawner::{Outcome, Program};
 use crate::commands::starter::{GRACE, KeptStarter, Start, Starter, Waiting};
 use crate::commands::{CommandContext, Commands};
+use crate::config::Config;
+use crate::config::batch::Batch;
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
+use crate::membership::jobs::Jobs;
 use crate::site::opening::Process;
 use crate::sys::timers::CommandsDeadline;
 use causeway_broker::clock::Clock;
@@ -34,8 +37,13 @@ impl Commands {
     /// Has the remote shell to a node of this site started, with `socket` as its standard input and output.
     pub(super) fn start_on_node(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
-        let words = driver.config.remote_shell_of(&start.site).into_iter();
-        let words = words.map(|word| OsString::from(format!("--word={word}")));
+        let (shell, batch) = match (&driver.config.batch, &start.allocation) {
+            (Some(batch), Some((id, slots))) => (batch.system.start_words(id), batch_arguments(batch, slots)),
+            _ => (driver.config.remote_shell_of(&start.site), Vec::new()),
+        };
+        let words = shell
+            .into_iter()
+            .map(|word| OsString::from(format!("--word={word}")));
         let control = driver.config.control.clone().into_os_string();
         let (site, own) = ("--site".into(), OsString::from(&driver.config.site));
         let mpi = &driver.config.mpi;
@@ -45,6 +53,7 @@ impl Commands {
         let arguments = ["start-node".into(), "--control".into(), control, site, own]
             .into_iter()
             .chain(mpi)
+            .chain(batch)
             .chain(words)
             .chain(["--".into(), OsString::from(&start.node)]);
         let arguments = arguments.collect();
@@ -82,6 +91,7 @@ impl Commands {
     /// when that takes longer than [`START_PATIENCE`].
     pub(crate) fn await_starts(&mut self, context: &mut CommandContext<'_>) -> bool {
         let until = Instant::now() + START_PATIENCE;
+        self.give_up_looks(context);
         while !self.starts.is_empty() {
             match self.spawner.await_outcome(until) {
                 Some(outcome) => self.on_outcome(context, outcome),
@@ -95,6 +105,9 @@ impl Commands {
         let Some(start) = self.starts.try_remove(key) else {
             return;
         };
+        if let Waiting::Look(number) = start.waiting {
+            return self.on_look_begun(context, number, started);
+        }
         let own = start.site == context.driver.config.site;
         match started {
             Ok(process) if own => {
@@ -129,6 +142,8 @@ impl Commands {
                     let _ = command.write(&error_frame(&error.to_string()));
                 }
             }
+            // It is no process on a node, and has been told.
+            Waiting::Look(_) => {}
         }
     }
 
@@ -161,7 +176,7 @@ impl Commands {
     ) -> Result<(), Reason> {
         let site = context.tunnels.pairs().site_of(pair).to_owned();
         let judged = judge_start(context, &site, token, node).and_then(|name| {
-            self.has_room(context.driver, &token, &site)?;
+            self.has_room(context, &token, &site)?;
             can_record(context.driver)?;
             Ok(name)
         });
@@ -183,9 +198,11 @@ impl Commands {
 
     /// Whether one more process may be started for a job of another site: neither one job nor one site takes
     /// all.
-    fn has_room(&self, driver: &Driver, token: &Token, site: &str) -> Result<(), Refusal> {
-        let slots = driver.config.nodes.iter().map(|node| node.slots).sum();
-        let most = driver.config.accept.max_processes.unwrap_or(slots) as usize;
+    fn has_room(&self, context: &CommandContext<'_>, token: &Token, site: &str) -> Result<(), Refusal> {
+        let config = context.config();
+        let nodes = { context.jobs().get(token) }.map_or(&config.nodes[..], |job| job.nodes(config));
+        let slots = nodes.iter().map(|node| node.slots).fold(0, u32::saturating_add);
+        let most = config.accept.max_processes.unwrap_or(slots) as usize;
         let running = self
             .starters
             .iter()
@@ -205,9 +222,8 @@ impl Commands {
         } else {
             return Ok(());
         };
-        let why = format!(
-            "{whose} here already, which is max_processes in [accept], or the slots of the listed nodes"
-        );
+        let why =
+            format!("{whose} here already, which is max_processes in [accept], or the slots of the nodes");
         Err(("max-processes", why))
     }
 
@@ -220,7 +236,7 @@ impl Commands {
         token: Token,
     ) -> Result<(), Reason> {
         let site = context.tunnels.pairs().site_of(pair).to_owned();
-        if let Err((kind, why)) = self.has_room(context.driver, &token, &site) {
+        if let Err((kind, why)) = self.has_room(context, &token, &site) {
             context.record_refusal((kind, why), &site, token);
             return Err(reason_of(kind));
         }
@@ -253,6 +269,7 @@ impl Commands {
         let (leg, generation) = own.processes().begin(&mut base, pair, id, near, token)?;
         let waiting = Waiting::Stream(leg, generation);
         let start = Start {
+            allocation: allocation_of(base.jobs(), base.config(), &token),
             token,
             site,
             node,
@@ -324,6 +341,7 @@ impl Commands {
             starter.process = Pid::from_raw(0);
             false
         });
+        self.collect_looks(driver);
     }
 
     /// `start-node` tells what a node runs for it.
@@ -377,16 +395,48 @@ fn judge_start(
             format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
         return Err(("not-accepted", why));
     }
-    context.directory().listed_name(node).ok_or_else(|| {
-        let why = format!("process asked for on {node:?}, which is no listed node of this site");
-        ("unknown-node", why)
+    let (name, whose) = match job.allocated_at(&context.config().site) {
+        Some(nodes) => (
+            context.directory().name_among(nodes, node),
+            "no node of the job's allocation here",
+        ),
+        None => (
+            context.directory().listed_name(node),
+            "no listed node of this site",
+        ),
+    };
+    name.ok_or_else(|| {
+        (
+            "unknown-node",
+            format!("process asked for on {node:?}, which is {whose}"),
+        )
     })
+}
+
+/// The allocation in which a job runs at this site, and the slots of its nodes.
+pub(super) fn allocation_of(jobs: &Jobs, config: &Config, token: &Token) -> Option<(String, Vec<u32>)> {
+    let job = jobs.get(token)?;
+    let id = job.plan.allocations.get(&config.site)?.clone();
+    let slots = job.nodes(config).iter().map(|node| node.slots).collect();
+    Some((id, slots))
+}
+
+/// What `start-node` is told of the batch system.
+fn batch_arguments(batch: &Batch, slots: &[u32]) -> Vec<OsString> {
+    let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
+    let mut arguments = vec![
+        OsString::from(format!("--batch={}", batch.system)),
+        OsString::from(format!("--slots={}", slots.join(","))),
+    ];
+    if let Some(conf) = &batch.conf {
+        arguments.extend(["--batch-conf".into(), conf.clone().into_os_string()]);
+    }
+    arguments
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
     use crate::Gateway;
     use crate::commands::command_context;
     use crate::membership::jobs::{Job, Origin};

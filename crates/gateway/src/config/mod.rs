@@ -4,6 +4,7 @@
 //! every key.
 
 pub mod accept;
+pub mod batch;
 mod mpi;
 mod reader;
 mod shell;
@@ -11,6 +12,7 @@ mod site;
 mod values;
 
 use accept::{Accept, read_accept};
+use batch::{Batch, read_batch};
 use causeway_broker::client::MEMBERSHIP_FILE;
 use causeway_control::{NodeInfo, SiteMpi, private};
 use causeway_tunnel::Settings;
@@ -54,6 +56,8 @@ pub struct Config {
     pub accept: Accept,
     /// How MPI programs are started here.
     pub mpi: SiteMpi,
+    /// The batch system whose allocations jobs may use; none where nodes are the listed ones alone.
+    pub batch: Option<Batch>,
     /// The audit file: what others did here.
     pub audit: PathBuf,
     /// Where shims connect to; at most one per address family.
@@ -166,7 +170,10 @@ impl Config {
 fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let root = reader.root()?;
     // First: a table that is missing may be there under another name.
-    reader.no_other_keys(&root, &["site", "listen", "accept", "mpi", "grid", "peer"]);
+    reader.no_other_keys(
+        &root,
+        &["site", "listen", "accept", "mpi", "batch", "grid", "peer"],
+    );
     let mut table = |name| reader.table(&root, name, true);
     let (site, listen, grid) = (table("site"), table("listen"), table("grid"));
     let (site, listen, grid) = (site?, listen?, grid?);
@@ -275,6 +282,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         audit,
         accept,
         mpi: mpi::read_mpi(reader, &root),
+        batch: read_batch(reader, &root),
         remote_shell,
         lan: lan?,
         wan,

@@ -3,7 +3,6 @@
 use crate::config::Config;
 use crate::membership::index::{Index, is_on_loopback, loopback_of};
 use crate::membership::map;
-use causeway_control::name::means;
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::TextError;
 use causeway_wire::grid::Span;
@@ -252,15 +251,7 @@ impl Directory {
     /// What the site's remote shell calls a listed node of this site that was given by name or address. The
     /// name becomes an argument of that shell: none is made of anybody else's words.
     pub(crate) fn listed_name(&self, node: &str) -> Option<String> {
-        let address = node.parse::<IpAddr>().ok();
-        let in_grid = address.map(|address| self.own.site.in_grid(address));
-        let nodes = || self.own.info.nodes.iter();
-        let listed = nodes().find(|known| Some(known.address) == in_grid || known.name == node);
-        let listed = listed.or_else(|| {
-            let mut meant = nodes().filter(|known| means(node, &known.name));
-            meant.next().filter(|_| meant.next().is_none())
-        });
-        listed.map(|known| known.name.clone())
+        self.name_among(&self.own.info.nodes, node)
     }
 
     /// What this site's own users reach by the remote shell beside its listed nodes: any of its addresses.

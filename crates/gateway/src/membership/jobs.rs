@@ -1,10 +1,11 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
+use crate::config::Config;
 use crate::keys::CommandKey;
 use crate::membership::pair_token;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_broker::clock::Clock;
-use causeway_control::Plan;
+use causeway_control::{NodeInfo, Plan};
 use causeway_wire::preface::{self, NUMBER_BYTES};
 use causeway_wire::{TextError, Token};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,9 @@ pub(crate) struct Job {
     pub(crate) holder: u32,
     /// Where it is to run; nothing where it is another site's.
     pub(crate) plan: Plan,
+    /// Nodes of its allocations, by site: of the own site's allocation by their real addresses, of others' by
+    /// those that the grid knows. Another site's job has those of the own site alone.
+    pub(crate) allocated: BTreeMap<String, Vec<NodeInfo>>,
     /// Since when, in seconds since 1970.
     pub(crate) since: u64,
     /// Sites that have not confirmed yet.
@@ -77,6 +81,7 @@ impl Job {
             origin,
             holder: 0,
             plan: Plan::default(),
+            allocated: BTreeMap::new(),
             since: Clock::system().now(),
             awaited,
             told: BTreeSet::new(),
@@ -112,7 +117,18 @@ impl Job {
             sites: self.told.iter().cloned().collect(),
             transparent: self.transparent,
             user: self.user.clone(),
+            allocations: self.plan.allocations.clone(),
         }
+    }
+
+    /// Lists its nodes at a site where it runs in an allocation.
+    pub(crate) fn allocated_at(&self, site: &str) -> Option<&[NodeInfo]> {
+        self.allocated.get(site).map(Vec::as_slice)
+    }
+
+    /// Lists the nodes of this site that it may use, by their real addresses.
+    pub(crate) fn nodes<'a>(&'a self, config: &'a Config) -> &'a [NodeInfo] {
+        self.allocated_at(&config.site).unwrap_or(&config.nodes)
     }
 }
 
@@ -141,6 +157,7 @@ impl Jobs {
             },
             holder: job.holder,
             plan: job.plan.clone(),
+            allocated: job.allocated.clone(),
             since: job.since,
             awaited: job.awaited.iter().cloned().collect(),
             told: job.told.iter().cloned().collect(),
@@ -170,6 +187,7 @@ impl Jobs {
                 },
                 holder: kept.holder,
                 plan: kept.plan,
+                allocated: kept.allocated,
                 since: kept.since,
                 awaited: kept.awaited.into_iter().collect(),
                 told: kept.told.into_iter().collect(),
@@ -383,6 +401,7 @@ pub(crate) struct KeptJob {
     pub(crate) origin: KeptOrigin,
     pub(crate) holder: u32,
     pub(crate) plan: Plan,
+    pub(crate) allocated: BTreeMap<String, Vec<NodeInfo>>,
     pub(crate) since: u64,
     pub(crate) awaited: Vec<String>,
     pub(crate) told: Vec<String>,
@@ -459,6 +478,7 @@ mod tests {
             job.plan = Plan {
                 sites: sites.into_iter().map(str::to_owned).collect(),
                 ranks: 2,
+                ..Plan::default()
             };
             jobs.start(Token([number as u8; 16]), job);
         }

@@ -9,6 +9,7 @@ use jobs::Jobs;
 use std::collections::VecDeque;
 
 mod addresses;
+mod allocated;
 pub(crate) mod broker_session;
 mod claims;
 pub(crate) mod consent;

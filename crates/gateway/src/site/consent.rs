@@ -61,7 +61,7 @@ impl SiteSide {
             let why = format!("stream to {destination}, where this gateway itself listens");
             return Err(("own-listener", why));
         }
-        if !is_open(config, destination) && !is_launchers(job, destination)? {
+        if !is_open(job, config, destination) && !is_launchers(job, destination)? {
             return Ok(Delivery::Nobody);
         }
         judge_port(job, config, destination)?;
@@ -94,11 +94,11 @@ fn is_own_listener(config: &Config, destination: SocketAddr) -> bool {
     })
 }
 
-/// Whether other sites reach an address: a listed node's, and one that the configuration names. On this host
-/// they reach the launcher, too, of a job that started here.
-fn is_open(config: &Config, destination: SocketAddr) -> bool {
+/// Whether other sites reach an address: that of a node that the job may use, and one that the configuration
+/// names. On this host they reach the launcher, too, of a job that started here.
+fn is_open(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     let address = destination.ip();
-    let is_listed = config.nodes.iter().any(|node| node.address == address);
+    let is_listed = job.nodes(config).iter().any(|node| node.address == address);
     is_listed || config.accept.opens(address)
 }
 

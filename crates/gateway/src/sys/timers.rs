@@ -76,6 +76,8 @@ pub(crate) enum CommandsDeadline {
     Starters,
     /// The start of a process is to be written down by now.
     Records,
+    /// A batch system is to have answered by now.
+    Looks,
 }
 
 macro_rules! deadlines {

@@ -1,6 +1,6 @@
 //! What gateways tell each other beside the streams: one JSON message each.
 
-use causeway_control::{Link, SiteInfo};
+use causeway_control::{Link, NodeInfo, SiteInfo};
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,6 +36,17 @@ pub(crate) enum GatewayToGateway {
         /// Name of its user, as the sender's site tells; empty from gateways that do not.
         #[serde(default)]
         user: String,
+        /// Names the allocations of the sites' batch systems in which its processes run.
+        #[serde(default)]
+        allocations: BTreeMap<String, String>,
+    },
+    /// Which nodes has this allocation of the receiver's batch system?
+    AllocationAsk { number: u64, id: String },
+    /// The answer: its nodes, or why there is none.
+    AllocationIs {
+        number: u64,
+        nodes: Vec<NodeInfo>,
+        why: Option<AllocationRefusal>,
     },
     /// The receiver of a job start knows the job; its site's links, none from gateways that do not tell.
     JobKnown {
@@ -170,6 +181,47 @@ pub(crate) enum JobRefusal {
     Bounds,
     /// `partners` in `[accept]` of the site where the job started does not name it. No other site says this.
     NoPartner,
+    /// Its gateway has not been asked for the allocation in which the job is to run there, or not recently.
+    NoAllocation,
+}
+
+/// Why another site may not use an allocation. A fixed set, as [`JobRefusal`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AllocationRefusal {
+    /// The gateway uses no batch system.
+    NoBatch,
+    /// Its `from` in `[batch]` does not name the site that asks.
+    From,
+    /// It is asked by too many at once.
+    Busy,
+    /// There is no such allocation, or its nodes cannot be used.
+    Unusable,
+    /// The batch system did not answer in time.
+    Late,
+}
+
+impl AllocationRefusal {
+    /// The reason, for the user at site `own` who asked site `other` for allocation `id`.
+    pub(crate) fn for_user(self, own: &str, other: &str, id: &str) -> String {
+        match self {
+            AllocationRefusal::NoBatch => format!(
+                "{other} uses no batch system: whoever runs {other} must add [batch] to its gateway.toml"
+            ),
+            AllocationRefusal::From => format!(
+                "{other} lets {own} use none of its allocations: whoever runs {other} must add \"{own}\" to from in [batch] of its \
+                 gateway.toml"
+            ),
+            AllocationRefusal::Busy => {
+                format!("the gateway of {other} is asked for allocations too often; try again")
+            }
+            AllocationRefusal::Unusable => format!(
+                "{other} has no running allocation {id} of its gateway's account, or no address of its nodes is in the site's subnets; \
+                 the gateway's log there says which"
+            ),
+            AllocationRefusal::Late => format!("the batch system of {other} did not answer in time"),
+        }
+    }
 }
 
 impl JobRefusal {
@@ -184,6 +236,7 @@ impl JobRefusal {
             }
             JobRefusal::Bounds => "too many of its site's jobs run",
             JobRefusal::NoPartner => "partners in [accept] of the job's own site does not name the site",
+            JobRefusal::NoAllocation => "nobody has asked for the job's allocation here, or too long ago",
         }
     }
 
@@ -207,6 +260,9 @@ impl JobRefusal {
                 "jobs of {own} do not run there: add \"{other}\" to partners in [accept] of this site's gateway.toml. Its \
                  processes can then connect to the jobs' processes here"
             ),
+            JobRefusal::NoAllocation => {
+                "its gateway knows nothing of the job's allocation there; start the job again".to_owned()
+            }
         }
     }
 }
@@ -266,6 +322,7 @@ mod tests {
             lingers: false,
             sites: Vec::new(),
             user: String::new(),
+            allocations: BTreeMap::new(),
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
         let text = br#"{"version":1,"message":{"job_known":{"token":"00"}}}"#;

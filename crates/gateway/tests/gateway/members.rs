@@ -352,6 +352,7 @@ fn who_takes_no_part_in_a_job_is_not_told_its_token() {
     let plan = |sites: &[&str]| causeway_control::Plan {
         sites: sites.iter().map(|site| (*site).to_owned()).collect(),
         ranks: 2,
+        ..causeway_control::Plan::default()
     };
     let job = |name: &str, sites: &[&str]| {
         let request = Request::Job {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::mistake::Mistakes;
 use super::typed::{At, FIREWALL_KINDS, Keys, TypedFirewall, TypedLink, TypedScenario, TypedSite};
-use super::{Fabric, Firewall, Link, Scenario, Site, Subnet};
+use super::{Batch, Fabric, Firewall, Link, Scenario, Site, Subnet};
 use crate::networks::{LAB_NETWORKS, MAX_SITES};
 use crate::units;
 
@@ -111,6 +111,10 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
         Some(text) => read(text, "site.fabric", fabric, mistakes),
         None => Some(Fabric::default()),
     };
+    let batch = match &typed.batch {
+        Some(text) => read(text, "site.batch", batch, mistakes),
+        None => Some(Batch::default()),
+    };
     Some(Site {
         name: name?.value,
         nodes: nodes?.value,
@@ -123,6 +127,7 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
             None => None,
         },
         fabric: fabric?,
+        batch: batch?,
     })
 }
 
@@ -132,6 +137,15 @@ fn fabric(text: &str) -> Result<Fabric, String> {
         "shared-memory" => Ok(Fabric::SharedMemory),
         other => Err(format!(
             "\"{other}\" is not a kind of fabric; must be \"sockets\" or \"shared-memory\""
+        )),
+    }
+}
+
+fn batch(text: &str) -> Result<Batch, String> {
+    match text {
+        "slurm" => Ok(Batch::Slurm),
+        other => Err(format!(
+            "\"{other}\" is not a batch system of the lab; must be \"slurm\""
         )),
     }
 }

@@ -59,6 +59,20 @@ pub struct Site {
     pub lan_rate_bits_per_second: Option<u64>,
     /// What MPIs find between the nodes beside the LAN.
     pub fabric: Fabric,
+    /// What its compute nodes belong to.
+    #[serde(default)]
+    pub batch: Batch,
+}
+
+/// What the compute nodes of a site belong to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Batch {
+    /// Nothing: anybody reaches them by ssh.
+    #[default]
+    None,
+    /// Slurm, which alone starts processes on them.
+    Slurm,
 }
 
 /// What MPIs find between the nodes of a site.
@@ -195,6 +209,7 @@ impl Scenario {
 
 /// Embedded so that a bare name works from any directory.
 const SHIPPED: &[(&str, &str)] = &[
+    ("slurm", include_str!("../../../../scenarios/slurm.toml")),
     (
         "rennes-nancy",
         include_str!("../../../../scenarios/rennes-nancy.toml"),

@@ -40,6 +40,7 @@ pub(super) struct TypedSite {
     pub(super) lan_rtt: Option<At<String>>,
     pub(super) lan_rate: Option<At<String>>,
     pub(super) fabric: Option<At<String>>,
+    pub(super) batch: Option<At<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -125,10 +126,11 @@ impl Reader<'_> {
                 "lan_rtt" => site.lan_rtt = self.string("site.lan_rtt", value),
                 "lan_rate" => site.lan_rate = self.string("site.lan_rate", value),
                 "fabric" => site.fabric = self.string("site.fabric", value),
+                "batch" => site.batch = self.string("site.batch", value),
                 _ => self.unknown(
                     key,
                     "site.",
-                    "name, nodes, slots, subnet, firewall, lan_rtt, lan_rate, fabric",
+                    "name, nodes, slots, subnet, firewall, lan_rtt, lan_rate, fabric, batch",
                 ),
             }
         }

@@ -152,6 +152,7 @@ impl Home {
             plan: Plan {
                 sites: vec!["site2".to_owned()],
                 ranks: 0,
+                ..Plan::default()
             },
         };
         match control::ask(&self.socket(1), &request).map_err(Error::other)? {

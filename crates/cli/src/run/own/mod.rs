@@ -16,6 +16,7 @@ pub mod program;
 pub mod rendezvous;
 mod site;
 
+use super::allocations::{self, Allocations};
 use super::error::RunError;
 use super::job::{ask_for_job, known_sites};
 use super::sites::{self, own_address};
@@ -52,12 +53,14 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let signals = events::hold_signals().map_err(RunError::Signals)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
     let name = command::job_name(&args.command, &commands);
+    let mut known = known_sites(args, &names)?;
+    let allocations = allocations::apply(args, &mut known, |site| names.iter().any(|name| name == site))?;
+    let nodes = nodes(&known, &commands, &allocations)?;
     let plan = Plan {
         sites: names.clone(),
         ranks: ranks.iter().sum(),
+        allocations,
     };
-    let known = known_sites(args, &names)?;
-    let nodes = nodes(&known, &commands)?;
     let weight = args.weight;
     let (job, connection) = ask_for_job(&Request::Job { name, weight, plan })?;
     let (server, rendezvous) = open(&known, &job.token, &names).map_err(RunError::Rendezvous)?;
@@ -162,11 +165,16 @@ fn of_collectives(known: &Sites, sites: &[String]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The node at which each command starts; `None` for the own site's, which starts here.
-fn nodes<'a>(known: &'a Sites, commands: &[Command]) -> Result<Vec<Option<&'a str>>, RunError> {
+/// The node at which each command starts: the first of the site's allocation, or of those that it lists.
+/// `None` for the own site's without an allocation, which starts here.
+fn nodes<'a>(
+    known: &'a Sites,
+    commands: &[Command],
+    allocations: &Allocations,
+) -> Result<Vec<Option<&'a str>>, RunError> {
     let node = |command: &Command| {
         let site = sites::usable_site(known, command.site)?;
-        if site.name == known.site {
+        if site.name == known.site && !allocations.contains_key(&site.name) {
             return Ok(None);
         }
         let first = site.nodes.first().map(|node| Some(node.name.as_str()));
@@ -229,6 +237,7 @@ fn start(
         command: command::line(command.text, &directory).into(),
         environment: environment.map(|(name, value)| (name, value.into())).collect(),
         path: Vec::new(),
+        is_of_site: true,
     };
     let site = match place {
         Place::Node(node) => Site::far(facts.token, node),

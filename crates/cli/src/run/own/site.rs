@@ -200,7 +200,11 @@ impl Conversation {
                 // For the audit of another site.
                 Ok(Some(Frame::Started(_))) => {}
                 Ok(Some(Frame::Exit(status))) => break Ok(Ended::Status(status)),
-                Ok(Some(Frame::Error(reason))) => break Ok(not_started(&reason)),
+                Ok(Some(Frame::Error(reason))) => {
+                    break Ok(Ended::Failed(format!(
+                        "its command did not end by itself: {reason}"
+                    )));
+                }
                 Ok(_) => break Ok(Ended::Failed(CUT.to_owned())),
                 Err(error) => break Err(error),
             }
@@ -230,6 +234,7 @@ mod tests {
             command: "true".to_owned().into(),
             environment: Vec::new(),
             path: Vec::new(),
+            is_of_site: true,
         };
         let report = move |how| drop(sender.send(how));
         site.begin(request, false, false, report).unwrap();

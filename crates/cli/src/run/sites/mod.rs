@@ -12,7 +12,7 @@ use causeway_mpis::Mpi;
 use causeway_mpis::command_line::CommandLine;
 use causeway_mpis::environment::Ip;
 use causeway_wire::{Cidr, Site};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
 /// The sites and nodes that the job uses.
@@ -30,6 +30,11 @@ impl Chosen<'_> {
     /// Names of the sites that take part.
     pub fn names(&self) -> Vec<String> {
         self.sites.iter().map(|site| site.name.clone()).collect()
+    }
+
+    /// Whether a site takes part, as far as that is Causeway's to choose.
+    pub fn uses(&self, site: &str) -> bool {
+        self.sites.is_empty() || self.sites.iter().any(|used| used.name == site)
     }
 }
 
@@ -62,10 +67,16 @@ pub fn choose<'a>(known: &'a Sites, sites: Option<&str>, line: &CommandLine) -> 
             nodes: &info.nodes,
         })
         .collect();
+    let none = || {
+        let names: Vec<&str> = offers.iter().map(|offer| offer.site).collect();
+        Err(RunError::NoNodes(names.join(", ")))
+    };
+    if offers.iter().all(|offer| offer.nodes.is_empty()) {
+        return none();
+    }
     let shares = distribute(&offers, &wish, line.allows_more_than_slots)?;
     if shares.is_empty() {
-        let names: Vec<&str> = offers.iter().map(|offer| offer.site).collect();
-        return Err(RunError::NoNodes(names.join(", ")));
+        return none();
     }
     // Those that got no rank need nothing.
     let used: HashSet<&str> = shares.iter().map(|share| share.site).collect();
@@ -219,8 +230,13 @@ pub fn own_address(known: &Sites, translates: bool) -> Option<(String, IpAddr)> 
     Some((name, address))
 }
 
-/// Where a job with these sites runs.
-pub fn plan(known: &Sites, chosen: &Chosen, line: &CommandLine) -> Plan {
+/// Where a job with these sites runs; allocations of other sites are not for it.
+pub fn plan(
+    known: &Sites,
+    chosen: &Chosen,
+    line: &CommandLine,
+    allocations: BTreeMap<String, String>,
+) -> Plan {
     let sites = match () {
         () if line.starts_nothing => Vec::new(),
         () if line.names_hosts => hosts::sites_of(known, &line.host_values),
@@ -230,6 +246,9 @@ pub fn plan(known: &Sites, chosen: &Chosen, line: &CommandLine) -> Plan {
     Plan {
         ranks: line.total().unwrap_or(shares),
         sites,
+        allocations: { allocations.into_iter() }
+            .filter(|(site, _)| *site == known.site || chosen.uses(site))
+            .collect(),
     }
 }
 
@@ -237,6 +256,11 @@ pub fn plan(known: &Sites, chosen: &Chosen, line: &CommandLine) -> Plan {
 pub fn named(sites: Option<&str>) -> Vec<String> {
     let wanted = sites.and_then(|sites| parse(sites).ok()).unwrap_or_default();
     wanted.into_iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Whether a run with these `--sites` may use a site.
+pub fn may_use(sites: Option<&str>, site: &str) -> bool {
+    sites.is_none() || named(sites).iter().any(|named| named == site)
 }
 
 /// Reads `name=ranks` or `name`, all of one kind.

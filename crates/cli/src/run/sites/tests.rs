@@ -34,6 +34,7 @@ pub(super) fn known() -> Sites {
         sites: vec![up("rennes", 1), up("nancy", 2), down],
         links: Default::default(),
         mpi: Default::default(),
+        allocated_by: None,
     }
 }
 

@@ -72,7 +72,7 @@ static NEXT_NET: AtomicU8 = AtomicU8::new(0);
 pub fn everywhere() -> control::Plan {
     control::Plan {
         sites: (1..=9).map(|site| format!("site{site}")).collect(),
-        ranks: 0,
+        ..control::Plan::default()
     }
 }
 

@@ -1,0 +1,257 @@
+//! Slurm, by its commands. Forms of answers: squeue(1), scontrol(1) and srun(1) of 22.05.
+
+use crate::hostlist::expand;
+use crate::{AllocationError, Node};
+use causeway_mpis::names::PROCESS_MANAGERS;
+use std::collections::HashMap;
+use std::ffi::OsString;
+
+pub const CONFIGURATION: &str = "SLURM_CONF";
+
+pub const OWN_ALLOCATION: &str = "SLURM_JOB_ID";
+
+/// Times as seconds since 1970: neither the site's zone nor the user's is known to who reads them.
+pub const ANSWERS: &[(&str, &str)] = &[("SLURM_TIME_FORMAT", "%s"), ("LC_ALL", "C")];
+
+/// Variables of these beginnings describe a process, an allocation, or what a user wants of one.
+const OF_A_PROCESS: [&str; 5] = ["SLURM_", "SLURMD_", "SRUN_", "SBATCH_", "SALLOC_"];
+
+/// What a script has under another name than a step, and what a step has it from.
+const OF_A_SCRIPT: [(&str, &str); 8] = [
+    (CONFIGURATION, CONFIGURATION),
+    (OWN_ALLOCATION, OWN_ALLOCATION),
+    ("SLURM_JOBID", OWN_ALLOCATION),
+    ("SLURM_JOB_NODELIST", "SLURM_JOB_NODELIST"),
+    ("SLURM_NODELIST", "SLURM_JOB_NODELIST"),
+    ("SLURM_JOB_NUM_NODES", "SLURM_JOB_NUM_NODES"),
+    ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    ("SLURM_CLUSTER_NAME", "SLURM_CLUSTER_NAME"),
+];
+
+/// What a script has of the slots of its nodes. A step has only its own.
+const SLOTS: [&str; 2] = ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"];
+
+/// Of all this user's jobs, and never of one by its id: squeue fails for an id that it has forgotten, and
+/// that looks like a failure of Slurm.
+pub fn list_words() -> Vec<String> {
+    words(&[
+        "squeue",
+        "--me",
+        "--noheader",
+        "--states=all",
+        "--format=%A|%T|%N",
+    ])
+}
+
+pub fn running(id: &str, listed: &str) -> Result<String, AllocationError> {
+    let own = listed.lines().find_map(|line| {
+        let mut fields = line.trim().splitn(3, '|');
+        let (job, state, nodes) = (fields.next()?, fields.next()?, fields.next()?);
+        (job == id).then_some((state, nodes))
+    });
+    match own {
+        Some(("RUNNING", nodes)) if !nodes.is_empty() => Ok(nodes.to_owned()),
+        Some((state, _)) => Err(AllocationError::NotRunning(id.to_owned(), state.to_owned())),
+        None => Err(AllocationError::Unknown(id.to_owned())),
+    }
+}
+
+pub fn describe_words(id: &str, nodes: &str) -> [Vec<String>; 2] {
+    [
+        words(&["scontrol", "--details", "--oneliner", "show", "job", id]),
+        words(&["scontrol", "--oneliner", "show", "node", nodes]),
+    ]
+}
+
+pub fn nodes(id: &str, list: &str, [job, described]: [&str; 2]) -> Result<Vec<Node>, AllocationError> {
+    let wrong = |what: &str| AllocationError::Answer(id.to_owned(), what.to_owned());
+    let fields = || job.split_whitespace().filter_map(|word| word.split_once('='));
+    // A job's name comes before these, and may hold blanks and anything: the last ones are Slurm's.
+    let last = |key: &str| fields().rfind(|(name, _)| *name == key);
+    let per_task = last("CPUs/Task").and_then(|(_, text)| text.parse::<u32>().ok());
+    let per_task = per_task.unwrap_or(1).max(1);
+    let (mut slots, mut group) = (HashMap::new(), Vec::new());
+    for (key, value) in fields() {
+        match key {
+            "Nodes" => group = expand(value).ok_or_else(|| wrong("its list of nodes"))?,
+            "CPU_IDs" => {
+                let cpus = count(value).ok_or_else(|| wrong("CPU_IDs"))?;
+                slots.extend(
+                    std::mem::take(&mut group)
+                        .into_iter()
+                        .map(|name| (name, (cpus / per_task).max(1))),
+                );
+            }
+            _ => {}
+        }
+    }
+    let addresses: HashMap<&str, &str> = described.lines().filter_map(name_and_address).collect();
+    let names = expand(list).ok_or_else(|| wrong("its list of nodes"))?;
+    let node = |name: String| {
+        let lacks = |what: &str| wrong(&format!("there is no {what} of node {name}"));
+        let address = addresses.get(name.as_str()).ok_or_else(|| lacks("address"))?;
+        Ok(Node {
+            slots: slots.get(&name).copied().ok_or_else(|| lacks("CPU_IDs"))?,
+            address: (*address).to_owned(),
+            name,
+        })
+    };
+    names.into_iter().map(node).collect()
+}
+
+fn name_and_address(line: &str) -> Option<(&str, &str)> {
+    let value = |key: &str| {
+        let mut fields = line.split_whitespace().filter_map(|word| word.split_once('='));
+        fields.find(|(name, _)| *name == key).map(|(_, value)| value)
+    };
+    Some((value("NodeName")?, value("NodeAddr")?))
+}
+
+/// How many processors `0-3,8` are.
+fn count(ids: &str) -> Option<u32> {
+    let mut count: u32 = 0;
+    for range in ids.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
+    }
+    Some(count)
+}
+
+/// `--overlap`: what runs there already, and what a user starts beside, keeps its processors. `--mpi=none`:
+/// the processes are a launcher's daemons, and no ranks of srun's.
+pub fn start_words(id: &str) -> Vec<String> {
+    let job = format!("--jobid={id}");
+    let mut all = words(&["srun"]);
+    all.push(job);
+    all.extend(words(&[
+        "--overlap",
+        "--nodes=1",
+        "--ntasks=1",
+        "--nodelist={node}",
+        "--mpi=none",
+        "--unbuffered",
+        "--quiet",
+        "--export=ALL",
+        "/bin/sh",
+        "-c",
+    ]));
+    all
+}
+
+pub fn is_of_a_process(name: &str) -> bool {
+    let mut beginnings = OF_A_PROCESS.iter().chain(&PROCESS_MANAGERS);
+    beginnings.any(|beginning| name.starts_with(beginning))
+}
+
+pub fn of_a_script(
+    slots: &[u32],
+    present: impl Fn(&str) -> Option<OsString>,
+) -> Vec<(&'static str, OsString)> {
+    let set = OF_A_SCRIPT
+        .iter()
+        .map(|(name, from)| Some((*name, present(from)?)));
+    let counts = SLOTS.map(|name| (name, counts(slots).into()));
+    set.flatten()
+        .chain(counts.into_iter().filter(|_| !slots.is_empty()))
+        .collect()
+}
+
+/// `4(x2),1`: two nodes with four, and one with one.
+fn counts(slots: &[u32]) -> String {
+    let runs = slots.chunk_by(|one, next| one == next);
+    let shown = runs.map(|run| match run {
+        [one] => one.to_string(),
+        _ => format!("{}(x{})", run[0], run.len()),
+    });
+    shown.collect::<Vec<_>>().join(",")
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTED: &str = "2|RUNNING|a-[1-2]\n3|PENDING|\n4|CANCELLED|a-1\n";
+
+    // As Slurm 22.05.8 answers.
+    const JOB: &str = "JobId=2 JobName=Nodes= CPUs/Task=9 UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING \
+        NodeList=a-[1-3] NumNodes=3 NumCPUs=10 NumTasks=3 CPUs/Task=2 ReqB:S:C:T=0:0:*:* JOB_GRES=(null) \
+        Nodes=a-[1-2] CPU_IDs=0-3 Mem=0 GRES= Nodes=a-3 CPU_IDs=0,2 Mem=0 GRES= MinCPUsNode=1 Power=";
+    const NODES: &str = "NodeName=a-1 Arch=x86_64 NodeAddr=10.1.0.1 NodeHostName=a-1 Version=22.05.8\n\
+        NodeName=a-2 Arch=x86_64 NodeAddr=10.1.0.2 NodeHostName=a-2\n\
+        NodeName=a-3 Arch=x86_64 NodeAddr=host-3 NodeHostName=a-3\n";
+
+    #[test]
+    fn an_allocation_is_used_while_it_runs() {
+        assert_eq!(running("2", LISTED).as_deref(), Ok("a-[1-2]"));
+        assert_eq!(
+            running("3", LISTED).unwrap_err().to_string(),
+            "allocation 3 is not running: it is PENDING"
+        );
+        assert!(matches!(
+            running("4", LISTED),
+            Err(AllocationError::NotRunning(..))
+        ));
+        assert!(matches!(running("22", LISTED), Err(AllocationError::Unknown(_))));
+        assert!(matches!(running("2", ""), Err(AllocationError::Unknown(_))));
+    }
+
+    #[test]
+    fn nodes_have_addresses_and_as_many_slots_as_tasks_have_room() {
+        let nodes = nodes("2", "a-[1-3]", [JOB, NODES]).unwrap();
+        let shown = nodes
+            .iter()
+            .map(|node| format!("{} {} {}", node.name, node.address, node.slots));
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            ["a-1 10.1.0.1 2", "a-2 10.1.0.2 2", "a-3 host-3 1"]
+        );
+    }
+
+    #[test]
+    fn an_answer_of_another_form_is_told() {
+        let no_address = nodes("2", "a-[1-3]", [JOB, "NodeName=a-1 NodeAddr=10.1.0.1"]).unwrap_err();
+        assert!(
+            no_address.to_string().contains("no address of node a-2"),
+            "{no_address}"
+        );
+        for job in [
+            "",
+            "Nodes=a-[1 CPU_IDs=0",
+            "Nodes=a-1 CPU_IDs=3-0",
+            "Nodes=a-1 CPU_IDs=0-4294967295",
+        ] {
+            assert!(nodes("2", "a-1", [job, NODES]).is_err(), "{job}");
+        }
+    }
+
+    #[test]
+    fn what_describes_one_process_reaches_no_other_and_a_script_finds_its_allocation() {
+        for name in [
+            "SLURM_PROCID",
+            "SRUN_DEBUG",
+            "PMI_RANK",
+            "PMIX_SERVER_URI4",
+            "SLURMD_NODENAME",
+        ] {
+            assert!(is_of_a_process(name), "{name}");
+        }
+        for name in ["PATH", "OMPI_MCA_plm"] {
+            assert!(!is_of_a_process(name), "{name}");
+        }
+        let present = |name: &str| match name {
+            "SLURM_JOB_ID" => Some("7".into()),
+            "SLURM_JOB_NUM_NODES" => Some("2".into()),
+            "SLURM_NNODES" => Some("1".into()),
+            _ => None,
+        };
+        let set = of_a_script(&[4, 4, 1], present);
+        assert!(set.contains(&("SLURM_JOBID", "7".into())) && set.contains(&("SLURM_NNODES", "2".into())));
+        assert!(set.contains(&("SLURM_TASKS_PER_NODE", "4(x2),1".into())));
+        assert_eq!(set.len(), 6);
+    }
+}

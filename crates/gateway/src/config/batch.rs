@@ -1,0 +1,95 @@
+//! The batch system of a site: `[batch]`.
+
+use super::accept::site_or_all;
+use super::reader::{Reader, Table};
+use causeway_batch::System;
+use causeway_wire::TextError;
+use causeway_wire::grid::ALL_SITES;
+use std::path::PathBuf;
+
+/// The batch system whose allocations jobs may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// Which one it is.
+    pub system: System,
+    /// Its configuration; where its commands look by themselves, if nothing is said.
+    pub conf: Option<PathBuf>,
+    /// Other sites whose jobs may use allocations of this gateway's account, and so spend its budget.
+    pub from: Vec<String>,
+}
+
+impl Batch {
+    /// Whether jobs of another site may use allocations here.
+    pub fn is_open_to(&self, site: &str) -> bool {
+        self.from.iter().any(|known| known == site || known == ALL_SITES)
+    }
+}
+
+/// Reads the section, which may be missing.
+pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>) -> Option<Batch> {
+    let table = reader.table(root, "batch", false)?;
+    let system = reader.required_string(&table, "system", |text| {
+        text.parse::<System>().map_err(TextError::from)
+    });
+    let conf = reader.string(&table, "conf", |text| match text.starts_with('/') {
+        true => Ok(PathBuf::from(text)),
+        false => Err("is not an absolute path: nodes need it, too".into()),
+    });
+    let from = reader.list_or_empty(&table, "from", site_or_all);
+    reader.no_other_keys(&table, &["system", "conf", "from"]);
+    Some(Batch {
+        system: system?,
+        conf,
+        from: from.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::path::Path;
+
+    fn read(batch: &str) -> Result<Option<Batch>, String> {
+        let text = format!(
+            "[site]\nname = \"a\"\nsubnets = [\"10.1.0.0/24\"]\n[listen]\nlan = [\"10.1.0.9:7000\"]\n\
+             [grid]\nmembership = \"m\"\n{batch}"
+        );
+        let config = Config::parse(&text, Path::new("gateway.toml"));
+        config
+            .map(|config| config.batch)
+            .map_err(|mistakes| mistakes.to_string())
+    }
+
+    #[test]
+    fn a_site_says_which_batch_system_it_has_and_who_may_spend_its_budget() {
+        assert_eq!(read(""), Ok(None));
+        let batch = read("[batch]\nsystem = \"slurm\"\nconf = \"/etc/slurm/slurm.conf\"\nfrom = [\"nancy\"]");
+        let batch = batch.unwrap().unwrap();
+        assert_eq!(batch.conf.as_deref(), Some(Path::new("/etc/slurm/slurm.conf")));
+        assert!(batch.is_open_to("nancy") && !batch.is_open_to("lyon"));
+        // Nobody else, where nothing is said.
+        assert!(
+            !read("[batch]\nsystem = \"slurm\"")
+                .unwrap()
+                .unwrap()
+                .is_open_to("nancy")
+        );
+        for (mistake, reason) in [
+            ("[batch]", "batch.system: is missing"),
+            ("[batch]\nsystem = \"pbs\"", "it knows \"slurm\""),
+            (
+                "[batch]\nsystem = \"slurm\"\nconf = \"slurm.conf\"",
+                "batch.conf: is not an absolute path",
+            ),
+            ("[batch]\nsystem = \"slurm\"\nfrom = [\"No Site\"]", "batch.from"),
+            (
+                "[batch]\nsystem = \"slurm\"\npartition = \"a\"",
+                "batch.partition",
+            ),
+        ] {
+            let said = read(mistake).unwrap_err();
+            assert!(said.contains(reason), "{said}");
+        }
+    }
+}

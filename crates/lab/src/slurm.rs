@@ -1,0 +1,227 @@
+//! A site whose nodes belong to Slurm: munged on all, slurmctld on the head node, slurmd on the compute
+//! nodes, which take no ssh. All are Debian's own; they are processes of the nodes and end with these.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::unistd::{User, geteuid};
+
+use crate::enter::{NodeCommand, Session, Stdio};
+use crate::error::LabError;
+use crate::mounts::{SLURM_CONF, STATE_IN_NODE};
+use crate::plan::{Node, Plan, Role, SitePlan};
+use crate::scenario::Batch;
+use crate::signals::Signals;
+use crate::state::LabState;
+
+/// From the first munged to idle nodes it takes a second; a busy machine may be ten times as slow.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How often the site is asked whether its nodes are idle.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Writes what the daemons of all sites of Slurm read, before the nodes exist.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn write_files(plan: &Plan, dir: &Path) -> io::Result<()> {
+    for site in of_slurm(plan) {
+        let own = place(dir, site);
+        fs::create_dir_all(&own)?;
+        let mut random = [0; 128];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let key = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o400)
+            .open(own.join("munge.key"));
+        key?.write_all(&random)?;
+        let text = configuration(site, &user()?);
+        for node in &site.nodes {
+            fs::write(dir.join("nodes").join(&node.name).join(SLURM_CONF), &text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Starts the daemons of all sites of Slurm, and waits until their nodes are idle.
+///
+/// # Errors
+/// A daemon does not start, or a node does not become idle in time.
+pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<(), LabError> {
+    let until = Instant::now() + DEADLINE;
+    for site in of_slurm(plan) {
+        // The controller first: nodes tell it that they are there.
+        for node in &site.nodes {
+            let daemon = match node.role {
+                Role::Head => "slurmctld -i".to_owned(),
+                Role::Compute => format!("slurmd -N {}", node.name),
+            };
+            run(
+                state,
+                site,
+                node,
+                &format!("{} && {daemon}", munge(site)),
+                (until, signals),
+            )?;
+        }
+    }
+    for site in of_slurm(plan) {
+        let Some(head) = site.nodes.first() else { continue };
+        let wanted = site.nodes.len() - 1;
+        let script = format!("[ \"$(sinfo --noheader --states=idle --format=%D)\" = {wanted} ]");
+        while !succeeds(state, head, &script, (until, signals))? {
+            if Instant::now() > until {
+                let logs = place(&state.dir, site);
+                return Err(LabError::Setup {
+                    step: format!("start Slurm at {}", site.site.name),
+                    reason: format!(
+                        "its nodes are not idle within {DEADLINE:?}: {}",
+                        last_lines(&logs.join("slurmctld.log"))
+                    ),
+                });
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+    Ok(())
+}
+
+fn of_slurm(plan: &Plan) -> impl Iterator<Item = &SitePlan> {
+    plan.sites.iter().filter(|site| site.site.batch == Batch::Slurm)
+}
+
+/// What a site's daemons have below the lab's state directory.
+fn place(dir: &Path, site: &SitePlan) -> PathBuf {
+    dir.join("slurm").join(&site.site.name)
+}
+
+fn user() -> io::Result<String> {
+    let user = User::from_uid(geteuid())?;
+    Ok(user
+        .ok_or_else(|| io::Error::other("this user has no name"))?
+        .name)
+}
+
+/// Nodes of the lab have no cgroups of their own, and share the host's processors. Timeouts are short, so
+/// that tests see what follows them.
+fn configuration(site: &SitePlan, user: &str) -> String {
+    let head = site.nodes.first().map(|node| (&node.name, node.lan));
+    let (head, address) = head.map_or_else(Default::default, |(name, lan)| (name.clone(), lan.to_string()));
+    let logs = format!("{STATE_IN_NODE}/slurm/{}", site.site.name);
+    let mut text = format!(
+        "ClusterName={}\nSlurmctldHost={head}({address})\nSlurmUser={user}\nSlurmdUser={user}\n\
+         AuthType=auth/munge\nCredType=cred/munge\nAuthInfo=socket=/run/munge/munge.socket.2\n\
+         StateSaveLocation=/run/slurm\nSlurmdSpoolDir=/run/slurm\n\
+         SlurmctldPidFile=/run/slurm/slurmctld.pid\nSlurmdPidFile=/run/slurm/slurmd.pid\n\
+         SlurmctldLogFile={logs}/slurmctld.log\nSlurmdLogFile={logs}/slurmd.%n.log\n\
+         ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\nMpiDefault=none\n\
+         SlurmdParameters=config_overrides\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
+         SchedulerType=sched/backfill\n\
+         SchedulerParameters=bf_interval=1,sched_min_interval=100000,batch_sched_delay=0\n\
+         AccountingStorageType=accounting_storage/none\nJobAcctGatherType=jobacct_gather/none\n\
+         JobCompType=jobcomp/none\nReturnToService=2\nSlurmdTimeout=10\nSlurmctldTimeout=10\nMessageTimeout=5\n\
+         KillWait=2\nInactiveLimit=0\nMinJobAge=60\n",
+        site.site.name
+    );
+    let compute = site.nodes.iter().filter(|node| node.role == Role::Compute);
+    for node in compute {
+        text += &format!(
+            "NodeName={} NodeAddr={} CPUs={}\n",
+            node.name, node.lan, site.site.slots
+        );
+    }
+    text + "PartitionName=all Nodes=ALL Default=YES MaxTime=2:00:00 State=UP\n"
+}
+
+/// munged wants a key that is its own, in a directory that others cannot write.
+fn munge(site: &SitePlan) -> String {
+    format!(
+        "mkdir -m 755 /run/munge /run/slurm && \
+         install -m 400 {STATE_IN_NODE}/slurm/{}/munge.key /run/munge/key && \
+         munged --key-file=/run/munge/key --socket=/run/munge/munge.socket.2 --pid-file=/run/munge/pid \
+         --log-file=/run/munge/log --seed-file=/run/munge/seed",
+        site.site.name
+    )
+}
+
+type Limit<'a> = (Instant, &'a Signals);
+
+fn run(
+    state: &LabState,
+    site: &SitePlan,
+    node: &Node,
+    script: &str,
+    limit: Limit<'_>,
+) -> Result<(), LabError> {
+    if succeeds(state, node, script, limit)? {
+        return Ok(());
+    }
+    Err(LabError::Setup {
+        step: format!("start Slurm on {}", node.name),
+        reason: last_lines(&place(&state.dir, site).join(format!("{}.start", node.name))),
+    })
+}
+
+/// Runs a script to its end, which its daemons do not delay: their output is a file.
+fn succeeds(
+    state: &LabState,
+    node: &Node,
+    script: &str,
+    (until, signals): Limit<'_>,
+) -> Result<bool, LabError> {
+    let log = state
+        .dir
+        .join("slurm")
+        .join(&node.site)
+        .join(format!("{}.start", node.name));
+    let setup = |error: io::Error| LabError::setup("start Slurm", error);
+    let output = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log)
+        .map_err(setup)?;
+    let errors = output.try_clone().map_err(setup)?;
+    let mut child = state.spawn(NodeCommand {
+        node: node.name.clone(),
+        argv: vec!["/bin/sh".into(), "-c".into(), script.into()],
+        env: vec![("PATH".into(), "/usr/sbin:/usr/bin:/sbin:/bin".into())],
+        stdin: Stdio::Null,
+        stdout: Stdio::Fd(output.into()),
+        stderr: Stdio::Fd(errors.into()),
+        session: Session::Own,
+        ..NodeCommand::default()
+    })?;
+    loop {
+        if let Some(status) = child.try_wait().map_err(setup)? {
+            return Ok(status.success());
+        }
+        let signal = signals.next().map(|signal| LabError::Signal(signal.number));
+        let late = (Instant::now() > until).then(|| LabError::Deadline {
+            what: format!("Slurm on {}", node.name),
+            seconds: DEADLINE.as_secs(),
+        });
+        if let Some(why) = signal.or(late) {
+            let _ = child.signal(libc::SIGKILL);
+            let _ = child.wait();
+            return Err(why);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn last_lines(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    match &lines[lines.len().saturating_sub(3)..] {
+        [] => format!("{} has no line", file.display()),
+        last => last.join("; "),
+    }
+}
