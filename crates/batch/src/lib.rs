@@ -1,4 +1,4 @@
-//! What is asked of a site's batch system, and what its answers mean. Pure: it makes words of commands and
+//! Makes the questions to a site's batch system, and reads its answers. Pure: it makes words of commands and
 //! reads texts; `causeway ask-batch` runs the commands.
 //!
 //! A batch system has one module, and a variant of [`System`].

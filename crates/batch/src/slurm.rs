@@ -31,7 +31,7 @@ const OF_A_SCRIPT: [(&str, &str); 8] = [
 /// What a script has of the slots of its nodes. A step has only its own.
 const SLOTS: [&str; 2] = ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"];
 
-/// Of all this user's jobs, and never of one by its id: squeue fails for an id that it has forgotten, and
+/// Lists all jobs of this user, and never one by its id: squeue fails for an id that it has forgotten, and
 /// that looks like a failure of Slurm.
 pub fn list_words() -> Vec<String> {
     words(&[

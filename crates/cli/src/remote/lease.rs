@@ -24,7 +24,7 @@ fn lock<T>(shared: &Shared<T>) -> MutexGuard<'_, Option<T>> {
     shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// What is dropped when the lease has run out.
+/// Holds what is dropped when the lease has run out.
 pub struct Held<T>(Shared<T>);
 
 impl<T> Held<T> {
