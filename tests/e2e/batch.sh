@@ -84,7 +84,7 @@ inside)
 refused)
     run --alloc rennes:999 -- mpirun.mpich -n 2 hostname
     run --alloc nancy:999 -- mpirun.mpich -n 2 hostname
-    run -- mpirun.mpich -n 2 hostname
+    run --sites rennes -- mpirun.openmpi -n 2 hostname
     # shellcheck disable=SC2086
     run $both -- mpirun.openmpi -n 20 hostname
     run --alloc "rennes:$r" -- mpirun.openmpi --host rennes-1,10.1.0.77 -n 2 hostname

@@ -301,7 +301,7 @@ fn debian_site_of_slurm_that_refuses_ssh_is_part_of_a_world_and_keeps_no_allocat
         "srun-killed",
         &[&["status 137"], nothing.as_slice()].concat(),
     ));
-    grid::run("rennes-nancy", "own-mpi-slurm", items);
+    grid::run("tests/e2e/one-slurm.toml", "own-mpi-slurm", items);
 }
 
 fn case(name: &str, says: &[&str]) -> Item {

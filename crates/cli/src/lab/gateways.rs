@@ -269,12 +269,13 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
     Ok(text)
 }
 
-/// The compute nodes of a site; those of a batch system are in allocations.
+/// The compute nodes of a site. Those of a batch system are listed, too: what a site starts there by itself
+/// is known by their addresses.
 fn nodes_of(lab: &Lab, site: &SiteView) -> Result<String, Failure> {
-    if site.batch != Batch::None {
-        return Ok("[batch]\nsystem = \"slurm\"\nfrom = [\"all\"]\n".to_owned());
-    }
     let mut text = String::new();
+    if site.batch != Batch::None {
+        text += "[batch]\nsystem = \"slurm\"\nfrom = [\"all\"]\n";
+    }
     for name in &site.compute {
         let node = lab.nodes().iter().find(|node| node.name == *name);
         let address = node

@@ -54,7 +54,8 @@ impl Places {
             None => Ok(()),
             Some(None) => Err(format!("site {} names an address that is none", site.name)),
             Some(Some(address)) => Err(format!(
-                "site {} has a process at {address}, but lists no node there; add that node to the site's gateway.toml",
+                "site {} has a process at {address}, but lists no node there; add that node to the site's gateway.toml, \
+                 or name its allocation with --alloc",
                 site.name
             )),
         }
