@@ -31,6 +31,59 @@ fn debian_mpis_run_in_allocations_of_two_sites_of_slurm_and_leave_nothing_there(
     grid::run("slurm", "batch", items);
 }
 
+#[test]
+#[ignore = "needs namespaces, Debian's MPIs and its Slurm; run by make test"]
+fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_end_all_is_given_back() {
+    let items = vec![
+        time(
+            "one-mpi",
+            &[
+                "ring_mpi: 16 ranks, all right",
+                "ring_mpi: 8 ranks, all right",
+                "status 0",
+            ],
+        ),
+        time("own-mpi", &["own_world: 8 ranks, all right", "status 0"]),
+        time(
+            "refused",
+            &[
+                "rennes gives no allocation: sbatch: allocation failure: Requested node configuration is not available",
+                "can never begin: Partition",
+                "the site does not let --wrap be chosen",
+                "nancy gives no allocation: sbatch: allocation failure: Invalid partition name specified",
+                "--time needs the ranks of each site",
+                "status 2",
+            ],
+        ),
+        time(
+            "busy",
+            &["had not begun within 8s; all are given back", "status 3"],
+        ),
+        time("interrupt", &["status 130"]),
+        time("killed", &["status 137"]),
+        time("cancelled", &["causeway: nancy: allocation "]),
+        time("controller", &["status 130"]),
+        time("gateway", &["site nancy: "]),
+    ];
+    grid::run("slurm", "batch-time", items);
+}
+
+fn time(name: &str, says: &[&str]) -> Item {
+    let name = format!("time-{name}");
+    let script = root().join("tests/e2e/batch.sh");
+    let programs = root().join("target/mpi");
+    Item {
+        command: format!("{} {name} {}", script.display(), programs.display()),
+        seconds: 60,
+        expected: Expected::Says(
+            { says.iter().chain(&["all is given back"]) }
+                .map(|text| (*text).to_owned())
+                .collect(),
+        ),
+        name,
+    }
+}
+
 fn case(name: &str, says: &[&str]) -> Item {
     let script = root().join("tests/e2e/batch.sh");
     let programs = root().join("target/mpi");

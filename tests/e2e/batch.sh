@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2086,SC2016 # Options and their values stand in variables, later commands in quotes.
 # batch.sh CASE PROGRAMS: one case of two sites whose nodes belong to a Slurm each, for batch.rs. It runs on
 # the head node of rennes; PROGRAMS is target/mpi. Says what comes out of causeway run, its status, and what
 # is left at both sites when the allocations are given back.
@@ -17,6 +18,85 @@ run() { # sites and commands...
 number() { # of the allocation that salloc has granted
     sed -n 's/.*Granted job allocation \([0-9]*\).*/\1/p'
 }
+
+# Nothing is allocated, written down or being given back any more.
+given_back() {
+    local left
+    for _ in $(seq 300); do
+        left=$({ squeue -h && $nancy squeue -h; } 2>&1; find /run/causeway-lab/gateway/allocations-* -type f
+            pgrep -fa '[r]elease-allocation|causeway-ho[l]d|causeway ho[l]d')
+        [ -z "$left" ] && break
+        read -rt 0.1 <> <(:) || :
+    done
+    echo "${left:-all is given back}"
+}
+
+# A run of its own allocations, which is ended, or something else is, once this text has come so many times.
+once() { # text, times, command, run's arguments...
+    local text=$1 times=$2 then=$3 pid
+    shift 3
+    # Job control: else the shell would have it ignore SIGINT.
+    set -m
+    causeway run "$@" >output 2>&1 &
+    pid=$!
+    set +m
+    until [ "$(grep -c "$text" output)" -ge "$times" ]; do
+        kill -0 $pid || break
+        read -rt 0.05 <> <(:) || :
+    done
+    eval "$then"
+    wait $pid
+    echo "status $?"
+    cat output
+}
+
+# Debian's slurmctld, as the lab starts it, but with what it has saved.
+controller="PATH=/usr/sbin:\$PATH slurmctld"
+four="--sites rennes=4,nancy=4 --time 10min"
+
+case $case in
+time-*)
+    case $case in
+    time-one-mpi)
+        run --sites rennes=8,nancy=8 --time 10min -- $mpirun -n 16 "$openmpi/ring_mpi"
+        run $four --batch 'nancy:--partition=all' -- mpirun.mpich -n 8 "$mpich/ring_mpi"
+        ;;
+    time-own-mpi) run $four --own-mpi -- "$mpich/own_world" ;;
+    time-refused)
+        run --sites rennes=80,nancy=8 --time 10min -- $mpirun hostname
+        run --sites rennes=8,nancy=8 --time 10h -- $mpirun hostname
+        run $four --batch nancy:--wrap=id -- $mpirun hostname
+        run $four --batch nancy:--partition=none -- $mpirun hostname
+        run --sites rennes,nancy --time 10min -- $mpirun hostname
+        ;;
+    time-busy | time-interrupt)
+        n=$($nancy salloc --no-shell -N2 --exclusive -t 10 2>&1 | number)
+        case $case in
+        time-busy) run $four --idle 2s --wait 8s -- $mpirun hostname ;;
+        *) once 'nancy: allocation .* waits' 1 'kill -INT $pid' $four -- $mpirun hostname ;;
+        esac
+        $nancy scancel "$n"
+        ;;
+    time-killed) once 'is there' 4 'kill -KILL $pid' $four --own-mpi -- "$mpich/own_world" wait ;;
+    time-cancelled) once 'is there' 4 "$nancy scancel -u root" $four --own-mpi -- "$mpich/own_world" wait ;;
+    time-controller)
+        # It is away when the job ends: what it has given is given back when it is there again.
+        once 'is there' 4 "$nancy pkill -KILL slurmctld; kill -INT \$pid" $four --own-mpi -- "$mpich/own_world" wait
+        $nancy "$controller"
+        # Its nodes have to tell it that they are there.
+        for _ in $(seq 300); do
+            [ "$($nancy sinfo -h -t idle -o %D)" = 2 ] && break
+            read -rt 0.1 <> <(:) || :
+        done
+        ;;
+    time-gateway)
+        once 'is there' 4 "$nancy pkill -KILL -f \"'causeway gatewa[y]'\"" $four --own-mpi -- "$mpich/own_world" wait
+        ;;
+    esac
+    given_back
+    exit
+    ;;
+esac
 
 r=$(salloc --no-shell -N2 --ntasks-per-node=4 -t 10 2>&1 | number)
 n=$($nancy salloc --no-shell -N2 --ntasks-per-node=4 -t 10 2>&1 | number)
@@ -62,17 +142,13 @@ meanwhile() { # command, run's arguments...
 
 case $case in
 one-mpi)
-    # shellcheck disable=SC2086 # Two options and their values each.
     for start in "$mpirun -n 8 $openmpi" "mpirun.mpich -n 8 $mpich"; do
         run $both -- $start/ring_mpi
     done
-    # shellcheck disable=SC2016,SC2086 # Each rank says what it has.
     run $both -- mpirun.mpich -n 8 sh -c 'env | grep -c "^SLURM\|^SRUN" | sed "s/^/variables of Slurm: /"' | sort -u
     ;;
 own-mpi)
-    # shellcheck disable=SC2086
     run $both --own-mpi --sites rennes=4,nancy=4 -- "$mpich/own_world"
-    # shellcheck disable=SC2086
     run $both --at rennes "$mpirun -n 4 $openmpi/own_world" --at nancy "mpirun.mpich -n 4 $mpich/own_world"
     ;;
 inside)
@@ -85,17 +161,14 @@ refused)
     run --alloc rennes:999 -- mpirun.mpich -n 2 hostname
     run --alloc nancy:999 -- mpirun.mpich -n 2 hostname
     run --sites rennes -- mpirun.openmpi -n 2 hostname
-    # shellcheck disable=SC2086
     run $both -- mpirun.openmpi -n 20 hostname
     run --alloc "rennes:$r" -- mpirun.openmpi --host rennes-1,10.1.0.77 -n 2 hostname
     ;;
 cancelled)
-    # shellcheck disable=SC2086
     meanwhile "$nancy scancel $n" $both --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" wait
     n=$($nancy salloc --no-shell -N2 -t 10 2>&1 | number)
     ;;
 killed)
-    # shellcheck disable=SC2086,SC2016
     meanwhile 'kill -KILL $pid' $both --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" wait
     ;;
 esac

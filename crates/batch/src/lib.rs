@@ -4,13 +4,17 @@
 //! A batch system has one module, and a variant of [`System`].
 
 mod hostlist;
+pub mod release;
 mod slurm;
+pub mod together;
+pub mod word;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::str::FromStr;
 
 pub use hostlist::expand;
+use word::Request;
 
 /// Most nodes of an allocation that are read.
 pub const MAX_NODES: usize = 10_000;
@@ -55,6 +59,40 @@ pub struct Node {
     pub address: String,
     /// Processes for which the allocation has room there, at least 1.
     pub slots: u32,
+}
+
+/// One of a user's allocations, as its batch system lists it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Its id.
+    pub id: String,
+    /// Its state, in the batch system's word.
+    pub state: String,
+    /// Its nodes, in the batch system's notation; empty while it waits.
+    pub nodes: String,
+    /// When it begins or has begun, in seconds since 1970, where that is known.
+    pub start: Option<u64>,
+    /// Why it waits, in the batch system's word.
+    pub reason: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Listed {
+    /// Says whether it is over. A state that is not known is not.
+    pub fn has_ended(&self) -> bool {
+        slurm::has_ended(&self.state)
+    }
+
+    /// Says whether it has its nodes.
+    pub fn runs(&self) -> bool {
+        self.state == "RUNNING" && !self.nodes.is_empty()
+    }
+
+    /// Says whether it waits for something that never comes.
+    pub fn is_refused(&self) -> bool {
+        slurm::is_refused(&self.reason)
+    }
 }
 
 /// Why an allocation cannot be used.
@@ -105,14 +143,66 @@ impl System {
         }
     }
 
-    /// The state of an allocation, by the answer to [`System::list_words`]: the nodes, in the batch system's
-    /// notation.
+    /// What the answer to [`System::list_words`] lists.
+    pub fn listed(self, answer: &str) -> Vec<Listed> {
+        match self {
+            System::Slurm => slurm::listed(answer),
+        }
+    }
+
+    /// The nodes of an allocation, in the batch system's notation, by the answer to [`System::list_words`].
     ///
     /// # Errors
     /// It does not run.
-    pub fn running(self, id: &str, listed: &str) -> Result<String, AllocationError> {
+    pub fn running(self, id: &str, answer: &str) -> Result<String, AllocationError> {
+        let found = self.listed(answer).into_iter().find(|listed| listed.id == id);
+        match found {
+            Some(listed) if listed.runs() => Ok(listed.nodes),
+            Some(listed) => Err(AllocationError::NotRunning(id.to_owned(), listed.state)),
+            None => Err(AllocationError::Unknown(id.to_owned())),
+        }
+    }
+
+    /// The command that asks when an allocation could begin; the script is its standard input.
+    pub fn estimate_words(self, request: &Request, options: &[String]) -> Vec<String> {
         match self {
-            System::Slurm => slurm::running(id, listed),
+            System::Slurm => slurm::estimate_words(request, options),
+        }
+    }
+
+    /// When an allocation could begin, in seconds since 1970, by what the command of
+    /// [`System::estimate_words`] has printed; none where it does not say.
+    pub fn estimate(self, answer: &str) -> Option<u64> {
+        match self {
+            System::Slurm => slurm::estimate(answer),
+        }
+    }
+
+    /// The command that asks for an allocation of this name; the script is its standard input, and it prints
+    /// the id.
+    pub fn submit_words(
+        self,
+        name: &str,
+        request: &Request,
+        after_seconds: u64,
+        options: &[String],
+    ) -> Vec<String> {
+        match self {
+            System::Slurm => slurm::submit_words(name, request, after_seconds, options),
+        }
+    }
+
+    /// The id, by what the command of [`System::submit_words`] has printed.
+    pub fn submitted(self, answer: &str) -> Option<String> {
+        match self {
+            System::Slurm => slurm::submitted(answer),
+        }
+    }
+
+    /// The command that gives allocations back.
+    pub fn cancel_words(self, ids: &[String]) -> Vec<String> {
+        match self {
+            System::Slurm => slurm::cancel_words(ids),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Slurm, by its commands. Forms of answers: squeue(1), scontrol(1) and srun(1) of 22.05.
 
 use crate::hostlist::expand;
-use crate::{AllocationError, Node};
+use crate::word::Request;
+use crate::{AllocationError, Listed, Node};
 use causeway_mpis::names::PROCESS_MANAGERS;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -32,28 +33,108 @@ const OF_A_SCRIPT: [(&str, &str); 8] = [
 const SLOTS: [&str; 2] = ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"];
 
 /// Lists all jobs of this user, and never one by its id: squeue fails for an id that it has forgotten, and
-/// that looks like a failure of Slurm.
+/// that looks like a failure of Slurm. The name is last, because it may hold anything.
 pub fn list_words() -> Vec<String> {
     words(&[
         "squeue",
         "--me",
         "--noheader",
         "--states=all",
-        "--format=%A|%T|%N",
+        "--format=%A|%T|%N|%S|%r|%j",
     ])
 }
 
-pub fn running(id: &str, listed: &str) -> Result<String, AllocationError> {
-    let own = listed.lines().find_map(|line| {
-        let mut fields = line.trim().splitn(3, '|');
-        let (job, state, nodes) = (fields.next()?, fields.next()?, fields.next()?);
-        (job == id).then_some((state, nodes))
-    });
-    match own {
-        Some(("RUNNING", nodes)) if !nodes.is_empty() => Ok(nodes.to_owned()),
-        Some((state, _)) => Err(AllocationError::NotRunning(id.to_owned(), state.to_owned())),
-        None => Err(AllocationError::Unknown(id.to_owned())),
+pub fn listed(answer: &str) -> Vec<Listed> {
+    let line = |line: &str| {
+        let mut fields = line.trim().splitn(6, '|');
+        let mut next = || fields.next().map(str::to_owned);
+        Some(Listed {
+            id: next()?,
+            state: next()?,
+            nodes: next()?,
+            start: next()?.parse().ok(),
+            reason: next()?,
+            name: next()?,
+        })
+    };
+    answer.lines().filter_map(line).collect()
+}
+
+/// States of squeue(1) after which a job does not run again.
+const ENDED: [&str; 10] = [
+    "BOOT_FAIL",
+    "CANCELLED",
+    "COMPLETED",
+    "COMPLETING",
+    "DEADLINE",
+    "FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "TIMEOUT",
+];
+
+pub fn has_ended(state: &str) -> bool {
+    ENDED.contains(&state)
+}
+
+/// Beginnings of reasons of squeue(1) for which a job waits in vain: what it asks for is above a limit, or
+/// wrong.
+const REFUSED: [&str; 8] = [
+    "Assoc",
+    "QOS",
+    "InvalidAccount",
+    "InvalidQOS",
+    "BadConstraints",
+    "PartitionNodeLimit",
+    "PartitionTimeLimit",
+    "PartitionConfig",
+];
+
+pub fn is_refused(reason: &str) -> bool {
+    REFUSED.iter().any(|beginning| reason.starts_with(beginning))
+}
+
+fn request_words(request: &Request, options: &[String]) -> Vec<String> {
+    let mut all = words(&["sbatch", "--no-requeue", "--output=/dev/null", "--chdir=/"]);
+    all.push(format!("--ntasks={}", request.ranks));
+    all.push(format!("--time={}", request.minutes));
+    all.extend(options.iter().chain(&request.options).cloned());
+    all
+}
+
+pub fn estimate_words(request: &Request, options: &[String]) -> Vec<String> {
+    let mut all = request_words(request, options);
+    all.push("--test-only".to_owned());
+    all
+}
+
+/// "sbatch: Job 2 to start at 1795761600 using 2 processors on nodes a-[1-2] in partition all".
+pub fn estimate(answer: &str) -> Option<u64> {
+    let (_, after) = answer.split_once(" to start at ")?;
+    after.split_whitespace().next()?.parse().ok()
+}
+
+pub fn submit_words(name: &str, request: &Request, after_seconds: u64, options: &[String]) -> Vec<String> {
+    let mut all = request_words(request, options);
+    all.extend(words(&["--parsable", "--job-name"]));
+    all.push(name.to_owned());
+    if after_seconds > 0 {
+        all.push(format!("--begin=now+{after_seconds}"));
     }
+    all
+}
+
+/// "12", or "12;cluster".
+pub fn submitted(answer: &str) -> Option<String> {
+    let id = answer.trim().split(';').next()?;
+    crate::is_id(id).then(|| id.to_owned())
+}
+
+pub fn cancel_words(ids: &[String]) -> Vec<String> {
+    let mut all = words(&["scancel"]);
+    all.extend(ids.iter().cloned());
+    all
 }
 
 pub fn describe_words(id: &str, nodes: &str) -> [Vec<String>; 2] {
@@ -174,8 +255,10 @@ fn words(words: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::System;
 
-    const LISTED: &str = "2|RUNNING|a-[1-2]\n3|PENDING|\n4|CANCELLED|a-1\n";
+    const LISTED: &str =
+        "2|RUNNING|a-[1-2]|1795761600|None|run|two\n3|PENDING||N/A|Resources|x\n4|CANCELLED|a-1|1|None|y\n";
 
     // As Slurm 22.05.8 answers.
     const JOB: &str = "JobId=2 JobName=Nodes= CPUs/Task=9 UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING \
@@ -187,6 +270,7 @@ mod tests {
 
     #[test]
     fn an_allocation_is_used_while_it_runs() {
+        let running = |id: &str, answer: &str| System::Slurm.running(id, answer);
         assert_eq!(running("2", LISTED).as_deref(), Ok("a-[1-2]"));
         assert_eq!(
             running("3", LISTED).unwrap_err().to_string(),
@@ -198,6 +282,46 @@ mod tests {
         ));
         assert!(matches!(running("22", LISTED), Err(AllocationError::Unknown(_))));
         assert!(matches!(running("2", ""), Err(AllocationError::Unknown(_))));
+        let listed = listed(LISTED);
+        assert_eq!(
+            (listed[0].start, listed[0].name.as_str()),
+            (Some(1_795_761_600), "run|two")
+        );
+        assert!(listed[2].has_ended() && !listed[1].has_ended() && listed[1].start.is_none());
+    }
+
+    #[test]
+    fn a_request_becomes_words_and_answers_are_read() {
+        let request = Request {
+            ranks: 16,
+            minutes: 60,
+            options: vec!["--partition=fast".into()],
+        };
+        let words = submit_words("causeway-1", &request, 90, &["--account=p7".into()]);
+        let words = words.join(" ");
+        for word in [
+            "--ntasks=16",
+            "--time=60",
+            "--account=p7 --partition=fast",
+            "--begin=now+90",
+        ] {
+            assert!(words.contains(word), "{words}");
+        }
+        let said =
+            "sbatch: Job 2 to start at 1795761600 using 2 processors on nodes a-[1-2] in partition all";
+        assert_eq!(estimate(said), Some(1_795_761_600));
+        assert_eq!(
+            estimate("allocation failure: Requested node configuration is not available"),
+            None
+        );
+        assert_eq!(submitted("12\n").as_deref(), Some("12"));
+        assert_eq!(submitted("12;cluster\n").as_deref(), Some("12"));
+        assert_eq!(submitted("Submitted batch job"), None);
+        assert!(
+            is_refused("PartitionTimeLimit")
+                && is_refused("QOSMaxCpuPerUserLimit")
+                && !is_refused("Resources")
+        );
     }
 
     #[test]

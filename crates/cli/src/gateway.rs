@@ -1,6 +1,7 @@
 //! `causeway gateway`.
 
 use crate::background::{Service, leave_session};
+use crate::batch;
 use crate::join::{self, JoinArgs};
 use crate::say;
 use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
@@ -65,6 +66,9 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     };
     if args.print_nft {
         return print_nft(&config);
+    }
+    if let Some(batch) = &config.batch {
+        batch::release::sweep(&batch.intents);
     }
     // A gateway that runs goes on with what this host has become.
     let runs = || std::os::unix::net::UnixStream::connect(&config.control).is_ok();

@@ -2,9 +2,9 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod ask;
-mod ask_batch;
 mod audit;
 mod background;
+mod batch;
 mod bench;
 mod broker;
 mod check;
@@ -98,7 +98,16 @@ enum Task {
     Sink,
     /// Ask the site's batch system for the nodes of an allocation; called by a gateway.
     #[command(hide = true)]
-    AskBatch(ask_batch::Args),
+    AskBatch(batch::ask::Args),
+    /// Get and hold an allocation of the site's batch system for a run; called by a gateway.
+    #[command(hide = true)]
+    Holder(batch::holder::Args),
+    /// Hold an allocation from its first node; called by the allocation's script.
+    #[command(hide = true)]
+    Hold(batch::hold::Args),
+    /// Give an allocation back; called by a holder or a gateway.
+    #[command(hide = true)]
+    ReleaseAllocation(batch::release::Args),
     /// Let sites that each run their own MPI find each other, on this host alone; for tests.
     #[command(hide = true)]
     Rendezvous(run::own::rendezvous::command::Args),
@@ -135,7 +144,10 @@ fn main() -> ExitCode {
         Task::Agent(args) => remote::agent::main(args),
         Task::StartNode(args) => remote::start_node::main(args),
         Task::Sink => sink::main(),
-        Task::AskBatch(args) => ask_batch::main(&args),
+        Task::AskBatch(args) => batch::ask::main(&args),
+        Task::Holder(args) => batch::holder::main(&args),
+        Task::Hold(args) => batch::hold::main(&args),
+        Task::ReleaseAllocation(args) => batch::release::main(&args),
         Task::Rendezvous(args) => run::own::rendezvous::command::main(&args),
         Task::StartProgram(args) => run::own::program::main(&args),
         Task::NodeExec(args) => remote::node_exec::main(args),

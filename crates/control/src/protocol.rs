@@ -85,6 +85,16 @@ pub enum Request {
         /// Why there are none, in one sentence.
         why: Option<String>,
     },
+    /// A process that the gateway started has got an allocation for a job: its nodes are the site's for that
+    /// job.
+    Allocated {
+        /// The job's token in hexadecimal.
+        token: String,
+        /// What the batch system calls the allocation.
+        id: String,
+        /// Its nodes, by their real addresses.
+        nodes: Vec<NodeInfo>,
+    },
     /// A round trip to the gateway of another site, through the tunnel.
     Ping {
         /// Its name.
@@ -108,6 +118,10 @@ pub enum Request {
 /// address reaches that process, which reads it to its end and then says how many bytes came. `causeway probe
 /// --measure` uses it. The number is Discard's (RFC 863); nothing listens there.
 pub const SINK_PORT: u16 = 9;
+
+/// What stands before a site's name in the node of a [`Request::Spawn`] that is for the holder of an
+/// allocation there. No node's name has an at sign.
+pub const BATCH_NODE: &str = "batch@";
 
 /// The most that a job may weigh: with more, others would wait longer than MPIs do.
 pub const MAX_WEIGHT: u32 = 100;

@@ -197,8 +197,8 @@ mod tests {
             lines.say(&long);
         }
         assert!(!lines.flush(Duration::ZERO), "nobody has read");
-        // The thread writes meanwhile, so that lines may find room again between those that do not: each gap is
-        // told in its place.
+        // The thread writes meanwhile, so that lines may find room again between those that do not: each gap
+        // is told in its place.
         let (mut seen, mut dropped) = (0, 0);
         while seen + dropped < said {
             let line = next(&mut reader);

@@ -27,6 +27,9 @@ const MAX_REQUEST: usize = 4 * 1024 * 1024;
 /// JSON may write as six.
 const MAX_STARTED: usize = 8 * 1024;
 
+/// Longest word of a holder: an allocation of [`causeway_batch::MAX_NODES`] nodes.
+const MAX_BATCH: usize = 2 * 1024 * 1024;
+
 /// Bytes of standard input under way at most.
 pub const STDIN_WINDOW: usize = 256 * 1024;
 
@@ -73,6 +76,8 @@ pub enum Frame {
     Interrupt,
     /// `start-node` is there, and so is the gateway that started it: node-exec's lease is renewed.
     Alive,
+    /// What `causeway run` and the holder of an allocation tell each other, as JSON.
+    Batch(Vec<u8>),
     /// What runs here. It is for `start-node` alone, which keeps it.
     Started(Started),
 }
@@ -126,6 +131,7 @@ impl Frame {
             Frame::Started(_) => 11,
             Frame::Interrupt => 12,
             Frame::Alive => 13,
+            Frame::Batch(_) => 14,
         }
     }
 
@@ -138,7 +144,9 @@ impl Frame {
             Frame::Hello | Frame::StdinEnd | Frame::Hurry | Frame::Interrupt | Frame::Alive => Vec::new(),
             Frame::Request(request) => serde_json::to_vec(request)?,
             Frame::Started(started) => serde_json::to_vec(started)?,
-            Frame::Stdin(data) | Frame::Stdout(data) | Frame::Stderr(data) => data.clone(),
+            Frame::Stdin(data) | Frame::Stdout(data) | Frame::Stderr(data) | Frame::Batch(data) => {
+                data.clone()
+            }
             Frame::Credit(bytes) => bytes.to_be_bytes().to_vec(),
             Frame::Exit(status) => vec![*status],
             Frame::Error(text) => text.as_bytes()[..text.floor_char_boundary(MAX_DATA)].to_vec(),
@@ -196,6 +204,7 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
         11 => Frame::Started(serde_json::from_slice(&payload).map_err(|_| damaged())?),
         12 => Frame::Interrupt,
         13 => Frame::Alive,
+        14 => Frame::Batch(payload),
         kind => return Err(FrameError::Kind(kind)),
     })
 }
@@ -208,6 +217,7 @@ fn limit(kind: u8) -> Option<usize> {
         3 | 6 | 7 | FRAME_ERROR => MAX_DATA,
         5 => 4,
         8 => 1,
+        14 => MAX_BATCH,
         1 | 4 | 10 | 12 | 13 => 0,
         _ => return None,
     })
@@ -264,6 +274,7 @@ mod tests {
             Frame::Hurry,
             Frame::Interrupt,
             Frame::Alive,
+            Frame::Batch(b"{}".to_vec()),
         ];
         let mut bytes = Vec::new();
         for frame in &frames {
@@ -285,7 +296,7 @@ mod tests {
 
     #[test]
     fn claimed_lengths_are_refused_before_anything_is_read() {
-        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13] {
+        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14] {
             let bytes = [1, kind, 0xff, 0xff, 0xff, 0xff];
             let error = Frame::read(&mut &bytes[..]).unwrap_err();
             assert!(

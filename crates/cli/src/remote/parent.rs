@@ -20,6 +20,16 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// # Errors
 /// Those of pidfd_open, but for a kernel that has none, and of starting a thread.
 pub fn end_with_parent() -> io::Result<()> {
+    on_end(|| {
+        let _ = kill(getpid(), Signal::SIGTERM);
+    })
+}
+
+/// Does something when this process's parent ends, up to an exec.
+///
+/// # Errors
+/// Those of pidfd_open, but for a kernel that has none, and of starting a thread.
+pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let parent = getppid();
     let watched = open(parent);
     if let Err(error) = &watched
@@ -41,7 +51,7 @@ pub fn end_with_parent() -> io::Result<()> {
                 }
             }
         }
-        let _ = kill(getpid(), Signal::SIGTERM);
+        then();
     })?;
     Ok(())
 }

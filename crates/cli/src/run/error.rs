@@ -146,6 +146,20 @@ pub enum RunError {
     /// An allocation that cannot be used.
     #[error("allocation {1} of {0}: {2}")]
     NoAllocation(String, String, String),
+    /// `--time` without ranks.
+    #[error("--time needs the ranks of each site: --sites rennes=16,nancy=8 --time 1h")]
+    TimeWithoutRanks,
+    /// `--batch` of another form, or for a site that takes no part.
+    #[error(
+        "--batch {0}: name one of the job's sites, and options: --batch rennes:'--partition=fast --account=p7'"
+    )]
+    BatchOptions(String),
+    /// A site does not give an allocation.
+    #[error("{0} gives no allocation: {1}; what other sites have given goes back")]
+    NotGiven(String, String),
+    /// There was no common start.
+    #[error("the allocations did not begin at the same time: {0}; all are given back")]
+    NoCommonStart(String),
     /// `--sites` beside the user's own hosts.
     #[error("--sites cannot be used with hosts on the launcher's command line")]
     Hosts,

@@ -8,6 +8,7 @@
 mod allocations;
 mod arguments;
 mod child;
+mod coallocation;
 pub mod collectives;
 mod directory;
 mod distribution;
@@ -29,11 +30,12 @@ mod typed;
 use crate::preload::{SHIM, UCX};
 use crate::say;
 use arguments::{extra_arguments, of_the_job};
-use causeway_control::Sites;
+use causeway_control::{JobReply, Plan, Sites};
 use causeway_mpis::command_line::CommandLine;
 use causeway_mpis::eager::Eager;
 use causeway_mpis::environment::Ip;
 use causeway_mpis::{Mpi, environment, versions};
+use coallocation::{Begun, Held};
 use directory::RunDirectory;
 use distribution::Wish;
 use error::RunError;
@@ -44,13 +46,18 @@ use rewrite::Libraries;
 use rules::RULES;
 use sites::Chosen;
 use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use telling::{tell, tell_before, tell_left_alone, untested};
 use typed::Typed;
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
+
+/// Status where the sites' allocations did not begin at the same time.
+const NO_COMMON_START: u8 = 3;
 
 /// Characters of a job's name.
 const MAX_NAME: usize = 200;
@@ -65,6 +72,22 @@ pub struct Args {
     /// Without it, an allocation in which this command runs is used (docs/batch.md).
     #[arg(long, value_name = "SITE:ID", conflicts_with_all = ["direct", "transparent"])]
     pub alloc: Vec<String>,
+    /// Get allocations of the batch systems of all sites of --sites at the same time, each for so long, run,
+    /// and give them back (docs/batch.md).
+    #[arg(long, value_name = "TIME", value_parser = coallocation::duration, requires = "sites", conflicts_with_all = [
+        "alloc", "direct", "transparent", "at",
+    ])]
+    pub time: Option<Duration>,
+    /// Give up if the allocations of --time have not all begun after so long.
+    #[arg(long, value_name = "TIME", value_parser = coallocation::duration, default_value = "6h", requires = "time")]
+    pub wait: Duration,
+    /// Give all nodes back if those of one site have waited for the others for so long, and ask again.
+    #[arg(long, value_name = "TIME", value_parser = coallocation::duration, default_value = "5min", requires = "time")]
+    pub idle: Duration,
+    /// Give a site's batch system options for the allocation, such as rennes:'--partition=fast --account=p7'.
+    /// The site says which it allows.
+    #[arg(long, value_name = "SITE:OPTIONS", requires = "time")]
+    pub batch: Vec<String>,
     /// Start everything the same way, but let ranks connect directly. The sites need a route to each other.
     #[arg(long)]
     pub direct: bool,
@@ -131,7 +154,10 @@ pub fn main(args: Args) -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             say::error(format_args!("causeway: {error}"));
-            ExitCode::from(WRONG_USE)
+            ExitCode::from(match error {
+                RunError::NoCommonStart(_) => NO_COMMON_START,
+                _ => WRONG_USE,
+            })
         }
     }
 }
@@ -147,11 +173,11 @@ fn run(args: &Args) -> Result<u8, RunError> {
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
     let preloads = preloads(&own, launcher.mpi, redirects)?;
-    let (known, allocations) = allocations::known(args, wanted, &typed.line)?;
+    let (known, allocations, coallocated) = coallocation::known(args, wanted, &typed.line)?;
     let (chosen, ip) = agree(args, wanted, &known, &launcher, &typed.line)?;
     let plan = sites::plan(&known, &chosen, &typed.line, allocations);
-    let is_allocated = !plan.allocations.is_empty();
-    let (job, connection) = start_job(args, plan)?;
+    let is_allocated = coallocated.is_some() || !plan.allocations.is_empty();
+    let (job, connection, _held) = started(args, plan, coallocated)?;
     let (is_tuned, eager) = tuned(args, &launcher, &chosen)?;
     let sites = chosen.names();
     let groups = groups_of(args, &known, &sites, &chosen.wish)?;
@@ -195,6 +221,18 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let expected = typed.expected(&known.site, &chosen);
     let ended = child::run(command, connection, directory.path(), signals, expected)?;
     Ok(ended.status()?)
+}
+
+/// The job, its connection, and the allocations that it has for itself.
+fn started(
+    args: &Args,
+    plan: Plan,
+    coallocated: Option<Begun>,
+) -> Result<(JobReply, UnixStream, Option<Held>), RunError> {
+    match coallocated {
+        Some(begun) => Ok((begun.job, begun.connection, Some(begun.held))),
+        None => start_job(args, plan).map(|(job, connection)| (job, connection, None)),
+    }
 }
 
 /// The variables of the MPI's tables, but for those that the user has set and may set.

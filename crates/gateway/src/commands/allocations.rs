@@ -9,18 +9,18 @@
 use crate::base::Bundle;
 use crate::commands::command::Stage;
 use crate::commands::spawner::Program;
-use crate::commands::starter::{Start, Waiting};
+use crate::commands::starter::{Helper, Start, Waiting};
 use crate::commands::{CommandContext, Commands};
+use crate::config::Config;
+use crate::config::batch::Batch;
 use crate::driver::Driver;
 use crate::keys::{CommandKey, PairKey};
-use crate::membership::jobs::Job;
+use crate::membership::jobs::{Job, Jobs};
 use crate::sys::timers::CommandsDeadline;
 use crate::tunnels::message::{AllocationRefusal, GatewayToGateway, JobRefusal};
 use causeway_batch::is_id;
 use causeway_control::{NodeInfo, Reply};
 use causeway_wire::{TextError, Token};
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -79,34 +79,6 @@ enum Asker {
     Command(CommandKey, u64),
     /// Another site, with its own number.
     Site(PairKey, String, u64),
-}
-
-/// A process that is killed with this; none once it has been collected.
-struct Helper(Option<Pid>);
-
-impl Helper {
-    fn has_ended(&mut self) -> bool {
-        let runs = self.0.is_some_and(|process| {
-            matches!(
-                waitpid(process, Some(WaitPidFlag::WNOHANG)),
-                Ok(WaitStatus::StillAlive)
-            )
-        });
-        if !runs {
-            // Its number may be another process's by now.
-            self.0 = None;
-        }
-        !runs
-    }
-}
-
-impl Drop for Helper {
-    fn drop(&mut self) {
-        if let (false, Some(process)) = (self.has_ended(), self.0) {
-            let _ = kill(process, Signal::SIGKILL);
-            let _ = waitpid(process, None);
-        }
-    }
 }
 
 impl Allocations {
@@ -276,9 +248,9 @@ impl Commands {
     ) {
         match started {
             Ok(process) => match self.allocations.looks.get_mut(&number) {
-                Some(look) => look.process = Some(Helper(Some(process))),
+                Some(look) => look.process = Some(Helper::of(process)),
                 // Its time was over before.
-                None => drop(Helper(Some(process))),
+                None => drop(Helper::of(process)),
             },
             Err(error) => self.end_look(context, number, Err(format!("ask the batch system: {error}"))),
         }
@@ -342,7 +314,7 @@ impl Commands {
         }
     }
 
-    fn in_grid(&self, context: &CommandContext<'_>, nodes: &[NodeInfo]) -> Vec<NodeInfo> {
+    pub(super) fn in_grid(&self, context: &CommandContext<'_>, nodes: &[NodeInfo]) -> Vec<NodeInfo> {
         let site = context.directory().own_site();
         let told = nodes.iter().map(|node| NodeInfo {
             address: site.in_grid(node.address),
@@ -495,3 +467,24 @@ impl Commands {
 
 /// How long what a process has told may take after its end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The allocation in which a job runs at this site, and the slots of its nodes.
+pub(super) fn allocation_of(jobs: &Jobs, config: &Config, token: &Token) -> Option<(String, Vec<u32>)> {
+    let job = jobs.get(token)?;
+    let id = job.plan.allocations.get(&config.site)?.clone();
+    let slots = job.nodes(config).iter().map(|node| node.slots).collect();
+    Some((id, slots))
+}
+
+/// What `start-node` is told of the batch system.
+pub(super) fn batch_arguments(batch: &Batch, slots: &[u32]) -> Vec<OsString> {
+    let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
+    let mut arguments = vec![
+        OsString::from(format!("--batch={}", batch.system)),
+        OsString::from(format!("--slots={}", slots.join(","))),
+    ];
+    if let Some(conf) = &batch.conf {
+        arguments.extend(["--batch-conf".into(), conf.clone().into_os_string()]);
+    }
+    arguments
+}

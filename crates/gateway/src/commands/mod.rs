@@ -27,6 +27,7 @@ mod allocations;
 mod choice;
 pub(crate) mod command;
 pub(crate) mod event;
+mod holding;
 mod job_life;
 mod local;
 mod peer_messages;

@@ -1,13 +1,13 @@
 //! Gives a command's connection to a process on a node, of this site or another.
 
 use crate::base::Bundle;
+use crate::commands::allocations::allocation_of;
 use crate::commands::starter::{Start, Waiting};
-use crate::commands::starting::allocation_of;
 use crate::commands::{CommandContext, Commands};
 use crate::keys::CommandKey;
 use crate::membership::directory::Whereabouts;
-use causeway_control::Reply;
 use causeway_control::spawned::error_frame;
+use causeway_control::{BATCH_NODE, Reply};
 use causeway_wire::Token;
 use mio::net::UnixStream;
 use std::io::{self, Write};
@@ -22,7 +22,10 @@ impl Commands {
         node: &str,
     ) {
         // This host's names first: another site may have a node of the same name, "localhost" for one.
+        let holds_at = node.strip_prefix(BATCH_NODE);
         let place = match self.is_this_host(node) {
+            _ if holds_at == Some(&context.config().site) => Whereabouts::Here,
+            _ if let Some(site) = holds_at => Whereabouts::At(site.to_owned()),
             true => Whereabouts::Here,
             false => find_node(context, &token, node),
         };
@@ -60,6 +63,7 @@ impl Commands {
                     context.say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
+            None if holds_at.is_some() => self.give_to_holder(context, command.socket, token),
             None => self.give_to_starter(context, command.socket, token, node),
         }
     }

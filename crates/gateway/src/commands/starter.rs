@@ -120,3 +120,35 @@ pub(crate) struct KeptStarter {
     /// How long until it is killed.
     pub(crate) doomed: Option<Duration>,
 }
+
+/// A process that is killed with this; none once it has been collected.
+pub(super) struct Helper(Option<Pid>);
+
+impl Helper {
+    pub(super) fn of(process: Pid) -> Helper {
+        Helper(Some(process))
+    }
+
+    pub(super) fn has_ended(&mut self) -> bool {
+        let runs = self.0.is_some_and(|process| {
+            matches!(
+                waitpid(process, Some(WaitPidFlag::WNOHANG)),
+                Ok(WaitStatus::StillAlive)
+            )
+        });
+        if !runs {
+            // Its number may be another process's by now.
+            self.0 = None;
+        }
+        !runs
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        if let (false, Some(process)) = (self.has_ended(), self.0) {
+            let _ = kill(process, Signal::SIGKILL);
+            let _ = waitpid(process, None);
+        }
+    }
+}

@@ -2,19 +2,19 @@
 //! output being the stream. They end with it.
 
 use crate::base::Bundle;
+use crate::commands::allocations::{allocation_of, batch_arguments};
 use crate::commands::recording::{Unrecorded, can_record, note};
 use crate::commands::spawner::{Outcome, Program};
 use crate::commands::starter::{GRACE, KeptStarter, Start, Starter, Waiting};
 use crate::commands::{CommandContext, Commands};
-use crate::config::Config;
-use crate::config::batch::Batch;
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
-use crate::membership::jobs::Jobs;
+use crate::membership::jobs::Job;
 use crate::site::opening::Process;
 use crate::sys::timers::CommandsDeadline;
 use causeway_broker::clock::Clock;
+use causeway_control::BATCH_NODE;
 use causeway_control::audit::AuditEvent;
 use causeway_control::spawned::error_frame;
 use causeway_tunnel::StreamId;
@@ -60,7 +60,7 @@ impl Commands {
         self.begin_start(driver, start, arguments, socket)
     }
 
-    fn begin_start(
+    pub(super) fn begin_start(
         &mut self,
         driver: &Driver,
         start: Start,
@@ -175,6 +175,9 @@ impl Commands {
         node: &str,
     ) -> Result<(), Reason> {
         let site = context.tunnels.pairs().site_of(pair).to_owned();
+        if node.strip_prefix(BATCH_NODE) == Some(&context.config().site) {
+            return self.open_holder(context, (pair, site), id, token);
+        }
         let judged = judge_start(context, &site, token, node).and_then(|name| {
             self.has_room(context, &token, &site)?;
             can_record(context.driver)?;
@@ -198,7 +201,12 @@ impl Commands {
 
     /// Whether one more process may be started for a job of another site: neither one job nor one site takes
     /// all.
-    fn has_room(&self, context: &CommandContext<'_>, token: &Token, site: &str) -> Result<(), Refusal> {
+    pub(super) fn has_room(
+        &self,
+        context: &CommandContext<'_>,
+        token: &Token,
+        site: &str,
+    ) -> Result<(), Refusal> {
         let config = context.config();
         let nodes = { context.jobs().get(token) }.map_or(&config.nodes[..], |job| job.nodes(config));
         let slots = nodes.iter().map(|node| node.slots).fold(0, u32::saturating_add);
@@ -252,7 +260,7 @@ impl Commands {
     }
 
     /// Gives a stream to a process of this host, as its standard input and output, once that runs.
-    fn open_process(
+    pub(super) fn open_process(
         &mut self,
         context: &mut CommandContext<'_>,
         pair: PairKey,
@@ -361,21 +369,21 @@ impl Commands {
 const SINK: &str = "(counts what comes, on this host)";
 
 /// What the asking gateway is told of a refusal.
-fn reason_of(kind: &str) -> Reason {
+pub(super) fn reason_of(kind: &str) -> Reason {
     match kind {
         "max-processes" | "audit" => Reason::Exhausted,
         _ => Reason::Denied,
     }
 }
 
-/// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
+/// The job for which another site asks for a process here, which starts some; else kind and reason of the
 /// refusal.
-fn judge_start(
-    context: &CommandContext<'_>,
+pub(super) fn judge_job<'a>(
+    context: &'a CommandContext<'_>,
     site: &str,
     token: Token,
     node: &str,
-) -> Result<String, Refusal> {
+) -> Result<&'a Job, Refusal> {
     let Some(job) = context.jobs().get(&token) else {
         let why = format!("process asked for on {node:?} with an unknown job token");
         return Err(("unknown-token", why));
@@ -395,6 +403,18 @@ fn judge_start(
             format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
         return Err(("not-accepted", why));
     }
+    Ok(job)
+}
+
+/// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
+/// refusal.
+fn judge_start(
+    context: &CommandContext<'_>,
+    site: &str,
+    token: Token,
+    node: &str,
+) -> Result<String, Refusal> {
+    let job = judge_job(context, site, token, node)?;
     let (name, whose) = match job.allocated_at(&context.config().site) {
         Some(nodes) => (
             context.directory().name_among(nodes, node),
@@ -413,33 +433,13 @@ fn judge_start(
     })
 }
 
-/// The allocation in which a job runs at this site, and the slots of its nodes.
-pub(super) fn allocation_of(jobs: &Jobs, config: &Config, token: &Token) -> Option<(String, Vec<u32>)> {
-    let job = jobs.get(token)?;
-    let id = job.plan.allocations.get(&config.site)?.clone();
-    let slots = job.nodes(config).iter().map(|node| node.slots).collect();
-    Some((id, slots))
-}
-
-/// What `start-node` is told of the batch system.
-fn batch_arguments(batch: &Batch, slots: &[u32]) -> Vec<OsString> {
-    let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
-    let mut arguments = vec![
-        OsString::from(format!("--batch={}", batch.system)),
-        OsString::from(format!("--slots={}", slots.join(","))),
-    ];
-    if let Some(conf) = &batch.conf {
-        arguments.extend(["--batch-conf".into(), conf.clone().into_os_string()]);
-    }
-    arguments
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Config;
     use crate::Gateway;
     use crate::commands::command_context;
-    use crate::membership::jobs::{Job, Origin};
+    use crate::membership::jobs::Origin;
     use std::os::unix::fs::PermissionsExt;
 
     /// A gateway of a site of its own on loopback, with one job.

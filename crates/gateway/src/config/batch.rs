@@ -7,6 +7,12 @@ use causeway_wire::TextError;
 use causeway_wire::grid::ALL_SITES;
 use std::path::PathBuf;
 
+/// What a run may choose where nothing else is said.
+const ALLOWED: [&str; 4] = ["partition", "account", "qos", "constraint"];
+
+/// Most that a bound may say: years, or more ranks than there are.
+const MOST: i64 = 10_000_000;
+
 /// The batch system whose allocations jobs may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
@@ -14,6 +20,16 @@ pub struct Batch {
     pub system: System,
     /// Its configuration; where its commands look by themselves, if nothing is said.
     pub conf: Option<PathBuf>,
+    /// Words for each request for an allocation.
+    pub options: Vec<String>,
+    /// Options that a run may choose: others run programs, or write files.
+    pub allow: Vec<String>,
+    /// Most processes of an allocation that a run asks for.
+    pub max_ranks: Option<u32>,
+    /// Most minutes of one.
+    pub max_minutes: Option<u32>,
+    /// Where what is asked for is written down first.
+    pub intents: PathBuf,
     /// Other sites whose jobs may use allocations of this gateway's account, and so spend its budget.
     pub from: Vec<String>,
 }
@@ -26,7 +42,7 @@ impl Batch {
 }
 
 /// Reads the section, which may be missing.
-pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>) -> Option<Batch> {
+pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>, intents: PathBuf) -> Option<Batch> {
     let table = reader.table(root, "batch", false)?;
     let system = reader.required_string(&table, "system", |text| {
         text.parse::<System>().map_err(TextError::from)
@@ -36,10 +52,40 @@ pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>) -> Optio
         false => Err("is not an absolute path: nodes need it, too".into()),
     });
     let from = reader.list_or_empty(&table, "from", site_or_all);
-    reader.no_other_keys(&table, &["system", "conf", "from"]);
+    let options = reader.list_or_empty(&table, "options", |text| match text.starts_with("--") {
+        true => Ok(text.to_owned()),
+        false => Err(format!("{text:?} is not of the form --NAME or --NAME=VALUE").into()),
+    });
+    let allow = reader.list_or_empty(&table, "allow", |text| {
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+        match !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_name) {
+            true => Ok(text.to_owned()),
+            false => Err(format!("{text:?} is not the name of an option, such as partition").into()),
+        }
+    });
+    let count = |reader: &mut Reader<'a>, key| {
+        let count = reader.integer(&table, key, 1..=MOST);
+        count.and_then(|count| u32::try_from(count).ok())
+    };
+    let (max_ranks, max_minutes) = (count(reader, "max_ranks"), count(reader, "max_minutes"));
+    let known = [
+        "system",
+        "conf",
+        "from",
+        "options",
+        "allow",
+        "max_ranks",
+        "max_minutes",
+    ];
+    reader.no_other_keys(&table, &known);
     Some(Batch {
         system: system?,
         conf,
+        options: options.unwrap_or_default(),
+        allow: allow.unwrap_or_else(|| ALLOWED.map(str::to_owned).to_vec()),
+        max_ranks,
+        max_minutes,
+        intents,
         from: from.unwrap_or_default(),
     })
 }

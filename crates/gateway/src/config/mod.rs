@@ -189,6 +189,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let audit = reader.string(&site, "audit", |text| Ok(text.to_owned()));
     let audit = audit.unwrap_or_else(|| format!("audit-{}.jsonl", name.as_deref().unwrap_or_default()));
     let audit = file.with_file_name(audit);
+    let intents = file.with_file_name(format!("allocations-{}", name.as_deref().unwrap_or_default()));
     if site.has("low_ports") {
         let why =
             "is no longer a key; say who may connect where with connect_from = [\"SITE:22\"] in [accept]";
@@ -282,7 +283,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         audit,
         accept,
         mpi: mpi::read_mpi(reader, &root),
-        batch: read_batch(reader, &root),
+        batch: read_batch(reader, &root, intents),
         remote_shell,
         lan: lan?,
         wan,

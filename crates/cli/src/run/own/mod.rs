@@ -17,6 +17,7 @@ pub mod rendezvous;
 mod site;
 
 use super::allocations::{self, Allocations};
+use super::coallocation::{self, Begun, Held};
 use super::error::RunError;
 use super::job::{ask_for_job, known_sites};
 use super::sites::{self, own_address};
@@ -24,7 +25,7 @@ use super::{Args, collectives};
 use crate::preload::{SHIM, UCX};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
-use causeway_control::{Plan, Request, SiteMpi, Sites};
+use causeway_control::{JobReply, Plan, Request, SiteMpi, Sites};
 use causeway_mpis::names::WORLD;
 use causeway_wire::Token;
 use command::{Command, Facts};
@@ -33,6 +34,7 @@ use events::{Event, Events};
 use rendezvous::{Meeting, Places, Server};
 use site::Site;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Runs the commands to their end; the status is the first failing site's.
@@ -49,29 +51,28 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     };
     let commands = command::commands(&at)?;
     let preloads = preloads(&own, !args.no_collectives)?;
-    // Before the first thread, which inherits the mask.
-    let signals = events::hold_signals().map_err(RunError::Signals)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
     let name = command::job_name(&args.command, &commands);
     let mut known = known_sites(args, &names)?;
-    let allocations = allocations::apply(args, &mut known, |site| names.iter().any(|name| name == site))?;
-    let nodes = nodes(&known, &commands, &allocations)?;
+    let coallocated = coallocation::begin(args, &mut known)?;
+    // Before this run's own threads, which inherit the mask.
+    let signals = events::hold_signals().map_err(RunError::Signals)?;
     let plan = Plan {
         sites: names.clone(),
         ranks: ranks.iter().sum(),
-        allocations,
+        allocations: match &coallocated {
+            Some(begun) => begun.allocations.clone(),
+            None => allocations::apply(args, &mut known, |site| names.iter().any(|name| name == site))?,
+        },
     };
-    let weight = args.weight;
-    let (job, connection) = ask_for_job(&Request::Job { name, weight, plan })?;
+    let nodes = nodes(&known, &commands, &plan.allocations)?;
+    let (job, connection, _held) = started(args, name, plan, coallocated)?;
     let (server, rendezvous) = open(&known, &job.token, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
     events
         .hear(signals, &connection, server)
         .map_err(RunError::Threads)?;
-    let collectives = match args.no_collectives {
-        true => Vec::new(),
-        false => of_collectives(&known, &names),
-    };
+    let collectives = of_collectives(args, &known, &names);
     let facts = Facts {
         token: &job.token,
         grid: &job.grid,
@@ -98,6 +99,22 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     }
     // The job lasts as long as its connection, which ends with this function.
     Ok(follow(&mut course, &events, &mut started))
+}
+
+/// The job, its connection, and the allocations that it has for itself.
+fn started(
+    args: &Args,
+    name: String,
+    plan: Plan,
+    coallocated: Option<Begun>,
+) -> Result<(JobReply, UnixStream, Option<Held>), RunError> {
+    let weight = args.weight;
+    match coallocated {
+        Some(begun) => Ok((begun.job, begun.connection, Some(begun.held))),
+        None => {
+            ask_for_job(&Request::Job { name, weight, plan }).map(|(job, connection)| (job, connection, None))
+        }
+    }
 }
 
 /// Takes events until the run is over.
@@ -154,7 +171,10 @@ fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError
 
 /// What the library of collectives is told of the links between these sites, and what the user has set of it
 /// here: rank 0, which reads that, may be at another site.
-fn of_collectives(known: &Sites, sites: &[String]) -> Vec<(String, String)> {
+fn of_collectives(args: &Args, known: &Sites, sites: &[String]) -> Vec<(String, String)> {
+    if args.no_collectives {
+        return Vec::new();
+    }
     let links = collectives::settings(&known.links, sites).into_iter();
     let open = links.filter(|(name, _)| !collectives::is_set(name));
     let open = open.map(|(name, value)| (name.to_owned(), value));

@@ -1,0 +1,162 @@
+//! How an allocation is given back: looked for by its name and cancelled, until the batch system says that it
+//! is gone. Pure: looks and the time go in, steps come out.
+
+use crate::Listed;
+use std::time::Duration;
+
+/// A request may be on its way while nobody knows its id: it is gone only if it was not there for so long.
+pub const SETTLED: Duration = Duration::from_secs(60);
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Cancel these, and look again.
+    Cancel(Vec<String>),
+    /// Look again.
+    Wait,
+    /// Nothing is there any more.
+    Done,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Release {
+    name: String,
+    /// The batch system has answered the request: nothing of it is on its way.
+    is_answered: bool,
+    /// Since when no look has found it.
+    absent_since: Option<Duration>,
+}
+
+impl Release {
+    /// Begins to give back what has this name.
+    pub fn new(name: &str, is_answered: bool) -> Release {
+        Release {
+            name: name.to_owned(),
+            is_answered,
+            absent_since: None,
+        }
+    }
+
+    /// Takes a look, or none where it failed: what is not known changes nothing.
+    pub fn on_look(&mut self, look: Option<&[Listed]>, now: Duration) -> Step {
+        let Some(look) = look else { return Step::Wait };
+        let own = || look.iter().filter(|listed| listed.name == self.name);
+        let living: Vec<String> = { own() }
+            .filter(|listed| !listed.has_ended())
+            .map(|listed| listed.id.clone())
+            .collect();
+        if !living.is_empty() {
+            self.absent_since = None;
+            return Step::Cancel(living);
+        }
+        // One that is listed as ended will not begin again.
+        if own().next().is_some() {
+            return Step::Done;
+        }
+        match self.absent_since {
+            Some(since) if self.is_answered || now.saturating_sub(since) >= SETTLED => Step::Done,
+            Some(_) => Step::Wait,
+            None => {
+                self.absent_since = Some(now);
+                Step::Wait
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: &str = "causeway-0123456789abcdef";
+
+    /// A batch system that loses answers and forgets what has ended.
+    struct Batch {
+        /// When the request arrives, and whether it has.
+        arrives: Option<Duration>,
+        state: Option<&'static str>,
+        ended: Option<Duration>,
+    }
+
+    impl Batch {
+        fn at(&mut self, now: Duration, forgets: Duration) {
+            if self.arrives.is_some_and(|at| at <= now) {
+                self.arrives = None;
+                self.state = Some("PENDING");
+            }
+            if self.ended.is_some_and(|ended| now - ended > forgets) {
+                self.state = None;
+            }
+        }
+
+        fn list(&self) -> Vec<Listed> {
+            let other = Listed {
+                id: "1".into(),
+                state: "RUNNING".into(),
+                name: "other".into(),
+                ..Listed::default()
+            };
+            let own = self.state.map(|state| Listed {
+                id: "7".into(),
+                state: state.into(),
+                name: NAME.into(),
+                ..Listed::default()
+            });
+            own.into_iter().chain([other]).collect()
+        }
+    }
+
+    fn schedule(random: &mut fastrand::Rng) {
+        let second = Duration::from_secs(1);
+        // An answered request has arrived; one that is not may arrive for as long as commands take.
+        let is_answered = random.bool();
+        let arrives = match is_answered {
+            true => Some(Duration::ZERO),
+            false => random.bool().then(|| second * random.u32(0..50)),
+        };
+        let mut batch = Batch {
+            arrives,
+            state: None,
+            ended: None,
+        };
+        let forgets = second * random.u32(0..400);
+        let away = second * random.u32(0..300);
+        let mut release = Release::new(NAME, is_answered);
+        let mut now = Duration::ZERO;
+        for _ in 0..2000 {
+            batch.at(now, forgets);
+            if batch.state == Some("PENDING") && random.u8(..) < 60 {
+                batch.state = Some("RUNNING");
+            }
+            let answers = now >= away && random.u8(..) < 200;
+            let look = answers.then(|| batch.list());
+            match release.on_look(look.as_deref(), now) {
+                Step::Cancel(ids) => {
+                    assert_eq!(ids, ["7"]);
+                    // The order may be lost.
+                    if random.u8(..) < 200 {
+                        batch.state = Some("CANCELLED");
+                        batch.ended = Some(now);
+                    }
+                }
+                Step::Wait => {}
+                Step::Done => {
+                    assert!(batch.arrives.is_none(), "a request is still on its way");
+                    assert!(!matches!(batch.state, Some("PENDING" | "RUNNING")), "it lives");
+                    return;
+                }
+            }
+            now += second * random.u32(1..10);
+        }
+        panic!("it is never given back");
+    }
+
+    #[test]
+    fn a_million_schedules_of_lost_and_late_answers_leave_no_allocation() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        (0..1_000_000).for_each(|_| schedule(&mut random));
+    }
+}

@@ -1,0 +1,145 @@
+//! What `causeway run` and the holder of a site's allocation tell each other.
+
+use crate::{MAX_NODES, is_id};
+use serde::{Deserialize, Serialize};
+
+/// Longest option that a user may give a batch system.
+const MAX_OPTION: usize = 200;
+
+/// Most of these.
+const MAX_OPTIONS: usize = 32;
+
+/// What an allocation is to have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Processes that it has room for.
+    pub ranks: u32,
+    /// How long it lasts.
+    pub minutes: u32,
+    /// Words for the batch system, as the site allows.
+    pub options: Vec<String>,
+}
+
+/// What the holder is told. The end of its input says that the allocation is to be given back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ToHolder {
+    /// When could the site give this?
+    Ask(Request),
+    /// Have it given, after so many seconds at the earliest. They count from now: clocks of sites differ.
+    Submit {
+        /// 0: at once.
+        after_seconds: u64,
+    },
+}
+
+/// A node of an allocation, by its real address in text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldNode {
+    /// The name by which the batch system knows it.
+    pub name: String,
+    /// Its address in the grid.
+    pub address: std::net::IpAddr,
+    /// Processes for which the allocation has room there.
+    pub slots: u32,
+}
+
+/// What the holder tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FromHolder {
+    /// The batch system would begin after so many seconds; none where it cannot say.
+    Estimate(Option<u64>),
+    /// The request waits.
+    Queued {
+        /// What the batch system calls it.
+        id: String,
+        /// Why it waits, in the batch system's words.
+        reason: String,
+        /// When it is to begin, in seconds from now, where the batch system says.
+        after_seconds: Option<u64>,
+    },
+    /// The allocation is there, and its first node has answered.
+    Held {
+        /// What the batch system calls it.
+        id: String,
+        /// Lists at least one.
+        nodes: Vec<HeldNode>,
+    },
+    /// The site cannot give it, or has lost it.
+    Failed(String),
+}
+
+impl FromHolder {
+    /// Says whether another site may tell this.
+    pub fn is_sound(&self) -> bool {
+        let is_text = |text: &str| text.len() <= 1000;
+        match self {
+            FromHolder::Estimate(_) => true,
+            FromHolder::Queued { id, reason, .. } => is_id(id) && is_text(reason),
+            FromHolder::Held { id, nodes } => is_id(id) && (1..=MAX_NODES).contains(&nodes.len()),
+            FromHolder::Failed(why) => is_text(why),
+        }
+    }
+}
+
+/// Checks options for a batch system: each is `--NAME=VALUE`, and the site allows the name. Nothing else may
+/// be a word of its command, because some options run programs or write files.
+///
+/// # Errors
+/// The first one that may not be given, in a sentence.
+pub fn check_options(options: &[String], allowed: &[String]) -> Result<(), String> {
+    if options.len() > MAX_OPTIONS {
+        return Err(format!("more than {MAX_OPTIONS} options for the batch system"));
+    }
+    for option in options {
+        let parts = option.strip_prefix("--").and_then(|rest| rest.split_once('='));
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:+@%/&|*()[]".contains(&byte);
+        match parts {
+            Some((name, value)) if option.len() <= MAX_OPTION && value.bytes().all(is_plain) => {
+                if !allowed.iter().any(|allowed| allowed == name) {
+                    return Err(format!(
+                        "the site does not let --{name} be chosen (allow in [batch] names {})",
+                        allowed.join(", ")
+                    ));
+                }
+            }
+            _ => {
+                let shown: String = option.chars().take(MAX_OPTION).collect();
+                return Err(format!("{shown:?} is not of the form --NAME=VALUE"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_options_that_a_site_allows_become_words_of_its_batch_system() {
+        let allowed = ["partition".to_owned(), "account".to_owned()];
+        let check = |options: &[&str]| {
+            let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+            check_options(&options, &allowed)
+        };
+        assert_eq!(check(&["--partition=fast,slow", "--account=p7"]), Ok(()));
+        assert_eq!(check(&[]), Ok(()));
+        for option in [
+            "--wrap=id",
+            "--partition",
+            "-pfast",
+            "--partition=a b",
+            "--partition=$(id)",
+            "--account=a\n#SBATCH",
+            "script.sh",
+            "",
+        ] {
+            assert!(check(&[option]).is_err(), "{option:?}");
+        }
+        assert!(check(&["--account=p7"; MAX_OPTIONS + 1]).is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! Runs commands of a batch system.
+
+use causeway_batch::{Node, System};
+use causeway_control::NodeInfo;
+use causeway_wire::Cidr;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::io::Write;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// Characters of a command's complaint that are passed on.
+const COMPLAINT: usize = 300;
+
+/// How long a command may take. Slurm's own give up after 10 s where its controller does not answer.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Which batch system it is.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Batch {
+    /// The batch system.
+    #[arg(long)]
+    pub system: System,
+    /// Its configuration.
+    #[arg(long)]
+    pub conf: Option<PathBuf>,
+    /// Ranges in which the site's nodes have addresses.
+    #[arg(long = "subnet")]
+    pub subnets: Vec<Cidr>,
+}
+
+/// What a command has printed.
+pub struct Said {
+    /// Holds its standard output.
+    pub output: String,
+    /// Holds its standard error.
+    pub errors: String,
+}
+
+impl Batch {
+    /// Runs a command with this standard input.
+    ///
+    /// # Errors
+    /// It cannot be run, fails or takes too long, with its last words.
+    pub fn run(&self, words: &[String], input: &str) -> Result<Said, String> {
+        let (program, arguments) = words.split_first().ok_or("no command")?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .envs(self.system.answers().iter().copied());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| self.system.is_of_a_process(name)) {
+            command.env_remove(name);
+        }
+        if let Some(conf) = &self.conf {
+            command.env(self.system.configuration(), conf);
+        } else if let Some(conf) = std::env::var_os(self.system.configuration()) {
+            command.env(self.system.configuration(), conf);
+        }
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let failed = |error: std::io::Error| format!("run {program}: {error}");
+        let mut child = command.spawn().map_err(failed)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that does not read says why.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let process = Pid::from_raw(child.id().cast_signed());
+        let (ended, end) = channel();
+        let thread = std::thread::Builder::new().name("command".to_owned());
+        thread
+            .spawn(move || drop(ended.send(child.wait_with_output())))
+            .map_err(failed)?;
+        let Ok(output) = end.recv_timeout(PATIENCE) else {
+            let _ = kill(process, Signal::SIGKILL);
+            return Err(format!("{} did not end within {PATIENCE:?}", words.join(" ")));
+        };
+        judge(words, &output.map_err(failed)?)
+    }
+
+    /// The nodes of an allocation that runs.
+    ///
+    /// # Errors
+    /// It does not run, or its nodes are none of the site's.
+    pub fn nodes(&self, id: &str) -> Result<Vec<NodeInfo>, String> {
+        let listed = self.run(&self.system.list_words(), "")?.output;
+        let list = self
+            .system
+            .running(id, &listed)
+            .map_err(|error| error.to_string())?;
+        let [job, described] = self.system.describe_words(id, &list);
+        let (job, described) = (self.run(&job, "")?.output, self.run(&described, "")?.output);
+        let nodes = self.system.nodes(id, &list, [&job, &described]);
+        let nodes = nodes.map_err(|error| error.to_string())?;
+        nodes.into_iter().map(|node| self.info(id, node)).collect()
+    }
+
+    /// A node by its address in the site.
+    fn info(&self, id: &str, node: Node) -> Result<NodeInfo, String> {
+        let resolved: Vec<IpAddr> = match node.address.parse() {
+            Ok(address) => vec![address],
+            Err(_) => { (node.address.as_str(), 0).to_socket_addrs() }
+                .map_err(|error| format!("address {} of node {}: {error}", node.address, node.name))?
+                .map(|address| address.ip())
+                .collect(),
+        };
+        let is_inside = |address: &&IpAddr| self.subnets.iter().any(|subnet| subnet.contains(**address));
+        let address = resolved.iter().find(is_inside).copied().ok_or_else(|| {
+            format!(
+                "node {} of allocation {id} is at {}, which is not in the site's subnets; add its network to subnets in [site]",
+                node.name, node.address
+            )
+        })?;
+        Ok(NodeInfo {
+            name: node.name,
+            address,
+            slots: node.slots,
+        })
+    }
+}
+
+fn judge(words: &[String], output: &Output) -> Result<Said, String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let said = Said {
+        output: text(&output.stdout),
+        errors: text(&output.stderr),
+    };
+    if output.status.success() {
+        return Ok(said);
+    }
+    let lines = said.errors.lines().map(str::trim);
+    let last = { lines }
+        .rfind(|line| !line.is_empty())
+        .unwrap_or("it printed nothing");
+    let last: String = last.chars().take(COMPLAINT).collect();
+    let program = words.first().map_or("", String::as_str);
+    Err(format!("{program}: {last} ({})", output.status))
+}

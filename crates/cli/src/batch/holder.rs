@@ -1,0 +1,439 @@
+//! `causeway holder`: gets an allocation of its site for a run, holds it, and has it given back when its
+//! input ends, which is the run's connection. A gateway starts it; `causeway run` is at the other end.
+
+use super::commands::Batch;
+use super::hold::{BEATS, SECRET};
+use super::intent::Intent;
+use super::release;
+use crate::remote::frame::Frame;
+use crate::remote::parent;
+use crate::say;
+use causeway_batch::word::{FromHolder, HeldNode, Request, ToHolder, check_options};
+use causeway_control::{self as control, NodeInfo};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::FromRawFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Between two looks at what waits, and at what is held: one look lists all of this user's allocations.
+const LOOK_WAITING: Duration = Duration::from_secs(5);
+const LOOK_HELD: Duration = Duration::from_secs(30);
+
+/// How long an allocation's first node may take to answer, and may be silent.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a connection may take to say who it is, and how many may wait for that.
+const SPEAKS_WITHIN: Duration = Duration::from_secs(10);
+const MOST_STRANGERS: usize = 16;
+
+/// See the module.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where the gateway serves commands.
+    #[arg(long)]
+    control: PathBuf,
+    /// The token of the run's job.
+    #[arg(long)]
+    token: String,
+    #[command(flatten)]
+    batch: Batch,
+    /// Where nodes of the site reach this host.
+    #[arg(long)]
+    listen: IpAddr,
+    /// The directory in which intents lie.
+    #[arg(long)]
+    intents: PathBuf,
+    /// Words for the batch system, of the site's own.
+    #[arg(long = "option", allow_hyphen_values = true)]
+    options: Vec<String>,
+    /// Options that a run may choose.
+    #[arg(long = "allow")]
+    allowed: Vec<String>,
+    /// Most processes of an allocation.
+    #[arg(long)]
+    max_ranks: Option<u32>,
+    /// Most minutes of an allocation.
+    #[arg(long)]
+    max_minutes: Option<u32>,
+}
+
+/// What happens.
+enum Event {
+    Word(ToHolder),
+    /// The run, or the gateway, is gone.
+    Ended,
+    /// The allocation's first node is there.
+    Begun,
+    /// Its connection has ended.
+    Silent,
+}
+
+/// Runs until its input ends.
+pub fn main(args: &Args) -> ExitCode {
+    super::unblock_signals();
+    // SAFETY: descriptors 0 and 1 are open (std sees to it) and used through these two owners alone.
+    let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
+    let (sender, events) = channel();
+    match Holder::begin(args, input, output, &sender) {
+        Ok(mut holder) => {
+            holder.run(&events);
+            holder.give_back();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            say::error(format_args!("causeway holder: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What has been asked of the batch system.
+struct Asked {
+    name: String,
+    intent: PathBuf,
+    lock: File,
+    /// What the batch system calls it, once it has answered.
+    id: Option<String>,
+}
+
+struct Holder<'a> {
+    args: &'a Args,
+    output: File,
+    listener: SocketAddr,
+    secret: String,
+    request: Option<Request>,
+    asked: Option<Asked>,
+    is_held: bool,
+    /// Counts those of the first node: a new one may come before the old one has ended.
+    connections: u32,
+    /// Since when the first node should have answered.
+    awaited_since: Option<Instant>,
+    /// It was told that the allocation is not to be had: nothing more is told.
+    has_failed: bool,
+}
+
+impl<'a> Holder<'a> {
+    fn begin(args: &'a Args, input: File, output: File, events: &Sender<Event>) -> io::Result<Holder<'a>> {
+        let listener = TcpListener::bind((args.listen, 0))?;
+        let own = listener.local_addr()?;
+        let secret = random(16)?;
+        let sender = events.clone();
+        parent::on_end(move || drop(sender.send(Event::Ended)))?;
+        let sender = events.clone();
+        spawn("input", move || read(input, &sender))?;
+        let (sender, wanted) = (events.clone(), secret.clone());
+        spawn("listener", move || accept(&listener, &wanted, &sender))?;
+        Ok(Holder {
+            args,
+            output,
+            listener: own,
+            secret,
+            request: None,
+            asked: None,
+            is_held: false,
+            connections: 0,
+            awaited_since: None,
+            has_failed: false,
+        })
+    }
+
+    fn run(&mut self, events: &Receiver<Event>) {
+        // The run takes what it reads for a process that has started only after this.
+        self.send(&Frame::Hello);
+        loop {
+            let pause = match self.is_held && self.awaited_since.is_none() {
+                true => LOOK_HELD,
+                false => LOOK_WAITING,
+            };
+            match events.recv_timeout(pause) {
+                Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(_) if self.has_failed => {}
+                Ok(Event::Word(ToHolder::Ask(request))) => self.ask(request),
+                Ok(Event::Word(ToHolder::Submit { after_seconds })) => self.submit(after_seconds),
+                Ok(Event::Begun) => self.begun(),
+                Ok(Event::Silent) => {
+                    self.connections = self.connections.saturating_sub(1);
+                    if self.connections == 0 {
+                        self.awaited_since = Some(Instant::now());
+                        self.look();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
+            }
+        }
+    }
+
+    fn ask(&mut self, request: Request) {
+        if let Err(why) = self.judge(&request) {
+            return self.fail(why);
+        }
+        let words = self
+            .args
+            .batch
+            .system
+            .estimate_words(&request, &self.args.options);
+        match self.args.batch.run(&words, SCRIPT) {
+            Ok(said) => {
+                // Slurm says it on standard error.
+                let at = self.args.batch.system.estimate(&(said.output + &said.errors));
+                self.request = Some(request);
+                self.tell(FromHolder::Estimate(at.map(from_now)));
+            }
+            Err(why) => self.fail(why),
+        }
+    }
+
+    fn judge(&self, request: &Request) -> Result<(), String> {
+        let above = |what: &str, asked: u32, most: Option<u32>| match most {
+            Some(most) if asked > most => Err(format!(
+                "{asked} {what} are more than max_{what} in [batch] allows, {most}"
+            )),
+            _ => Ok(()),
+        };
+        above("ranks", request.ranks, self.args.max_ranks)?;
+        above("minutes", request.minutes, self.args.max_minutes)?;
+        if request.ranks == 0 || request.minutes == 0 {
+            return Err("an allocation needs ranks and minutes".to_owned());
+        }
+        check_options(&request.options, &self.args.allowed)
+    }
+
+    fn submit(&mut self, after_seconds: u64) {
+        let Some(request) = self.request.take() else {
+            return;
+        };
+        if let Err(why) = self.try_submit(&request, after_seconds) {
+            self.fail(why);
+        }
+    }
+
+    fn try_submit(&mut self, request: &Request, after_seconds: u64) -> Result<(), String> {
+        let system = self.args.batch.system;
+        let name = format!("causeway-{}", random(8).map_err(|error| error.to_string())?);
+        let (intent, lock) = Intent::write(&self.args.intents, &name, &self.args.batch).map_err(|error| {
+            format!(
+                "write down the request in {}: {error}",
+                self.args.intents.display()
+            )
+        })?;
+        let words = system.submit_words(&name, request, after_seconds, &self.args.options);
+        let asked = self.asked.insert(Asked {
+            name,
+            intent,
+            lock,
+            id: None,
+        });
+        let script = script(self.listener, &self.secret).map_err(|error| error.to_string())?;
+        let said = self.args.batch.run(&words, &script)?;
+        let id = system.submitted(&said.output);
+        asked.id = Some(id.ok_or_else(|| format!("its answer is not understood: {}", said.output.trim()))?);
+        self.look();
+        Ok(())
+    }
+
+    /// Looks at how the allocation stands. A look that fails changes nothing.
+    fn look(&mut self) {
+        let Some(Asked {
+            name, id: Some(id), ..
+        }) = &self.asked
+        else {
+            return;
+        };
+        let system = self.args.batch.system;
+        let Ok(said) = self.args.batch.run(&system.list_words(), "") else {
+            return;
+        };
+        let listed = system.listed(&said.output);
+        let Some(own) = listed
+            .into_iter()
+            .find(|listed| listed.name == *name && listed.id == *id)
+        else {
+            return;
+        };
+        let late = self
+            .awaited_since
+            .is_some_and(|since| since.elapsed() > ANSWERS_WITHIN);
+        match () {
+            () if own.has_ended() => self.fail(format!("allocation {} is over: {}", own.id, own.state)),
+            () if self.is_held && !own.runs() => {
+                self.fail(format!("allocation {} has stopped: it is {}", own.id, own.state));
+            }
+            () if late => self.fail(format!(
+                "the first node of allocation {} did not answer within {ANSWERS_WITHIN:?}: a firewall may keep it from {}",
+                own.id, self.listener
+            )),
+            () if own.runs() => {
+                if !self.is_held {
+                    self.awaited_since.get_or_insert_with(Instant::now);
+                }
+            }
+            () if own.is_refused() => self.fail(format!("allocation {} can never begin: {}", own.id, own.reason)),
+            () => self.tell(FromHolder::Queued {
+                id: own.id,
+                reason: own.reason,
+                after_seconds: own.start.map(from_now),
+            }),
+        }
+    }
+
+    /// The first node has connected: the allocation runs.
+    fn begun(&mut self) {
+        self.connections += 1;
+        self.awaited_since = None;
+        let Some(id) = self.asked.as_ref().and_then(|asked| asked.id.clone()) else {
+            return;
+        };
+        if std::mem::replace(&mut self.is_held, true) {
+            return;
+        }
+        let nodes = self.args.batch.nodes(&id);
+        let nodes = nodes.and_then(|nodes| self.announce(&id, nodes));
+        match nodes {
+            Ok(nodes) => self.tell(FromHolder::Held { id, nodes }),
+            Err(why) => self.fail(why),
+        }
+    }
+
+    /// Tells the gateway, which says where they are in the grid.
+    fn announce(&self, id: &str, nodes: Vec<NodeInfo>) -> Result<Vec<HeldNode>, String> {
+        let request = control::Request::Allocated {
+            token: self.args.token.clone(),
+            id: id.to_owned(),
+            nodes,
+        };
+        match control::ask(&self.args.control, &request) {
+            Ok((control::Reply::Allocation { nodes }, _)) => Ok({ nodes.into_iter() }
+                .map(|node| HeldNode {
+                    name: node.name,
+                    address: node.address,
+                    slots: node.slots,
+                })
+                .collect()),
+            Ok((other, _)) => Err(format!("the gateway's answer is not understood: {other:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn fail(&mut self, why: String) {
+        self.has_failed = true;
+        self.tell(FromHolder::Failed(why));
+    }
+
+    fn tell(&mut self, word: FromHolder) {
+        match serde_json::to_vec(&word) {
+            Ok(bytes) => self.send(&Frame::Batch(bytes)),
+            Err(error) => say::error(format_args!("causeway holder: {error}")),
+        }
+    }
+
+    /// A run that is gone ends the input, too.
+    fn send(&mut self, frame: &Frame) {
+        let _ = frame.write(&mut self.output);
+    }
+
+    /// Leaves the rest to a process that nothing ends.
+    fn give_back(self) {
+        if let Some(asked) = self.asked
+            && let Err(error) = release::start(&asked.intent, asked.lock, asked.id.is_some())
+        {
+            say::error(format_args!("causeway holder: give back {}: {error}", asked.name));
+        }
+    }
+}
+
+/// What an estimate is asked for: it never runs.
+const SCRIPT: &str = "#!/bin/sh\n";
+
+/// What the allocation runs on its first node. The secret is in no argument.
+fn script(holder: SocketAddr, secret: &str) -> io::Result<String> {
+    let own = std::env::current_exe()?;
+    let own = crate::remote::start_node::quoted(Path::new(&own));
+    Ok(format!("#!/bin/sh\n{SECRET}={secret} exec {own} hold {holder}\n"))
+}
+
+/// Reads what the run says.
+fn read(mut input: File, events: &Sender<Event>) {
+    while let Ok(Some(frame)) = Frame::read(&mut input) {
+        let Frame::Batch(bytes) = frame else { continue };
+        let Ok(word) = serde_json::from_slice(&bytes) else {
+            break;
+        };
+        if events.send(Event::Word(word)).is_err() {
+            return;
+        }
+    }
+    let _ = events.send(Event::Ended);
+}
+
+/// Takes connections of the allocation's first node. Strangers hold a place for ten seconds.
+fn accept(listener: &TcpListener, secret: &str, events: &Sender<Event>) {
+    let strangers = Arc::new(());
+    for stream in listener.incoming().flatten() {
+        if Arc::strong_count(&strangers) > MOST_STRANGERS {
+            continue;
+        }
+        let (secret, events, stranger) = (secret.to_owned(), events.clone(), Arc::clone(&strangers));
+        let served = spawn("hold", move || {
+            if knows(&stream, &secret) {
+                drop(stranger);
+                beat(stream, &events);
+            }
+        });
+        if let Err(error) = served {
+            say::error(format_args!("causeway holder: {error}"));
+        }
+    }
+}
+
+fn knows(stream: &TcpStream, secret: &str) -> bool {
+    let mut said = Vec::new();
+    let read = stream
+        .set_read_timeout(Some(SPEAKS_WITHIN))
+        .and_then(|()| BufReader::new(stream.take(secret.len() as u64 + 1)).read_until(b'\n', &mut said));
+    // Compared as a whole, in the same time wherever they differ.
+    let differ = said
+        .iter()
+        .zip(secret.as_bytes())
+        .fold(0, |differ, (one, other)| differ | (one ^ other));
+    read.is_ok() && said.len() == secret.len() + 1 && differ == 0
+}
+
+/// Says that the node is there, and beats until its connection ends.
+fn beat(mut stream: TcpStream, events: &Sender<Event>) {
+    let _ = events.send(Event::Begun);
+    let _ = stream.set_read_timeout(Some(BEATS));
+    let mut byte = [0; 1];
+    while stream.write_all(&[0]).is_ok() {
+        match stream.read(&mut byte) {
+            Ok(0) => break,
+            Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                break;
+            }
+            _ => {}
+        }
+    }
+    let _ = events.send(Event::Silent);
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
+}
+
+/// So many random bytes, in hexadecimal.
+fn random(bytes: usize) -> io::Result<String> {
+    let mut random = vec![0; bytes];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A time of this host's clock, in seconds from now.
+fn from_now(at: u64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    at.saturating_sub(now.as_secs())
+}

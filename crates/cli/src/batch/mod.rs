@@ -1,0 +1,23 @@
+//! What a gateway has done with its site's batch system, by processes of its own.
+//!
+//! ```text
+//!   causeway run == gateways == holder -- sbatch, squeue, scancel
+//!                                 |  \--- release, when the run is over: until nothing is left
+//!                                 '------ hold, on the allocation's first node: ends it when nobody holds on
+//! ```
+//! `ask` finds the nodes of an allocation that a user has made. `holder` gets one for a run, `intent` is what
+//! it writes down first, `commands` runs the batch system's commands.
+
+pub mod ask;
+pub mod commands;
+pub mod hold;
+pub mod holder;
+pub mod intent;
+pub mod release;
+
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+
+/// Lets signals through, which a gateway takes by reading and so has blocked in what it starts.
+fn unblock_signals() {
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+}

@@ -1,0 +1,362 @@
+//! `causeway run --sites rennes=16,nancy=8 --time 1h`: allocations of all these sites at the same time, or
+//! none. Each site's holder gets one; this decides when, by `causeway_batch::together`.
+
+use super::Args;
+use super::allocations::{self, Allocations};
+use super::error::RunError;
+use super::job::start_job;
+use super::sites;
+use crate::remote::frame::Frame;
+use crate::say;
+use causeway_batch::together::{Ended, Order, Together};
+use causeway_batch::word::{FromHolder, HeldNode, Request, ToHolder};
+use causeway_control::{self as control, BATCH_NODE, ControlError, JobReply, NodeInfo, Plan, Sites};
+use causeway_mpis::command_line::CommandLine;
+use nix::sys::signal::SigSet;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Attempts, each with twice the patience of the one before.
+const ATTEMPTS: u32 = 3;
+
+/// How long a holder may take to give back what it held, before it is asked again.
+const BETWEEN: Duration = Duration::from_secs(5);
+
+/// Allocations that are held. They are given back when this is dropped.
+pub struct Held {
+    _streams: Vec<UnixStream>,
+}
+
+/// Says what is asked of each site.
+struct Wish {
+    /// Sites and their ranks.
+    shares: Vec<(String, u32)>,
+    minutes: u32,
+    wait: Duration,
+    idle: Duration,
+    options: BTreeMap<String, Vec<String>>,
+}
+
+impl Wish {
+    /// Reads what the user asks for; none without `--time`.
+    ///
+    /// # Errors
+    /// Options that contradict each other.
+    fn read(args: &Args) -> Result<Option<Wish>, RunError> {
+        let Some(time) = args.time else { return Ok(None) };
+        let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
+        let shares = shares
+            .into_iter()
+            .map(|(site, ranks)| Some((site.to_owned(), ranks?)));
+        let shares: Vec<(String, u32)> =
+            { shares.collect::<Option<_>>() }.ok_or(RunError::TimeWithoutRanks)?;
+        let mut options = BTreeMap::new();
+        for word in &args.batch {
+            let (site, words) = word
+                .split_once(':')
+                .ok_or_else(|| RunError::BatchOptions(word.clone()))?;
+            if !shares.iter().any(|(share, _)| share == site) {
+                return Err(RunError::BatchOptions(word.clone()));
+            }
+            let words = words.split_whitespace().map(str::to_owned);
+            options
+                .entry(site.to_owned())
+                .or_insert_with(Vec::new)
+                .extend(words);
+        }
+        Ok(Some(Wish {
+            shares,
+            minutes: u32::try_from(time.as_secs().div_ceil(60)).unwrap_or(u32::MAX),
+            wait: args.wait,
+            idle: args.idle,
+            options,
+        }))
+    }
+
+    /// Names of the sites.
+    fn sites(&self) -> Vec<String> {
+        self.shares.iter().map(|(site, _)| site.clone()).collect()
+    }
+
+    /// Ranks of all sites together.
+    fn ranks(&self) -> u32 {
+        self.shares
+            .iter()
+            .fold(0, |sum, (_, ranks)| sum.saturating_add(*ranks))
+    }
+}
+
+/// A job whose allocations are held.
+pub struct Begun {
+    /// The job.
+    pub job: JobReply,
+    /// It lasts as long as this.
+    pub connection: UnixStream,
+    /// Its allocations by site.
+    pub allocations: Allocations,
+    /// Gives them back.
+    pub held: Held,
+}
+
+/// What the gateway knows of the sites, with the nodes of this run's allocations: those that there are, or
+/// the new ones of a job that this starts.
+///
+/// # Errors
+/// Those of [`allocations::known`] and [`begin`].
+pub fn known(
+    args: &Args,
+    wanted: Option<&str>,
+    line: &CommandLine,
+) -> Result<(Sites, Allocations, Option<Begun>), RunError> {
+    let (mut known, allocations) = allocations::known(args, wanted, line)?;
+    let begun = begin(args, &mut known)?;
+    Ok((known, allocations, begun))
+}
+
+/// Starts the job of a run with `--time`, and gets its allocations; none without.
+///
+/// # Errors
+/// See [`Wish::read`] and [`hold`].
+pub fn begin(args: &Args, known: &mut Sites) -> Result<Option<Begun>, RunError> {
+    let Some(wish) = Wish::read(args)? else {
+        return Ok(None);
+    };
+    let plan = Plan {
+        sites: wish.sites(),
+        ranks: wish.ranks(),
+        ..Plan::default()
+    };
+    let (job, connection) = start_job(args, plan)?;
+    let (held, allocations) = hold(known, &wish, &job.token)?;
+    Ok(Some(Begun {
+        job,
+        connection,
+        allocations,
+        held,
+    }))
+}
+
+/// Gets the allocations for a job that has started, and puts their nodes in the place of those that the sites
+/// list.
+///
+/// # Errors
+/// A site refuses, or there is no common start.
+fn hold(known: &mut Sites, wish: &Wish, token: &str) -> Result<(Held, Allocations), RunError> {
+    let began = Instant::now();
+    let mut idle = wish.idle;
+    let mut last = String::new();
+    for attempt in 1..=ATTEMPTS {
+        let (streams, words) = open(wish, token)?;
+        let mut together = Together::new(&wish.sites(), wish.wait, idle);
+        match follow(&mut together, &streams, &words, began) {
+            Ended::Held(all) => {
+                let mut allocations = Allocations::new();
+                for ((site, _), (id, nodes)) in wish.shares.iter().zip(all) {
+                    place(known, site, nodes)?;
+                    allocations.insert(site.clone(), id);
+                }
+                tell_losses(wish.sites(), words);
+                return Ok((Held { _streams: streams }, allocations));
+            }
+            Ended::Failed(site, why) => {
+                return Err(RunError::NotGiven(wish.shares[site].0.clone(), why));
+            }
+            Ended::Late(why) => return Err(RunError::NoCommonStart(format!("{why} within {:?}", wish.wait))),
+            Ended::Idle(why) => {
+                drop(streams);
+                if attempt < ATTEMPTS {
+                    say::error(format_args!(
+                        "causeway: {why}: all is given back, and asked for again"
+                    ));
+                    std::thread::sleep(BETWEEN);
+                }
+                last = why;
+                idle *= 2;
+            }
+        }
+    }
+    Err(RunError::NoCommonStart(format!("{last}, in attempt {ATTEMPTS}")))
+}
+
+type Words = Receiver<(usize, FromHolder)>;
+
+/// Starts a holder at each site, and asks it.
+fn open(wish: &Wish, token: &str) -> Result<(Vec<UnixStream>, Words), RunError> {
+    let (sender, words) = channel();
+    let mut streams = Vec::new();
+    for (number, (site, ranks)) in wish.shares.iter().enumerate() {
+        let request = control::Request::Spawn {
+            token: token.to_owned(),
+            node: format!("{BATCH_NODE}{site}"),
+        };
+        let (_, stream) = match control::ask(&control::socket(), &request) {
+            Ok(answered) => answered,
+            Err(ControlError::Refused(why)) => return Err(RunError::NotGiven(site.clone(), why)),
+            Err(error) => return Err(error.into()),
+        };
+        let reader = stream.try_clone().map_err(RunError::Threads)?;
+        let sender = sender.clone();
+        let thread = std::thread::Builder::new().name("holder".to_owned());
+        thread
+            .spawn(move || {
+                take_no_signals();
+                read(reader, number, &sender);
+            })
+            .map_err(RunError::Threads)?;
+        let ask = ToHolder::Ask(Request {
+            ranks: *ranks,
+            minutes: wish.minutes,
+            options: wish.options.get(site).cloned().unwrap_or_default(),
+        });
+        send(&stream, &ask);
+        streams.push(stream);
+    }
+    Ok((streams, words))
+}
+
+/// The run blocks signals later, to read them, which threads that began before would take.
+fn take_no_signals() {
+    let _ = SigSet::all().thread_block();
+}
+
+/// A holder that is gone is heard of by its reader.
+fn send(mut stream: &UnixStream, word: &ToHolder) {
+    if let Ok(bytes) = serde_json::to_vec(word) {
+        let _ = Frame::Batch(bytes)
+            .write(&mut stream)
+            .and_then(|()| stream.flush());
+    }
+}
+
+fn read(mut stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder)>) {
+    loop {
+        let word = match Frame::read(&mut stream) {
+            Ok(Some(Frame::Hello)) => continue,
+            Ok(Some(Frame::Batch(bytes))) => match serde_json::from_slice::<FromHolder>(&bytes) {
+                Ok(word) if word.is_sound() => word,
+                _ => FromHolder::Failed("its holder's words are not understood".to_owned()),
+            },
+            Ok(Some(Frame::Error(why))) => FromHolder::Failed(why),
+            _ => FromHolder::Failed("its holder, its gateway or the tunnel to it is gone".to_owned()),
+        };
+        let is_last = matches!(word, FromHolder::Failed(_));
+        if words.send((number, word)).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Follows an attempt to its end.
+fn follow(together: &mut Together, streams: &[UnixStream], words: &Words, began: Instant) -> Ended {
+    loop {
+        while let Some(order) = together.poll() {
+            match order {
+                Order::Tell(site, word) => send(&streams[site], &word),
+                Order::Say(line) => say::error(format_args!("causeway: {line}")),
+                Order::End(ended) => return ended,
+            }
+        }
+        let left = together.deadline().saturating_sub(began.elapsed());
+        match words.recv_timeout(left) {
+            Ok((site, word)) => together.on_word(site, word, began.elapsed()),
+            // Without readers nothing comes any more, but the time goes on.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(BETWEEN)),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        together.on_time(began.elapsed());
+    }
+}
+
+/// Puts nodes in the place of those that a site lists, in its order.
+fn place(known: &mut Sites, site: &str, nodes: Vec<HeldNode>) -> Result<(), RunError> {
+    let mut all = known.sites.iter_mut().filter(|known| known.name == site);
+    let info = all.find_map(|known| known.info.as_mut());
+    let info = info.ok_or_else(|| RunError::NoNodes(site.to_owned()))?;
+    // What another site says of itself must not lead to a third one.
+    let own = info.site().ok();
+    let is_inside = |node: &HeldNode| own.as_ref().is_some_and(|own| own.contains(node.address));
+    if let Some(node) = nodes.iter().find(|node| !is_inside(node)) {
+        let why = format!(
+            "it tells of a node at {}, which is not in its subnets",
+            node.address
+        );
+        return Err(RunError::NotGiven(site.to_owned(), why));
+    }
+    info.nodes = { nodes.into_iter() }
+        .map(|node| NodeInfo {
+            name: node.name,
+            address: node.address,
+            slots: node.slots,
+        })
+        .collect();
+    Ok(())
+}
+
+/// Says which allocations are lost while the job runs, which ends by that.
+fn tell_losses(sites: Vec<String>, words: Words) {
+    let thread = std::thread::Builder::new().name("losses".to_owned());
+    let _ = thread.spawn(move || {
+        take_no_signals();
+        for (site, word) in words {
+            if let FromHolder::Failed(why) = word {
+                say::error(format_args!("causeway: {}: {why}", sites[site]));
+            }
+        }
+    });
+}
+
+/// Reads a time such as `90s`, `30min`, `1h` or `2d`.
+///
+/// # Errors
+/// It is of another form.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit.trim() {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => 0,
+    };
+    match number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(seconds))
+    {
+        Some(seconds @ 1..=31_536_000) => Ok(Duration::from_secs(seconds)),
+        _ => Err("give a time such as 90s, 30min, 1h or 2d, up to a year".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_number_and_a_unit() {
+        let seconds = |text: &str| duration(text).map(|time| time.as_secs());
+        assert_eq!(seconds("90s"), Ok(90));
+        assert_eq!(seconds("30min"), Ok(1800));
+        assert_eq!(seconds("1h"), Ok(3600));
+        assert_eq!(seconds("2d"), Ok(172_800));
+        for wrong in [
+            "",
+            "1",
+            "h",
+            "1.5h",
+            "-1h",
+            "0s",
+            "1 week",
+            "99999999999999999999h",
+            "400d",
+        ] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Starts holders: processes that get an allocation of this site's batch system for a job, hold it, and give
+//! it back when their stream ends. `causeway run` is at its other end.
+
+use crate::base::Bundle;
+use crate::commands::recording::can_record;
+use crate::commands::starter::{Start, Waiting};
+use crate::commands::starting::{judge_job, reason_of};
+use crate::commands::{CommandContext, Commands};
+use crate::driver::Driver;
+use crate::keys::{CommandKey, PairKey};
+use crate::membership::consent::Refusal;
+use causeway_batch::is_id;
+use causeway_control::spawned::error_frame;
+use causeway_control::{NodeInfo, Reply};
+use causeway_tunnel::StreamId;
+use causeway_wire::{Reason, TextError, Token};
+use mio::net::UnixStream;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+
+/// What stands for the node in the audit and the log.
+const HOLDER: &str = "(holds an allocation)";
+
+impl Commands {
+    /// Starts a holder for a job of this site.
+    pub(super) fn give_to_holder(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        mut socket: UnixStream,
+        token: Token,
+    ) {
+        let given = context
+            .driver
+            .registry()
+            .deregister(&mut socket)
+            .map(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)))
+            .and_then(|socket| self.hold_here(context, token, socket));
+        if let Err(error) = given {
+            context.say(format_args!("hold an allocation: {error}"));
+        }
+    }
+
+    fn hold_here(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        token: Token,
+        mut socket: std::os::unix::net::UnixStream,
+    ) -> io::Result<()> {
+        socket.set_nonblocking(false)?;
+        let start = Start {
+            token,
+            site: context.config().site.clone(),
+            node: HOLDER.to_owned(),
+            allocation: None,
+            waiting: Waiting::Command(socket.try_clone()?),
+        };
+        let far = socket.try_clone()?;
+        self.start_holder(context.driver, start, far.into())
+            .inspect_err(|error| drop(socket.write(&error_frame(&error.to_string()))))
+    }
+
+    /// Starts a holder for a job of another site.
+    pub(super) fn open_holder(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        (pair, site): (PairKey, String),
+        id: StreamId,
+        token: Token,
+    ) -> Result<(), Reason> {
+        let judged = judge_holder(context, &site, token).and_then(|()| {
+            self.has_room(context, &token, &site)?;
+            can_record(context.driver)
+        });
+        if let Err((kind, why)) = judged {
+            context.record_refusal((kind, why), &site, token);
+            return Err(reason_of(kind));
+        }
+        self.open_process(
+            context,
+            pair,
+            id,
+            (token, site, HOLDER.to_owned()),
+            |commands, driver, start, socket| commands.start_holder(driver, start, socket),
+        )
+    }
+
+    fn start_holder(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
+        let config = &driver.config;
+        let (Some(batch), Some(listen)) = (&config.batch, config.lan.first()) else {
+            return Err(io::Error::other(
+                "this site's gateway uses no batch system: add [batch] to its gateway.toml",
+            ));
+        };
+        let word = |text: String| OsString::from(text);
+        let mut arguments: Vec<OsString> = vec!["holder".into(), "--control".into()];
+        arguments.push(config.control.clone().into_os_string());
+        arguments.push(word(format!("--token={}", start.token.to_hex())));
+        arguments.push(word(format!("--system={}", batch.system)));
+        if let Some(conf) = &batch.conf {
+            arguments.extend(["--conf".into(), conf.clone().into_os_string()]);
+        }
+        arguments.extend({ config.subnets.iter() }.map(|subnet| word(format!("--subnet={subnet}"))));
+        arguments.push(word(format!("--listen={}", listen.ip())));
+        arguments.extend(["--intents".into(), batch.intents.clone().into_os_string()]);
+        arguments.extend({ batch.options.iter() }.map(|option| word(format!("--option={option}"))));
+        arguments.extend({ batch.allow.iter() }.map(|name| word(format!("--allow={name}"))));
+        let bounds = [("max-ranks", batch.max_ranks), ("max-minutes", batch.max_minutes)];
+        let bounds = bounds.iter().filter_map(|(name, most)| Some((name, (*most)?)));
+        arguments.extend(bounds.map(|(name, most)| word(format!("--{name}={most}"))));
+        self.begin_start(driver, start, arguments, socket)
+    }
+
+    /// A holder has got an allocation.
+    pub(super) fn on_allocated(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        token: &str,
+        id: String,
+        nodes: Vec<NodeInfo>,
+    ) {
+        let reply = match self.take_allocation(context, token, id, nodes) {
+            Ok(nodes) => Reply::Allocation { nodes },
+            Err(why) => Reply::Error(why.into()),
+        };
+        self.answer(context, key, reply);
+    }
+
+    fn take_allocation(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        token: &str,
+        id: String,
+        nodes: Vec<NodeInfo>,
+    ) -> Result<Vec<NodeInfo>, TextError> {
+        let token: Token = token.parse().map_err(TextError::of)?;
+        let own = context.config().site.clone();
+        let told = self.in_grid(context, &nodes);
+        let job = context.membership.jobs_mut().get_mut(&token);
+        let job = job.filter(|_| is_id(&id) && !nodes.is_empty());
+        let job = job.ok_or("the job has ended, or the allocation has no nodes")?;
+        job.allocated.insert(own.clone(), nodes);
+        job.plan.allocations.insert(own, id);
+        Ok(told)
+    }
+}
+
+/// Whether a job of another site may get an allocation here.
+fn judge_holder(context: &CommandContext<'_>, site: &str, token: Token) -> Result<(), Refusal> {
+    judge_job(context, site, token, HOLDER)?;
+    let batch = context.config().batch.as_ref();
+    match batch.is_some_and(|batch| batch.is_open_to(site)) {
+        true => Ok(()),
+        false => Err((
+            "allocation",
+            format!("an allocation asked for, but from in [batch] does not name \"{site}\""),
+        )),
+    }
+}
