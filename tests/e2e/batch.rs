@@ -19,7 +19,7 @@ fn debian_mpis_run_in_allocations_of_two_sites_of_slurm_and_leave_nothing_there(
             &[
                 "allocation 999 of rennes: this account has no allocation 999",
                 "allocation 999 of nancy: nancy has no running allocation 999",
-                "port 22: Connection refused",
+                "no node of rennes offers a slot",
                 "20 ranks are requested, but the nodes of nancy, rennes have 16 slots",
                 "is no node of the job's allocation at this site",
                 "status 2",

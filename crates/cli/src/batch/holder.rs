@@ -21,9 +21,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Between two looks at what waits, and at what is held: one look lists all of this user's allocations.
-const LOOK_WAITING: Duration = Duration::from_secs(5);
-const LOOK_HELD: Duration = Duration::from_secs(30);
+/// The pauses between looks. The start of an allocation is told by its first node; looks tell why it waits,
+/// and whether it is refused or lost. Sites ask users to look rarely.
+const FIRST_LOOK: Duration = Duration::from_secs(2);
+const LOOK_SELDOM: Duration = Duration::from_secs(60);
 
 /// How long an allocation's first node may take to answer, and may be silent.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
@@ -146,11 +147,8 @@ impl<'a> Holder<'a> {
     fn run(&mut self, events: &Receiver<Event>) {
         // The run takes what it reads for a process that has started only after this.
         self.send(&Frame::Hello);
+        let mut pause = FIRST_LOOK;
         loop {
-            let pause = match self.is_held && self.awaited_since.is_none() {
-                true => LOOK_HELD,
-                false => LOOK_WAITING,
-            };
             match events.recv_timeout(pause) {
                 Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(_) if self.has_failed => {}
@@ -161,10 +159,16 @@ impl<'a> Holder<'a> {
                     self.connections = self.connections.saturating_sub(1);
                     if self.connections == 0 {
                         self.awaited_since = Some(Instant::now());
+                        pause = FIRST_LOOK;
                         self.look();
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.look();
+                    // One that runs or is silent is expected to answer soon.
+                    let is_awaited = self.awaited_since.is_some();
+                    pause = if is_awaited { FIRST_LOOK } else { pause * 3 / 2 }.min(LOOK_SELDOM);
+                }
             }
         }
     }

@@ -269,12 +269,15 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
     Ok(text)
 }
 
-/// The compute nodes of a site. Those of a batch system are listed, too: what a site starts there by itself
-/// is known by their addresses.
+/// The compute nodes of a site. Those of a batch system are listed where another site has none: jobs over
+/// both run on nodes that the site starts by itself, which are known by their addresses.
 fn nodes_of(lab: &Lab, site: &SiteView) -> Result<String, Failure> {
     let mut text = String::new();
     if site.batch != Batch::None {
         text += "[batch]\nsystem = \"slurm\"\nfrom = [\"all\"]\n";
+        if lab.sites().iter().all(|site| site.batch != Batch::None) {
+            return Ok(text);
+        }
     }
     for name in &site.compute {
         let node = lab.nodes().iter().find(|node| node.name == *name);

@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 /// Attempts, each with twice the patience of the one before.
 const ATTEMPTS: u32 = 3;
 
+/// Why nothing more comes.
+const GONE: &str = "its holder, its gateway or the tunnel to it is gone";
+
 /// How long a holder may take to give back what it held, before it is asked again.
 const BETWEEN: Duration = Duration::from_secs(5);
 
@@ -232,15 +235,22 @@ fn send(mut stream: &UnixStream, word: &ToHolder) {
 }
 
 fn read(mut stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder)>) {
+    let mut has_begun = false;
     loop {
         let word = match Frame::read(&mut stream) {
-            Ok(Some(Frame::Hello)) => continue,
+            Ok(Some(Frame::Hello)) => {
+                has_begun = true;
+                continue;
+            }
             Ok(Some(Frame::Batch(bytes))) => match serde_json::from_slice::<FromHolder>(&bytes) {
                 Ok(word) if word.is_sound() => word,
                 _ => FromHolder::Failed("its holder's words are not understood".to_owned()),
             },
             Ok(Some(Frame::Error(why))) => FromHolder::Failed(why),
-            _ => FromHolder::Failed("its holder, its gateway or the tunnel to it is gone".to_owned()),
+            _ if has_begun => FromHolder::Failed(GONE.to_owned()),
+            _ => FromHolder::Failed(
+                "its gateway refuses: from in [batch] of its gateway.toml must name this site; its log says more".to_owned(),
+            ),
         };
         let is_last = matches!(word, FromHolder::Failed(_));
         if words.send((number, word)).is_err() || is_last {
@@ -301,7 +311,11 @@ fn tell_losses(sites: Vec<String>, words: Words) {
     let _ = thread.spawn(move || {
         take_no_signals();
         for (site, word) in words {
-            if let FromHolder::Failed(why) = word {
+            // That its holder is gone is so at the end of each run, too; the gateway tells of a site that is
+            // lost.
+            if let FromHolder::Failed(why) = word
+                && why != GONE
+            {
                 say::error(format_args!("causeway: {}: {why}", sites[site]));
             }
         }

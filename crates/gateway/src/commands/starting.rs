@@ -210,7 +210,7 @@ impl Commands {
         let config = context.config();
         let nodes = { context.jobs().get(token) }.map_or(&config.nodes[..], |job| job.nodes(config));
         let slots = nodes.iter().map(|node| node.slots).fold(0, u32::saturating_add);
-        let most = config.accept.max_processes.unwrap_or(slots) as usize;
+        let most = config.accept.max_processes.unwrap_or(slots).max(1) as usize;
         let running = self
             .starters
             .iter()

@@ -365,8 +365,8 @@ impl Leg {
 fn why_no_process(reason: Reason) -> &'static str {
     match reason {
         Reason::Denied => {
-            "the gateway of its site refused: it starts processes only on its listed nodes, and only for jobs of sites named by \
-             jobs in [accept] there"
+            "the gateway of its site refused: it starts processes only on its listed nodes and those of the job's allocation, only for \
+             jobs of sites named by jobs in [accept] there, and gets allocations only for sites named by from in [batch]"
         }
         Reason::Exhausted => {
             "the gateway of its site starts no more processes for this job, because of max_processes in [accept] there, the slots \

@@ -187,17 +187,22 @@ fn of_collectives(args: &Args, known: &Sites, sites: &[String]) -> Vec<(String, 
 
 /// The node at which each command starts: the first of the site's allocation, or of those that it lists.
 /// `None` for the own site's without an allocation, which starts here.
-fn nodes<'a>(
-    known: &'a Sites,
+fn nodes(
+    known: &Sites,
     commands: &[Command],
     allocations: &Allocations,
-) -> Result<Vec<Option<&'a str>>, RunError> {
+) -> Result<Vec<Option<String>>, RunError> {
     let node = |command: &Command| {
         let site = sites::usable_site(known, command.site)?;
         if site.name == known.site && !allocations.contains_key(&site.name) {
             return Ok(None);
         }
-        let first = site.nodes.first().map(|node| Some(node.name.as_str()));
+        // Only the site itself knows an allocation's nodes by their names.
+        let is_allocated = allocations.contains_key(&site.name);
+        let first = site.nodes.first().map(|node| match is_allocated {
+            true => Some(node.address.to_string()),
+            false => Some(node.name.clone()),
+        });
         first.ok_or_else(|| RunError::NoNodes(site.name.clone()))
     };
     commands.iter().map(node).collect()
@@ -269,7 +274,7 @@ fn start(
     Ok(site)
 }
 
-fn tell(args: &Args, commands: &[Command], nodes: &[Option<&str>], facts: &Facts) {
+fn tell(args: &Args, commands: &[Command], nodes: &[Option<String>], facts: &Facts) {
     let sites: Vec<&str> = commands.iter().map(|command| command.site).collect();
     let sites = sites.join(", ");
     if args.own_mpi {
@@ -285,7 +290,7 @@ fn tell(args: &Args, commands: &[Command], nodes: &[Option<&str>], facts: &Facts
         facts.rendezvous
     ));
     for (Command { site, text }, node) in commands.iter().zip(nodes) {
-        let place = node.map_or("this host".to_owned(), |node| format!("node {node}"));
+        let place = { node.as_ref() }.map_or("this host".to_owned(), |node| format!("node {node}"));
         say::error(format_args!("causeway: site {site}: on {place}: {text}"));
     }
 }
