@@ -43,7 +43,15 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
                 "status 0",
             ],
         ),
-        time("own-mpi", &["own_world: 8 ranks, all right", "status 0"]),
+        time(
+            "own-mpi",
+            &[
+                "own_world: 8 ranks, all right\nstatus 0\nc",
+                "own_world: 8 ranks, all right\nstatus 0\ncauseway: --sites and --at must name the same sites: nancy",
+                "leave out --sites, or add --time",
+                "status 2",
+            ],
+        ),
         time(
             "refused",
             &[

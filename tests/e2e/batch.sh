@@ -61,7 +61,12 @@ time-*)
         run --sites rennes=8,nancy=8 --time 10min -- $mpirun -n 16 "$openmpi/ring_mpi"
         run $four --batch 'nancy:--partition=all' -- mpirun.mpich -n 8 "$mpich/ring_mpi"
         ;;
-    time-own-mpi) run $four --own-mpi -- "$mpich/own_world" ;;
+    time-own-mpi)
+        run $four --own-mpi -- "$mpich/own_world"
+        run $four --at rennes "$mpirun -n 4 $openmpi/own_world" --at nancy "srun -n 4 --mpi=pmi2 $mpich/own_world"
+        run --sites rennes=4 --time 10min --at rennes hostname --at nancy hostname
+        run --sites rennes=4 --at rennes hostname
+        ;;
     time-refused)
         run --sites rennes=80,nancy=8 --time 10min -- $mpirun hostname
         run --sites rennes=8,nancy=8 --time 10h -- $mpirun hostname

@@ -149,6 +149,12 @@ pub enum RunError {
     /// `--time` without ranks.
     #[error("--time needs the ranks of each site: --sites rennes=16,nancy=8 --time 1h")]
     TimeWithoutRanks,
+    /// `--at` beside `--sites`, which says nothing there but for an allocation.
+    #[error("--at takes its own sites: leave out --sites, or add --time to get allocations of these sites")]
+    AtSites,
+    /// Allocations of other sites than those of `--at`.
+    #[error("--sites and --at must name the same sites: {0} is in one of them")]
+    AtOtherSites(String),
     /// `--batch` of another form, or for a site that takes no part.
     #[error(
         "--batch {0}: name one of the job's sites, and options: --batch rennes:'--partition=fast --account=p7'"

@@ -75,7 +75,7 @@ pub struct Args {
     /// Get allocations of the batch systems of all sites of --sites at the same time, each for so long, run,
     /// and give them back (docs/batch.md).
     #[arg(long, value_name = "TIME", value_parser = coallocation::duration, requires = "sites", conflicts_with_all = [
-        "alloc", "direct", "transparent", "at",
+        "alloc", "direct", "transparent",
     ])]
     pub time: Option<Duration>,
     /// Give up if the allocations of --time have not all begun after so long.
@@ -124,8 +124,7 @@ pub struct Args {
     /// Run COMMAND at SITE, where it starts that site's own MPI. Give this option once for each site, in rank
     /// order (docs/own-mpi.md).
     #[arg(long, num_args = 2, value_names = ["SITE", "COMMAND"], conflicts_with_all = [
-        "sites", "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
-        "command",
+        "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune", "command",
     ])]
     pub at: Vec<String>,
     /// Let each site start a program with its own MPI, with as many ranks as --sites says: --own-mpi --sites

@@ -53,6 +53,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let preloads = preloads(&own, !args.no_collectives)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
     let name = command::job_name(&args.command, &commands);
+    check_sites(args, &names)?;
     let mut known = known_sites(args, &names)?;
     let coallocated = coallocation::begin(args, &mut known)?;
     // Before this run's own threads, which inherit the mask.
@@ -99,6 +100,22 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     }
     // The job lasts as long as its connection, which ends with this function.
     Ok(follow(&mut course, &events, &mut started))
+}
+
+/// Refuses `--sites` that do not say how many ranks allocations of the commands' sites are for.
+fn check_sites(args: &Args, names: &[String]) -> Result<(), RunError> {
+    if args.sites.is_some() && args.time.is_none() && !args.own_mpi {
+        return Err(RunError::AtSites);
+    }
+    let asked = sites::named(args.sites.as_deref());
+    let is_in_one = |site: &&String| asked.contains(site) != names.contains(site);
+    match { asked.iter().chain(names) }
+        .find(is_in_one)
+        .filter(|_| args.time.is_some())
+    {
+        Some(site) => Err(RunError::AtOtherSites(site.clone())),
+        None => Ok(()),
+    }
 }
 
 /// The job, its connection, and the allocations that it has for itself.
