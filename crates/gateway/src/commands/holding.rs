@@ -158,3 +158,74 @@ fn judge_holder(context: &CommandContext<'_>, site: &str, token: Token) -> Resul
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::command_context;
+    use crate::commands::starting::judge_start;
+    use crate::commands::starting::tests::gateway;
+    use crate::config::batch::Batch;
+
+    fn node(name: &str, last: u8) -> NodeInfo {
+        NodeInfo {
+            name: name.into(),
+            address: [127, 9, 200, last].into(),
+            slots: 4,
+        }
+    }
+
+    #[test]
+    fn the_nodes_of_an_allocation_are_the_sites_nodes_for_its_job_and_for_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let (token, other) = (Token([1; 16]), Token([2; 16]));
+        let mut gateway = gateway(directory.path(), token);
+        let judged = |gateway: &mut crate::Gateway, token, node: &str| {
+            judge_start(&command_context!(gateway), "nancy", token, node).map_err(|why| why.0)
+        };
+        assert_eq!(judged(&mut gateway, token, "rennes-1").as_deref(), Ok("rennes-1"));
+        let nodes = vec![node("rennes-7", 7), node("rennes-8", 8)];
+        let context = &mut command_context!(gateway);
+        let take = |commands: &mut Commands, context: &mut CommandContext<'_>, token: Token, id: &str| {
+            commands.take_allocation(context, &token.to_hex(), id.into(), nodes.clone())
+        };
+        assert!(take(&mut gateway.commands, context, token, "7").is_ok());
+        // No job, and no id.
+        assert!(take(&mut gateway.commands, context, other, "7").is_err());
+        assert!(take(&mut gateway.commands, context, token, "7;id").is_err());
+        for node in ["rennes-7", "127.9.200.8"] {
+            assert!(judged(&mut gateway, token, node).is_ok(), "{node}");
+        }
+        for node in ["rennes-1", "127.9.200.9", "rennes-9"] {
+            assert_eq!(judged(&mut gateway, token, node), Err("unknown-node"), "{node}");
+        }
+    }
+
+    #[test]
+    fn only_sites_that_are_named_get_allocations() {
+        let directory = tempfile::tempdir().unwrap();
+        let token = Token([1; 16]);
+        let mut gateway = gateway(directory.path(), token);
+        let judged = |gateway: &mut crate::Gateway, site: &str| {
+            judge_holder(&command_context!(gateway), site, token).map_err(|why| why.0)
+        };
+        assert_eq!(judged(&mut gateway, "nancy"), Err("allocation"));
+        gateway.driver.config.batch = Some(Batch {
+            system: causeway_batch::System::Slurm,
+            conf: None,
+            options: Vec::new(),
+            allow: Vec::new(),
+            max_ranks: None,
+            max_minutes: None,
+            intents: directory.path().to_owned(),
+            from: vec!["lyon".into()],
+        });
+        assert_eq!(judged(&mut gateway, "nancy"), Err("allocation"));
+        if let Some(batch) = &mut gateway.driver.config.batch {
+            batch.from.push("nancy".into());
+        }
+        assert_eq!(judged(&mut gateway, "nancy"), Ok(()));
+        // It is another site's job.
+        assert_eq!(judged(&mut gateway, "lyon"), Err("no-part"));
+    }
+}

@@ -408,7 +408,7 @@ pub(super) fn judge_job<'a>(
 
 /// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
 /// refusal.
-fn judge_start(
+pub(super) fn judge_start(
     context: &CommandContext<'_>,
     site: &str,
     token: Token,
@@ -434,21 +434,24 @@ fn judge_start(
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::commands) mod tests {
     use super::*;
     use crate::Config;
     use crate::Gateway;
     use crate::commands::command_context;
     use crate::membership::jobs::Origin;
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::atomic::{AtomicU16, Ordering};
 
     /// A gateway of a site of its own on loopback, with one job.
-    fn gateway(directory: &std::path::Path, token: Token) -> Gateway {
+    pub(in crate::commands) fn gateway(directory: &std::path::Path, token: Token) -> Gateway {
         let key = directory.join("grid.key");
         std::fs::write(&key, "0123456789abcdef").unwrap();
         std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
         // Another run of this test on the same machine listens elsewhere.
         let own = std::process::id() % 250;
+        static NEXT: AtomicU16 = AtomicU16::new(7000);
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
         let text = format!(
             r#"
             [site]
@@ -458,7 +461,7 @@ mod tests {
             [accept]
             jobs = ["nancy"]
             [listen]
-            lan = ["127.9.{own}.253:7000"]
+            lan = ["127.9.{own}.253:{port}"]
             control = "{}"
             [grid]
             key_file = "grid.key"
