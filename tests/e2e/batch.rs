@@ -67,6 +67,14 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
             "busy",
             &["had not begun within 8s; all are given back", "status 3"],
         ),
+        time(
+            "idle",
+            &[
+                "rennes has waited for nancy for 2s: all is given back, and asked for again",
+                "rennes has waited for nancy for 4s",
+                "status 3",
+            ],
+        ),
         time("interrupt", &["status 130"]),
         time("killed", &["status 137"]),
         time("cancelled", &["causeway: nancy: allocation "]),

@@ -74,10 +74,15 @@ time-*)
         run $four --batch nancy:--partition=none -- $mpirun hostname
         run --sites rennes,nancy --time 10min -- $mpirun hostname
         ;;
-    time-busy | time-interrupt)
-        n=$($nancy salloc --no-shell -N2 --exclusive -t 10 2>&1 | number)
+    time-busy | time-idle | time-interrupt)
+        # Until then rennes asks two minutes before nancy can begin, or at once.
+        minutes=10
+        [ "$case" = time-idle ] && minutes=1
+        n=$($nancy salloc --no-shell -N2 --exclusive -t $minutes 2>&1 | number)
         case $case in
         time-busy) run $four --idle 2s --wait 8s -- $mpirun hostname ;;
+        # The second attempt needs the nodes of the first.
+        time-idle) run --sites rennes=8,nancy=8 --time 10min --idle 2s --wait 25s -- $mpirun hostname ;;
         *) once 'nancy: allocation .* waits' 1 'kill -INT $pid' $four -- $mpirun hostname ;;
         esac
         $nancy scancel "$n"
@@ -86,7 +91,7 @@ time-*)
     time-cancelled) once 'is there' 4 "$nancy scancel -u root" $four --own-mpi -- "$mpich/own_world" wait ;;
     time-controller)
         # It is away when the job ends: what it has given is given back when it is there again.
-        once 'is there' 4 "$nancy pkill -KILL slurmctld; kill -INT \$pid" $four --own-mpi -- "$mpich/own_world" wait
+        once 'is there' 4 "$nancy pkill -TERM slurmctld; kill -INT \$pid" $four --own-mpi -- "$mpich/own_world" wait
         $nancy "$controller"
         # Its nodes have to tell it that they are there.
         for _ in $(seq 300); do

@@ -15,7 +15,17 @@ pub const OWN_ALLOCATION: &str = "SLURM_JOB_ID";
 pub const ANSWERS: &[(&str, &str)] = &[("SLURM_TIME_FORMAT", "%s"), ("LC_ALL", "C")];
 
 /// Variables of these beginnings describe a process, an allocation, or what a user wants of one.
-const OF_A_PROCESS: [&str; 5] = ["SLURM_", "SLURMD_", "SRUN_", "SBATCH_", "SALLOC_"];
+const OF_A_PROCESS: [&str; 9] = [
+    "SLURM_",
+    "SLURMD_",
+    "SRUN_",
+    "SBATCH_",
+    "SALLOC_",
+    "SQUEUE_",
+    "SCANCEL_",
+    "SCONTROL_",
+    "SINFO_",
+];
 
 /// What a script has under another name than a step, and what a step has it from.
 const OF_A_SCRIPT: [(&str, &str); 8] = [
@@ -37,6 +47,7 @@ const SLOTS: [&str; 2] = ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"];
 pub fn list_words() -> Vec<String> {
     words(&[
         "squeue",
+        "--all",
         "--me",
         "--noheader",
         "--states=all",
@@ -80,9 +91,7 @@ pub fn has_ended(state: &str) -> bool {
 
 /// Beginnings of reasons of squeue(1) for which a job waits in vain: what it asks for is above a limit, or
 /// wrong.
-const REFUSED: [&str; 8] = [
-    "Assoc",
-    "QOS",
+const REFUSED: [&str; 6] = [
     "InvalidAccount",
     "InvalidQOS",
     "BadConstraints",
@@ -92,14 +101,18 @@ const REFUSED: [&str; 8] = [
 ];
 
 pub fn is_refused(reason: &str) -> bool {
-    REFUSED.iter().any(|beginning| reason.starts_with(beginning))
+    // Other limits of accounts and qualities pass when other jobs end.
+    let is_limit = reason.starts_with("Assoc") || reason.starts_with("QOS");
+    is_limit && reason.contains("PerJob") || REFUSED.iter().any(|beginning| reason.starts_with(beginning))
 }
 
+/// The last of two equal options counts: what bounds the allocation comes last.
 fn request_words(request: &Request, options: &[String]) -> Vec<String> {
-    let mut all = words(&["sbatch", "--no-requeue", "--output=/dev/null", "--chdir=/"]);
+    let mut all = words(&["sbatch"]);
+    all.extend(options.iter().chain(&request.options).cloned());
+    all.extend(words(&["--no-requeue", "--output=/dev/null", "--chdir=/"]));
     all.push(format!("--ntasks={}", request.ranks));
     all.push(format!("--time={}", request.minutes));
-    all.extend(options.iter().chain(&request.options).cloned());
     all
 }
 
@@ -139,8 +152,8 @@ pub fn cancel_words(ids: &[String]) -> Vec<String> {
 
 pub fn describe_words(id: &str, nodes: &str) -> [Vec<String>; 2] {
     [
-        words(&["scontrol", "--details", "--oneliner", "show", "job", id]),
-        words(&["scontrol", "--oneliner", "show", "node", nodes]),
+        words(&["scontrol", "--all", "--details", "--oneliner", "show", "job", id]),
+        words(&["scontrol", "--all", "--oneliner", "show", "node", nodes]),
     ]
 }
 

@@ -88,8 +88,6 @@ pub enum Request {
     /// A process that the gateway started has got an allocation for a job: its nodes are the site's for that
     /// job.
     Allocated {
-        /// The job's token in hexadecimal.
-        token: String,
         /// What the batch system calls the allocation.
         id: String,
         /// Its nodes, by their real addresses.

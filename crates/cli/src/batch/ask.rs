@@ -31,7 +31,7 @@ pub fn main(args: &Args) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let found = match is_id(&args.id) {
-        true => args.batch.nodes(&args.id),
+        true => args.batch.nodes(&args.id, false),
         false => Err(format!("{:?} is not the id of an allocation", args.id)),
     };
     let (nodes, why) = match found {

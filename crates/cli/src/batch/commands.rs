@@ -3,10 +3,11 @@
 use causeway_batch::{Node, System};
 use causeway_control::NodeInfo;
 use causeway_wire::Cidr;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::Write;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::channel;
@@ -14,6 +15,9 @@ use std::time::Duration;
 
 /// Characters of a command's complaint that are passed on.
 const COMPLAINT: usize = 300;
+
+/// What the names of holders' allocations begin with.
+pub const NAME: &str = "causeway-";
 
 /// How long a command may take. Slurm's own give up after 10 s where its controller does not answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,7 +63,12 @@ impl Batch {
         } else if let Some(conf) = std::env::var_os(self.system.configuration()) {
             command.env(self.system.configuration(), conf);
         }
+        // SAFETY: prctl is one system call; nothing is allocated or locked between fork and exec.
+        unsafe {
+            command.pre_exec(|| Ok(nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?));
+        }
         command
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -76,18 +85,22 @@ impl Batch {
             .spawn(move || drop(ended.send(child.wait_with_output())))
             .map_err(failed)?;
         let Ok(output) = end.recv_timeout(PATIENCE) else {
-            let _ = kill(process, Signal::SIGKILL);
+            let _ = killpg(process, Signal::SIGKILL);
             return Err(format!("{} did not end within {PATIENCE:?}", words.join(" ")));
         };
         judge(words, &output.map_err(failed)?)
     }
 
-    /// The nodes of an allocation that runs.
+    /// The nodes of an allocation that runs, which a holder has got or a user has made.
     ///
     /// # Errors
     /// It does not run, or its nodes are none of the site's.
-    pub fn nodes(&self, id: &str) -> Result<Vec<NodeInfo>, String> {
+    pub fn nodes(&self, id: &str, is_holders: bool) -> Result<Vec<NodeInfo>, String> {
         let listed = self.run(&self.system.list_words(), "")?.output;
+        let mut all = self.system.listed(&listed).into_iter();
+        if !is_holders && all.any(|listed| listed.id == id && listed.name.starts_with(NAME)) {
+            return Err(format!("allocation {id} is held for another run"));
+        }
         let list = self
             .system
             .running(id, &listed)

@@ -35,22 +35,33 @@ pub fn main(args: &Args) -> ExitCode {
         ));
         return ExitCode::FAILURE;
     };
-    let line = [secret.as_encoded_bytes(), b"\n"].concat();
+    let secret = secret.to_string_lossy();
+    let Some((own, proof)) = secret.split_once(':') else {
+        say::error(format_args!("causeway hold: {SECRET} is not of a holder's form"));
+        return ExitCode::FAILURE;
+    };
+    let line = format!("{own}\n");
     let mut heard = Instant::now();
     while heard.elapsed() < LEASE {
         if let Ok(mut stream) = TcpStream::connect_timeout(&args.holder, CONNECTS_WITHIN) {
-            listen(&mut stream, &line, &mut heard);
+            listen(&mut stream, (&line, proof), &mut heard);
         }
         std::thread::sleep(AGAIN);
     }
     ExitCode::FAILURE
 }
 
-/// Reads beats until they stop coming.
-fn listen(stream: &mut TcpStream, line: &[u8], heard: &mut Instant) {
+/// Reads beats until they stop coming. They count from a holder that proves that it is the allocation's:
+/// another program may have its port by now.
+fn listen(stream: &mut TcpStream, (line, proof): (&str, &str), heard: &mut Instant) {
+    let mut said = vec![0; proof.len()];
     let begun = stream
         .set_read_timeout(Some(LEASE))
-        .and_then(|()| stream.write_all(line));
+        .and_then(|()| stream.write_all(line.as_bytes()))
+        .and_then(|()| stream.read_exact(&mut said));
+    if said != proof.as_bytes() {
+        return;
+    }
     let mut beats = [0; 64];
     while begun.is_ok() {
         match stream.read(&mut beats) {

@@ -1,9 +1,9 @@
 //! `causeway holder`: gets an allocation of its site for a run, holds it, and has it given back when its
 //! input ends, which is the run's connection. A gateway starts it; `causeway run` is at the other end.
 
-use super::commands::Batch;
-use super::hold::{BEATS, SECRET};
+use super::commands::{Batch, NAME};
 use super::intent::Intent;
+use super::listener::{Heard, Secret, accept, random, script, spawn};
 use super::release;
 use crate::remote::frame::Frame;
 use crate::remote::parent;
@@ -11,14 +11,12 @@ use crate::say;
 use causeway_batch::word::{FromHolder, HeldNode, Request, ToHolder, check_options};
 use causeway_control::{self as control, NodeInfo};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, PipeWriter, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::FromRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The pauses between looks. The start of an allocation is told by its first node; looks tell why it waits,
@@ -29,9 +27,11 @@ const LOOK_SELDOM: Duration = Duration::from_secs(60);
 /// How long an allocation's first node may take to answer, and may be silent.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long a connection may take to say who it is, and how many may wait for that.
-const SPEAKS_WITHIN: Duration = Duration::from_secs(10);
-const MOST_STRANGERS: usize = 16;
+/// Events that wait while a command runs. Who sends more waits, too.
+const MOST_EVENTS: usize = 8;
+
+/// Looks in turn that do not list the allocation, after which it counts as lost.
+const MOST_ABSENT: u32 = 3;
 
 /// See the module.
 #[derive(Debug, clap::Args)]
@@ -39,9 +39,6 @@ pub struct Args {
     /// Where the gateway serves commands.
     #[arg(long)]
     control: PathBuf,
-    /// The token of the run's job.
-    #[arg(long)]
-    token: String,
     #[command(flatten)]
     batch: Batch,
     /// Where nodes of the site reach this host.
@@ -80,11 +77,10 @@ pub fn main(args: &Args) -> ExitCode {
     super::unblock_signals();
     // SAFETY: descriptors 0 and 1 are open (std sees to it) and used through these two owners alone.
     let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
-    let (sender, events) = channel();
+    let (sender, events) = sync_channel(MOST_EVENTS);
     match Holder::begin(args, input, output, &sender) {
         Ok(mut holder) => {
             holder.run(&events);
-            holder.give_back();
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -97,8 +93,8 @@ pub fn main(args: &Args) -> ExitCode {
 /// What has been asked of the batch system.
 struct Asked {
     name: String,
-    intent: PathBuf,
-    lock: File,
+    /// Its end has the allocation given back.
+    release: PipeWriter,
     /// What the batch system calls it, once it has answered.
     id: Option<String>,
 }
@@ -107,10 +103,14 @@ struct Holder<'a> {
     args: &'a Args,
     output: File,
     listener: SocketAddr,
-    secret: String,
+    secret: Secret,
     request: Option<Request>,
     asked: Option<Asked>,
     is_held: bool,
+    /// The first node has answered; why its nodes are not known yet.
+    unknown: Option<String>,
+    /// Looks that did not list it.
+    absent: u32,
     /// Counts those of the first node: a new one may come before the old one has ended.
     connections: u32,
     /// Since when the first node should have answered.
@@ -120,16 +120,27 @@ struct Holder<'a> {
 }
 
 impl<'a> Holder<'a> {
-    fn begin(args: &'a Args, input: File, output: File, events: &Sender<Event>) -> io::Result<Holder<'a>> {
+    fn begin(
+        args: &'a Args,
+        input: File,
+        output: File,
+        events: &SyncSender<Event>,
+    ) -> io::Result<Holder<'a>> {
         let listener = TcpListener::bind((args.listen, 0))?;
         let own = listener.local_addr()?;
-        let secret = random(16)?;
+        let secret = Secret::new()?;
         let sender = events.clone();
         parent::on_end(move || drop(sender.send(Event::Ended)))?;
         let sender = events.clone();
         spawn("input", move || read(input, &sender))?;
         let (sender, wanted) = (events.clone(), secret.clone());
-        spawn("listener", move || accept(&listener, &wanted, &sender))?;
+        let hear = move |heard| {
+            let _ = sender.send(match heard {
+                Heard::Begun => Event::Begun,
+                Heard::Silent => Event::Silent,
+            });
+        };
+        spawn("listener", move || accept(&listener, &wanted, hear))?;
         Ok(Holder {
             args,
             output,
@@ -138,6 +149,8 @@ impl<'a> Holder<'a> {
             request: None,
             asked: None,
             is_held: false,
+            unknown: None,
+            absent: 0,
             connections: 0,
             awaited_since: None,
             has_failed: false,
@@ -152,6 +165,9 @@ impl<'a> Holder<'a> {
             match events.recv_timeout(pause) {
                 Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(_) if self.has_failed => {}
+                // One request a holder: of a second one it would lose the first.
+                Ok(Event::Word(_)) if self.asked.is_some() => {}
+                Ok(Event::Word(ToHolder::Ask(_))) if self.request.is_some() => {}
                 Ok(Event::Word(ToHolder::Ask(request))) => self.ask(request),
                 Ok(Event::Word(ToHolder::Submit { after_seconds })) => self.submit(after_seconds),
                 Ok(Event::Begun) => self.begun(),
@@ -219,24 +235,26 @@ impl<'a> Holder<'a> {
 
     fn try_submit(&mut self, request: &Request, after_seconds: u64) -> Result<(), String> {
         let system = self.args.batch.system;
-        let name = format!("causeway-{}", random(8).map_err(|error| error.to_string())?);
+        let name = format!("{NAME}{}", random(8).map_err(|error| error.to_string())?);
         let (intent, lock) = Intent::write(&self.args.intents, &name, &self.args.batch).map_err(|error| {
             format!(
                 "write down the request in {}: {error}",
                 self.args.intents.display()
             )
         })?;
+        // Before anything is asked for: whatever ends this process, that one gives it back.
+        let release = release::start(&intent, lock).map_err(|error| format!("start a process: {error}"))?;
         let words = system.submit_words(&name, request, after_seconds, &self.args.options);
         let asked = self.asked.insert(Asked {
             name,
-            intent,
-            lock,
+            release,
             id: None,
         });
         let script = script(self.listener, &self.secret).map_err(|error| error.to_string())?;
         let said = self.args.batch.run(&words, &script)?;
         let id = system.submitted(&said.output);
         asked.id = Some(id.ok_or_else(|| format!("its answer is not understood: {}", said.output.trim()))?);
+        let _ = asked.release.write_all(release::ANSWERED);
         self.look();
         Ok(())
     }
@@ -254,12 +272,21 @@ impl<'a> Holder<'a> {
             return;
         };
         let listed = system.listed(&said.output);
-        let Some(own) = listed
+        let (name, id) = (name.clone(), id.clone());
+        let own = listed
             .into_iter()
-            .find(|listed| listed.name == *name && listed.id == *id)
-        else {
+            .find(|listed| listed.name == name && listed.id == id);
+        let Some(own) = own else {
+            self.absent += 1;
+            if self.absent >= MOST_ABSENT {
+                self.fail(format!("allocation {id} is listed no more"));
+            }
             return;
         };
+        self.absent = 0;
+        if self.unknown.is_some() && own.runs() {
+            self.find_nodes(&id);
+        }
         let late = self
             .awaited_since
             .is_some_and(|since| since.elapsed() > ANSWERS_WITHIN);
@@ -267,6 +294,10 @@ impl<'a> Holder<'a> {
             () if own.has_ended() => self.fail(format!("allocation {} is over: {}", own.id, own.state)),
             () if self.is_held && !own.runs() => {
                 self.fail(format!("allocation {} has stopped: it is {}", own.id, own.state));
+            }
+            () if late && self.unknown.is_some() => {
+                let why = self.unknown.take().unwrap_or_default();
+                self.fail(why);
             }
             () if late => self.fail(format!(
                 "the first node of allocation {} did not answer within {ANSWERS_WITHIN:?}: a firewall may keep it from {}",
@@ -293,21 +324,30 @@ impl<'a> Holder<'a> {
         let Some(id) = self.asked.as_ref().and_then(|asked| asked.id.clone()) else {
             return;
         };
-        if std::mem::replace(&mut self.is_held, true) {
-            return;
+        if !self.is_held {
+            self.find_nodes(&id);
         }
-        let nodes = self.args.batch.nodes(&id);
-        let nodes = nodes.and_then(|nodes| self.announce(&id, nodes));
-        match nodes {
-            Ok(nodes) => self.tell(FromHolder::Held { id, nodes }),
-            Err(why) => self.fail(why),
+    }
+
+    /// Asks which nodes it has, and tells. A controller that is busy is asked again.
+    fn find_nodes(&mut self, id: &str) {
+        let nodes = self.args.batch.nodes(id, true);
+        match nodes.and_then(|nodes| self.announce(id, nodes)) {
+            Ok(nodes) => {
+                (self.is_held, self.unknown, self.awaited_since) = (true, None, None);
+                let id = id.to_owned();
+                self.tell(FromHolder::Held { id, nodes });
+            }
+            Err(why) => {
+                self.unknown = Some(why);
+                self.awaited_since.get_or_insert_with(Instant::now);
+            }
         }
     }
 
     /// Tells the gateway, which says where they are in the grid.
     fn announce(&self, id: &str, nodes: Vec<NodeInfo>) -> Result<Vec<HeldNode>, String> {
         let request = control::Request::Allocated {
-            token: self.args.token.clone(),
             id: id.to_owned(),
             nodes,
         };
@@ -340,29 +380,13 @@ impl<'a> Holder<'a> {
     fn send(&mut self, frame: &Frame) {
         let _ = frame.write(&mut self.output);
     }
-
-    /// Leaves the rest to a process that nothing ends.
-    fn give_back(self) {
-        if let Some(asked) = self.asked
-            && let Err(error) = release::start(&asked.intent, asked.lock, asked.id.is_some())
-        {
-            say::error(format_args!("causeway holder: give back {}: {error}", asked.name));
-        }
-    }
 }
 
 /// What an estimate is asked for: it never runs.
 const SCRIPT: &str = "#!/bin/sh\n";
 
-/// What the allocation runs on its first node. The secret is in no argument.
-fn script(holder: SocketAddr, secret: &str) -> io::Result<String> {
-    let own = std::env::current_exe()?;
-    let own = crate::remote::start_node::quoted(Path::new(&own));
-    Ok(format!("#!/bin/sh\n{SECRET}={secret} exec {own} hold {holder}\n"))
-}
-
 /// Reads what the run says.
-fn read(mut input: File, events: &Sender<Event>) {
+fn read(mut input: File, events: &SyncSender<Event>) {
     while let Ok(Some(frame)) = Frame::read(&mut input) {
         let Frame::Batch(bytes) = frame else { continue };
         let Ok(word) = serde_json::from_slice(&bytes) else {
@@ -373,67 +397,6 @@ fn read(mut input: File, events: &Sender<Event>) {
         }
     }
     let _ = events.send(Event::Ended);
-}
-
-/// Takes connections of the allocation's first node. Strangers hold a place for ten seconds.
-fn accept(listener: &TcpListener, secret: &str, events: &Sender<Event>) {
-    let strangers = Arc::new(());
-    for stream in listener.incoming().flatten() {
-        if Arc::strong_count(&strangers) > MOST_STRANGERS {
-            continue;
-        }
-        let (secret, events, stranger) = (secret.to_owned(), events.clone(), Arc::clone(&strangers));
-        let served = spawn("hold", move || {
-            if knows(&stream, &secret) {
-                drop(stranger);
-                beat(stream, &events);
-            }
-        });
-        if let Err(error) = served {
-            say::error(format_args!("causeway holder: {error}"));
-        }
-    }
-}
-
-fn knows(stream: &TcpStream, secret: &str) -> bool {
-    let mut said = Vec::new();
-    let read = stream
-        .set_read_timeout(Some(SPEAKS_WITHIN))
-        .and_then(|()| BufReader::new(stream.take(secret.len() as u64 + 1)).read_until(b'\n', &mut said));
-    // Compared as a whole, in the same time wherever they differ.
-    let differ = said
-        .iter()
-        .zip(secret.as_bytes())
-        .fold(0, |differ, (one, other)| differ | (one ^ other));
-    read.is_ok() && said.len() == secret.len() + 1 && differ == 0
-}
-
-/// Says that the node is there, and beats until its connection ends.
-fn beat(mut stream: TcpStream, events: &Sender<Event>) {
-    let _ = events.send(Event::Begun);
-    let _ = stream.set_read_timeout(Some(BEATS));
-    let mut byte = [0; 1];
-    while stream.write_all(&[0]).is_ok() {
-        match stream.read(&mut byte) {
-            Ok(0) => break,
-            Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                break;
-            }
-            _ => {}
-        }
-    }
-    let _ = events.send(Event::Silent);
-}
-
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
-}
-
-/// So many random bytes, in hexadecimal.
-fn random(bytes: usize) -> io::Result<String> {
-    let mut random = vec![0; bytes];
-    getrandom::fill(&mut random).map_err(io::Error::other)?;
-    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A time of this host's clock, in seconds from now.

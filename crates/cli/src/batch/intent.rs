@@ -38,10 +38,14 @@ impl Intent {
             .create_new(true)
             .mode(0o600)
             .open(&path)?;
-        file.lock()?;
-        file.write_all(&serde_json::to_vec(&intent)?)?;
-        file.sync_all()?;
-        File::open(directory)?.sync_all()?;
+        let mut write = || {
+            file.lock()?;
+            file.write_all(&serde_json::to_vec(&intent)?)?;
+            file.sync_all()?;
+            File::open(directory)?.sync_all()
+        };
+        // A full disk must not leave half of one.
+        write().inspect_err(|_| drop(fs::remove_file(&path)))?;
         Ok((path, file))
     }
 

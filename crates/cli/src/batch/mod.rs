@@ -13,6 +13,7 @@ pub mod commands;
 pub mod hold;
 pub mod holder;
 pub mod intent;
+mod listener;
 pub mod release;
 
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};

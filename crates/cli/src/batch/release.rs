@@ -5,12 +5,11 @@ use super::commands::Batch;
 use super::intent::{Intent, abandoned};
 use crate::say;
 use causeway_batch::release::{Release, Step};
-use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, PipeWriter, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 /// The pauses between looks: the first comes soon, since users watch; a controller that is away is asked
@@ -24,37 +23,38 @@ const GIVES_UP: Duration = Duration::from_secs(7 * 24 * 3600);
 /// See the module.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The batch system has answered the request.
-    #[arg(long)]
-    answered: bool,
-    /// The intent, whose lock is this process's standard input.
+    /// The intent, whose lock is this process's standard output. It begins when its standard input ends.
     intent: PathBuf,
 }
 
-/// Starts this command in a session of its own, with the intent's lock.
+/// What its input has once the batch system has answered the request: nothing of it is on its way then.
+pub const ANSWERED: &[u8] = b"answered";
+
+/// Starts this command in a session of its own, with the intent's lock. It gives back what the intent names
+/// when the pipe that this returns is closed, by whatever end of this process.
 ///
 /// # Errors
 /// Those of starting a process.
-pub fn start(intent: &Path, lock: File, is_answered: bool) -> io::Result<()> {
+pub fn start(intent: &Path, lock: File) -> io::Result<PipeWriter> {
     let mut command = Command::new(std::env::current_exe()?);
-    let answered = is_answered.then(|| OsString::from("--answered"));
+    let (input, waits) = io::pipe()?;
     command
         .arg("release-allocation")
-        .args(answered)
         .arg(intent)
-        .stdin(lock)
-        .stdout(Stdio::null());
+        .stdin(input)
+        .stdout(lock);
     // SAFETY: setsid is one system call; nothing is allocated or locked between fork and exec.
     unsafe {
         command.pre_exec(|| Ok(nix::unistd::setsid().map(drop)?));
     }
-    command.spawn().map(drop)
+    command.spawn()?;
+    Ok(waits)
 }
 
 /// Has everything given back that holders have left which are gone.
 pub fn sweep(directory: &Path) {
     for (intent, lock) in abandoned(directory) {
-        if let Err(error) = start(&intent, lock, false) {
+        if let Err(error) = start(&intent, lock) {
             say::error(format_args!("causeway: give back {}: {error}", intent.display()));
         }
     }
@@ -63,6 +63,14 @@ pub fn sweep(directory: &Path) {
 /// Runs until it is gone.
 pub fn main(args: &Args) -> ExitCode {
     super::unblock_signals();
+    let mut input = Vec::new();
+    let _ = io::stdin().lock().read_to_end(&mut input);
+    let is_answered = input == ANSWERED;
+    // One that could not be written has asked for nothing.
+    if fs::metadata(&args.intent).is_ok_and(|found| found.len() == 0) {
+        let _ = fs::remove_file(&args.intent);
+        return ExitCode::SUCCESS;
+    }
     let (intent, batch) = match Intent::read(&args.intent) {
         Ok(read) => read,
         Err(error) => {
@@ -70,7 +78,7 @@ pub fn main(args: &Args) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    if !give_back(&batch, &intent.name, args.answered) {
+    if !give_back(&batch, &intent.name, is_answered) {
         say::error(format_args!(
             "causeway: allocation {} may still be there: its batch system has not answered for {GIVES_UP:?}; look for it by \
              this name",

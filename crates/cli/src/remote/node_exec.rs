@@ -107,8 +107,13 @@ pub fn main(args: Args) -> ExitCode {
 
 fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     send(output, &Frame::Hello).map_err(FrameError::Io)?;
-    let Some(Frame::Request(request)) = Frame::read(&mut input)? else {
-        return Err(NodeError::NoRequest);
+    let request = loop {
+        match Frame::read(&mut input)? {
+            Some(Frame::Request(request)) => break request,
+            // The way here took longer than a renewal.
+            Some(Frame::Alive) => {}
+            _ => return Err(NodeError::NoRequest),
+        }
     };
     tell_started(&request, output, args.control.as_deref());
     let (shell, mut command) = command(&request, args.site.as_deref(), &args.mpi)?;

@@ -12,9 +12,11 @@ use causeway_batch::together::{Ended, Order, Together};
 use causeway_batch::word::{FromHolder, HeldNode, Request, ToHolder};
 use causeway_control::{self as control, BATCH_NODE, ControlError, JobReply, NodeInfo, Plan, Sites};
 use causeway_mpis::command_line::CommandLine;
+use causeway_wire::grid::is_node_name;
 use nix::sys::signal::SigSet;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -25,12 +27,41 @@ const ATTEMPTS: u32 = 3;
 /// Why nothing more comes.
 const GONE: &str = "its holder, its gateway or the tunnel to it is gone";
 
-/// How long a holder may take to give back what it held, before it is asked again.
+/// How long holders may take to hear that it is over.
+const GIVES_BACK_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a batch system may take to free nodes, before it is asked again.
 const BETWEEN: Duration = Duration::from_secs(5);
 
 /// Allocations that are held. They are given back when this is dropped.
 pub struct Held {
-    _streams: Vec<UnixStream>,
+    _streams: Streams,
+}
+
+/// Streams to holders, which give back what they have when these end. Readers have them, too, so that
+/// dropping is not enough.
+struct Streams(Vec<UnixStream>);
+
+impl Streams {
+    /// Tells the holders that it is over, and waits until they have heard it.
+    fn end(&self, words: &Words) {
+        for stream in &self.0 {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+        let until = Instant::now() + GIVES_BACK_WITHIN;
+        while words
+            .recv_timeout(until.saturating_duration_since(Instant::now()))
+            .is_ok()
+        {}
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        for stream in &self.0 {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 /// Says what is asked of each site.
@@ -154,7 +185,7 @@ fn hold(known: &mut Sites, wish: &Wish, token: &str) -> Result<(Held, Allocation
     for attempt in 1..=ATTEMPTS {
         let (streams, words) = open(wish, token)?;
         let mut together = Together::new(&wish.sites(), wish.wait, idle);
-        match follow(&mut together, &streams, &words, began) {
+        match follow(&mut together, &streams.0, &words, began) {
             Ended::Held(all) => {
                 let mut allocations = Allocations::new();
                 for ((site, _), (id, nodes)) in wish.shares.iter().zip(all) {
@@ -169,6 +200,7 @@ fn hold(known: &mut Sites, wish: &Wish, token: &str) -> Result<(Held, Allocation
             }
             Ended::Late(why) => return Err(RunError::NoCommonStart(format!("{why} within {:?}", wish.wait))),
             Ended::Idle(why) => {
+                streams.end(&words);
                 drop(streams);
                 if attempt < ATTEMPTS {
                     say::error(format_args!(
@@ -187,9 +219,9 @@ fn hold(known: &mut Sites, wish: &Wish, token: &str) -> Result<(Held, Allocation
 type Words = Receiver<(usize, FromHolder)>;
 
 /// Starts a holder at each site, and asks it.
-fn open(wish: &Wish, token: &str) -> Result<(Vec<UnixStream>, Words), RunError> {
+fn open(wish: &Wish, token: &str) -> Result<(Streams, Words), RunError> {
     let (sender, words) = channel();
-    let mut streams = Vec::new();
+    let mut streams = Streams(Vec::new());
     for (number, (site, ranks)) in wish.shares.iter().enumerate() {
         let request = control::Request::Spawn {
             token: token.to_owned(),
@@ -215,7 +247,7 @@ fn open(wish: &Wish, token: &str) -> Result<(Vec<UnixStream>, Words), RunError> 
             options: wish.options.get(site).cloned().unwrap_or_default(),
         });
         send(&stream, &ask);
-        streams.push(stream);
+        streams.0.push(stream);
     }
     Ok((streams, words))
 }
@@ -285,14 +317,12 @@ fn place(known: &mut Sites, site: &str, nodes: Vec<HeldNode>) -> Result<(), RunE
     let mut all = known.sites.iter_mut().filter(|known| known.name == site);
     let info = all.find_map(|known| known.info.as_mut());
     let info = info.ok_or_else(|| RunError::NoNodes(site.to_owned()))?;
-    // What another site says of itself must not lead to a third one.
+    // What another site says of itself must not lead to a third one, and stands in the launcher's host list.
     let own = info.site().ok();
     let is_inside = |node: &HeldNode| own.as_ref().is_some_and(|own| own.contains(node.address));
-    if let Some(node) = nodes.iter().find(|node| !is_inside(node)) {
-        let why = format!(
-            "it tells of a node at {}, which is not in its subnets",
-            node.address
-        );
+    let is_sound = |node: &HeldNode| is_inside(node) && is_node_name(&node.name) && node.slots > 0;
+    if let Some(node) = nodes.iter().find(|node| !is_sound(node)) {
+        let why = format!("it tells of a node at {}, which is none of its own", node.address);
         return Err(RunError::NotGiven(site.to_owned(), why));
     }
     info.nodes = { nodes.into_iter() }

@@ -3,7 +3,7 @@
 
 use crate::base::Bundle;
 use crate::commands::recording::can_record;
-use crate::commands::starter::{Start, Waiting};
+use crate::commands::starter::{HOLDER, Start, Waiting};
 use crate::commands::starting::{judge_job, reason_of};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
@@ -15,12 +15,15 @@ use causeway_control::{NodeInfo, Reply};
 use causeway_tunnel::StreamId;
 use causeway_wire::{Reason, TextError, Token};
 use mio::net::UnixStream;
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
-/// What stands for the node in the audit and the log.
-const HOLDER: &str = "(holds an allocation)";
+/// Holders of one job of another site, one of which may be ending, and of one such site.
+const MOST_OF_A_JOB: usize = 2;
+const MOST_OF_A_SITE: usize = 64;
 
 impl Commands {
     /// Starts a holder for a job of this site.
@@ -69,7 +72,7 @@ impl Commands {
         token: Token,
     ) -> Result<(), Reason> {
         let judged = judge_holder(context, &site, token).and_then(|()| {
-            self.has_room(context, &token, &site)?;
+            self.may_hold(token, &site)?;
             can_record(context.driver)
         });
         if let Err((kind, why)) = judged {
@@ -85,6 +88,21 @@ impl Commands {
         )
     }
 
+    /// Whether one more holder may be started for a job of another site. Holders are no processes of the job,
+    /// and so do not count among these.
+    fn may_hold(&self, token: Token, site: &str) -> Result<(), Refusal> {
+        let holders =
+            || { self.starters.iter() }.filter(|starter| starter.node == HOLDER && starter.site == site);
+        let own = holders().filter(|starter| starter.token == token).count();
+        match own >= MOST_OF_A_JOB || holders().count() >= MOST_OF_A_SITE {
+            true => Err((
+                "max-processes",
+                "its job or its site holds too many allocations here".to_owned(),
+            )),
+            false => Ok(()),
+        }
+    }
+
     fn start_holder(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
         let config = &driver.config;
         let (Some(batch), Some(listen)) = (&config.batch, config.lan.first()) else {
@@ -95,7 +113,6 @@ impl Commands {
         let word = |text: String| OsString::from(text);
         let mut arguments: Vec<OsString> = vec!["holder".into(), "--control".into()];
         arguments.push(config.control.clone().into_os_string());
-        arguments.push(word(format!("--token={}", start.token.to_hex())));
         arguments.push(word(format!("--system={}", batch.system)));
         if let Some(conf) = &batch.conf {
             arguments.extend(["--conf".into(), conf.clone().into_os_string()]);
@@ -116,11 +133,19 @@ impl Commands {
         &mut self,
         context: &mut CommandContext<'_>,
         key: CommandKey,
-        token: &str,
         id: String,
         nodes: Vec<NodeInfo>,
     ) {
-        let reply = match self.take_allocation(context, token, id, nodes) {
+        // Who tells it is known by its number: no command line has the job's token.
+        let peer = { self.connections.get(key) }
+            .and_then(|command| getsockopt(&command.socket, PeerCredentials).ok());
+        let mut holders = self.starters.iter().filter(|starter| starter.node == HOLDER);
+        let holder = holders.find(|starter| peer.is_some_and(|peer| peer.pid() == starter.process.as_raw()));
+        let taken = match holder.map(|holder| holder.token) {
+            Some(token) => self.take_allocation(context, token, id, nodes),
+            None => Err("only a holder that this gateway has started gets allocations".into()),
+        };
+        let reply = match taken {
             Ok(nodes) => Reply::Allocation { nodes },
             Err(why) => Reply::Error(why.into()),
         };
@@ -130,11 +155,10 @@ impl Commands {
     fn take_allocation(
         &mut self,
         context: &mut CommandContext<'_>,
-        token: &str,
+        token: Token,
         id: String,
         nodes: Vec<NodeInfo>,
     ) -> Result<Vec<NodeInfo>, TextError> {
-        let token: Token = token.parse().map_err(TextError::of)?;
         let own = context.config().site.clone();
         let told = self.in_grid(context, &nodes);
         let job = context.membership.jobs_mut().get_mut(&token);
@@ -187,7 +211,7 @@ mod tests {
         let nodes = vec![node("rennes-7", 7), node("rennes-8", 8)];
         let context = &mut command_context!(gateway);
         let take = |commands: &mut Commands, context: &mut CommandContext<'_>, token: Token, id: &str| {
-            commands.take_allocation(context, &token.to_hex(), id.into(), nodes.clone())
+            commands.take_allocation(context, token, id.into(), nodes.clone())
         };
         assert!(take(&mut gateway.commands, context, token, "7").is_ok());
         // No job, and no id.

@@ -230,7 +230,7 @@ impl Commands {
             Request::Looked { number, nodes, why } => {
                 self.on_looked(context, key, number, why.map_or(Ok(nodes), Err));
             }
-            Request::Allocated { token, id, nodes } => self.on_allocated(context, key, &token, id, nodes),
+            Request::Allocated { id, nodes } => self.on_allocated(context, key, id, nodes),
             Request::Ping { site } => self.ping(context, key, site),
             Request::HandOver {
                 state_version,

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// What a starter gets to end by itself once its job is over, before it is killed.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
+/// What stands for the node of a holder, in the audit and the log.
+pub(super) const HOLDER: &str = "(holds an allocation)";
+
 /// Who waits for a process that is being started.
 pub(super) enum Waiting {
     /// A stream of another site, by its leg and that one's generation: it may end first.

@@ -5,7 +5,7 @@ use crate::base::Bundle;
 use crate::commands::allocations::{allocation_of, batch_arguments};
 use crate::commands::recording::{Unrecorded, can_record, note};
 use crate::commands::spawner::{Outcome, Program};
-use crate::commands::starter::{GRACE, KeptStarter, Start, Starter, Waiting};
+use crate::commands::starter::{GRACE, HOLDER, KeptStarter, Start, Starter, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
@@ -214,6 +214,7 @@ impl Commands {
         let running = self
             .starters
             .iter()
+            .filter(|known| known.node != HOLDER)
             .map(|known| (&known.token, known.site.as_str()));
         let running = running.chain(self.unrecorded.values().map(Unrecorded::whose));
         let starting = self

@@ -10,6 +10,11 @@ use std::path::PathBuf;
 /// What a run may choose where nothing else is said.
 const ALLOWED: [&str; 4] = ["partition", "account", "qos", "constraint"];
 
+/// What no run may choose.
+const NEVER: [&str; 8] = [
+    "clusters", "ntasks", "nodes", "time", "wrap", "array", "uid", "gid",
+];
+
 /// Most that a bound may say: years, or more ranks than there are.
 const MOST: i64 = 10_000_000;
 
@@ -53,12 +58,16 @@ pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>, intents:
     });
     let from = reader.list_or_empty(&table, "from", site_or_all);
     let options = reader.list_or_empty(&table, "options", |text| match text.starts_with("--") {
+        true if text.starts_with("--clusters") => Err("of another cluster: give that one a gateway".into()),
         true => Ok(text.to_owned()),
         false => Err(format!("{text:?} is not of the form --NAME or --NAME=VALUE").into()),
     });
     let allow = reader.list_or_empty(&table, "allow", |text| {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
         match !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_name) {
+            true if NEVER.contains(&text) => {
+                Err(format!("{text:?} would pass the bounds of an allocation, or ask another cluster").into())
+            }
             true => Ok(text.to_owned()),
             false => Err(format!("{text:?} is not the name of an option, such as partition").into()),
         }
