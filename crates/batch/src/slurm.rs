@@ -332,7 +332,8 @@ mod tests {
         assert_eq!(submitted("Submitted batch job"), None);
         assert!(
             is_refused("PartitionTimeLimit")
-                && is_refused("QOSMaxCpuPerUserLimit")
+                && is_refused("QOSMaxCpuPerJobLimit")
+                && !is_refused("QOSMaxCpuPerUserLimit")
                 && !is_refused("Resources")
         );
     }
