@@ -136,3 +136,37 @@ fn start_node_ends_with_the_process_that_started_it_though_its_input_stays_open(
         std::thread::yield_now();
     }
 }
+
+/// What `node-exec` says with this lease, when its input has these bytes and stays open.
+fn node_exec(lease: &str, input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_causeway"))
+        .args(["node-exec", "--lease", lease])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut open = child.stdin.take().unwrap();
+    open.write_all(input).unwrap();
+    let mut said = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut said).unwrap();
+    child.wait().unwrap();
+    said
+}
+
+/// A renewal of the lease.
+const ALIVE: [u8; 6] = [1, 13, 0, 0, 0, 0];
+
+#[test]
+fn a_renewal_may_come_before_the_request() {
+    let said = node_exec("600", &[&ALIVE, &ALIVE, &request("echo done")[..]].concat());
+    assert!(String::from_utf8_lossy(&said).contains("done"), "{said:?}");
+    assert_eq!(said.last(), Some(&0));
+}
+
+#[test]
+fn what_runs_on_a_node_ends_when_nobody_renews_its_lease() {
+    let said = node_exec("1", &request("sleep 300"));
+    // The frame of its end has the status of a process that was killed.
+    let (last, head) = said.split_last().unwrap();
+    assert!(*last > 128 && head.ends_with(&[1, 8, 0, 0, 0, 1]), "{said:?}");
+}
