@@ -79,7 +79,7 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
         time("killed", &["status 137"]),
         time("cancelled", &["causeway: nancy: allocation "]),
         time("controller", &["status 130"]),
-        time("gateway", &["site nancy: "]),
+        time("gateway", &["site nancy: ", "left: 1"]),
     ];
     grid::run("slurm", "batch-time", items);
 }

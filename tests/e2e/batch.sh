@@ -100,7 +100,11 @@ time-*)
         done
         ;;
     time-gateway)
-        once 'is there' 4 "$nancy pkill -KILL -f \"'causeway gatewa[y]'\"" $four --own-mpi -- "$mpich/own_world" wait
+        # With all that would give back: a gateway that starts again finds what is written down.
+        once 'is there' 4 "$nancy pkill -KILL -f \"'causeway (gatewa[y]|holde[r]|release-allocatio[n])'\"" \
+            $four --own-mpi -- "$mpich/own_world" wait
+        echo "left: $($nancy squeue -h | wc -l)"
+        $nancy "setsid $(command -v causeway) gateway --config /run/causeway-lab/gateway/nancy.toml </dev/null >/dev/null 2>&1 &"
         ;;
     esac
     given_back

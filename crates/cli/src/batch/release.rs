@@ -23,7 +23,11 @@ const GIVES_UP: Duration = Duration::from_secs(7 * 24 * 3600);
 /// See the module.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The intent, whose lock is this process's standard output. It begins when its standard input ends.
+    /// Start this command for each of the intents in a directory that nobody looks after.
+    #[arg(long)]
+    all: bool,
+    /// The intent, or with --all their directory. An intent's lock is this process's standard output. It
+    /// begins when its standard input ends.
     intent: PathBuf,
 }
 
@@ -51,8 +55,28 @@ pub fn start(intent: &Path, lock: File) -> io::Result<PipeWriter> {
     Ok(waits)
 }
 
-/// Has everything given back that holders have left which are gone.
+/// Has everything given back that holders have left which are gone. A process of its own starts what does
+/// that, so that nobody here has to collect it.
 pub fn sweep(directory: &Path) {
+    if !directory.exists() {
+        return;
+    }
+    let own = std::env::current_exe();
+    let swept = own.and_then(|own| {
+        Command::new(own)
+            .args(["release-allocation", "--all"])
+            .arg(directory)
+            .status()
+    });
+    if let Err(error) = swept {
+        say::error(format_args!(
+            "causeway: look for allocations in {}: {error}",
+            directory.display()
+        ));
+    }
+}
+
+fn start_all(directory: &Path) {
     for (intent, lock) in abandoned(directory) {
         if let Err(error) = start(&intent, lock) {
             say::error(format_args!("causeway: give back {}: {error}", intent.display()));
@@ -63,6 +87,10 @@ pub fn sweep(directory: &Path) {
 /// Runs until it is gone.
 pub fn main(args: &Args) -> ExitCode {
     super::unblock_signals();
+    if args.all {
+        start_all(&args.intent);
+        return ExitCode::SUCCESS;
+    }
     let mut input = Vec::new();
     let _ = io::stdin().lock().read_to_end(&mut input);
     let is_answered = input == ANSWERED;
