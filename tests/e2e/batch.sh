@@ -31,7 +31,7 @@ given_back() {
     echo "${left:-all is given back}"
 }
 
-# A run of its own allocations, which is ended, or something else is, once this text has come so many times.
+# Starts a run, and carries out a command once this text has come so many times.
 once() { # text, times, command, run's arguments...
     local text=$1 times=$2 then=$3 pid
     shift 3
@@ -138,22 +138,6 @@ END
     $nancy "$here --jobid=$n" sh "$PWD/look" 2>&1
 }
 
-# Ends an allocation, or kills the run, once four ranks have said that they are there.
-meanwhile() { # command, run's arguments...
-    local then=$1 pid
-    shift
-    causeway run "$@" >output 2>&1 &
-    pid=$!
-    until [ "$(grep -c 'is there' output)" -ge 4 ]; do
-        kill -0 $pid || break
-        read -rt 0.05 <> <(:) || :
-    done
-    eval "$then"
-    wait $pid
-    echo "status $?"
-    cat output
-}
-
 case $case in
 one-mpi)
     for start in "$mpirun -n 8 $openmpi" "mpirun.mpich -n 8 $mpich"; do
@@ -179,11 +163,11 @@ refused)
     run --alloc "rennes:$r" -- mpirun.openmpi --host rennes-1,10.1.0.77 -n 2 hostname
     ;;
 cancelled)
-    meanwhile "$nancy scancel $n" $both --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" wait
+    once 'is there' 4 "$nancy scancel $n" $both --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" wait
     n=$($nancy salloc --no-shell -N2 -t 10 2>&1 | number)
     ;;
 killed)
-    meanwhile 'kill -KILL $pid' $both --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" wait
+    once 'is there' 4 'kill -KILL $pid' $both --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" wait
     ;;
 esac
 left

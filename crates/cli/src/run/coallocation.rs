@@ -322,7 +322,7 @@ fn place(known: &mut Sites, site: &str, nodes: Vec<HeldNode>) -> Result<(), RunE
     let is_inside = |node: &HeldNode| own.as_ref().is_some_and(|own| own.contains(node.address));
     let is_sound = |node: &HeldNode| is_inside(node) && is_node_name(&node.name) && node.slots > 0;
     if let Some(node) = nodes.iter().find(|node| !is_sound(node)) {
-        let why = format!("it tells of a node at {}, which is none of its own", node.address);
+        let why = format!("it names a node at {} that cannot be its own", node.address);
         return Err(RunError::NotGiven(site.to_owned(), why));
     }
     info.nodes = { nodes.into_iter() }

@@ -3,14 +3,13 @@
 
 use crate::base::Bundle;
 use crate::commands::recording::can_record;
-use crate::commands::starter::{HOLDER, Start, Waiting};
+use crate::commands::starter::{HOLDER, Start};
 use crate::commands::starting::{judge_job, reason_of};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::{CommandKey, PairKey};
 use crate::membership::consent::Refusal;
 use causeway_batch::is_id;
-use causeway_control::spawned::error_frame;
 use causeway_control::{NodeInfo, Reply};
 use causeway_tunnel::StreamId;
 use causeway_wire::{Reason, TextError, Token};
@@ -18,7 +17,7 @@ use mio::net::UnixStream;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 
 /// Holders of one job of another site, one of which may be ending, and of one such site.
@@ -30,37 +29,15 @@ impl Commands {
     pub(super) fn give_to_holder(
         &mut self,
         context: &mut CommandContext<'_>,
-        mut socket: UnixStream,
+        socket: UnixStream,
         token: Token,
     ) {
-        let given = context
-            .driver
-            .registry()
-            .deregister(&mut socket)
-            .map(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)))
-            .and_then(|socket| self.hold_here(context, token, socket));
-        if let Err(error) = given {
-            context.say(format_args!("hold an allocation: {error}"));
-        }
-    }
-
-    fn hold_here(
-        &mut self,
-        context: &mut CommandContext<'_>,
-        token: Token,
-        mut socket: std::os::unix::net::UnixStream,
-    ) -> io::Result<()> {
-        socket.set_nonblocking(false)?;
-        let start = Start {
-            token,
-            site: context.config().site.clone(),
-            node: HOLDER.to_owned(),
-            allocation: None,
-            waiting: Waiting::Command(socket.try_clone()?),
-        };
-        let far = socket.try_clone()?;
-        self.start_holder(context.driver, start, far.into())
-            .inspect_err(|error| drop(socket.write(&error_frame(&error.to_string()))))
+        self.give(
+            context,
+            socket,
+            (token, HOLDER.to_owned(), None),
+            Commands::start_holder,
+        );
     }
 
     /// Starts a holder for a job of another site.

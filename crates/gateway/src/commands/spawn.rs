@@ -4,6 +4,7 @@ use crate::base::Bundle;
 use crate::commands::allocations::allocation_of;
 use crate::commands::starter::{Start, Waiting};
 use crate::commands::{CommandContext, Commands};
+use crate::driver::Driver;
 use crate::keys::CommandKey;
 use crate::membership::directory::Whereabouts;
 use causeway_control::spawned::error_frame;
@@ -92,35 +93,45 @@ impl Commands {
             let _ = socket.write(&error_frame(&why));
             return;
         };
+        let allocation = allocation_of(context.jobs(), context.config(), &token);
+        self.give(
+            context,
+            socket,
+            (token, name, allocation),
+            Commands::start_on_node,
+        );
+    }
+
+    /// Gives a command's connection to a process that is started here, as its standard input and output.
+    pub(super) fn give(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        mut socket: UnixStream,
+        (token, node, allocation): (Token, String, Option<(String, Vec<u32>)>),
+        begin: impl FnOnce(&mut Commands, &Driver, Start, OwnedFd) -> io::Result<()>,
+    ) {
+        let what = node.clone();
         let given = context
             .driver
             .registry()
             .deregister(&mut socket)
             .map(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)))
-            .and_then(|socket| self.start_here(context, token, name, socket));
+            .and_then(|mut socket| {
+                socket.set_nonblocking(false)?;
+                let start = Start {
+                    token,
+                    site: context.config().site.clone(),
+                    node,
+                    allocation,
+                    waiting: Waiting::Command(socket.try_clone()?),
+                };
+                let far = socket.try_clone()?;
+                begin(self, context.driver, start, far.into())
+                    .inspect_err(|error| drop(socket.write(&error_frame(&error.to_string()))))
+            });
         if let Err(error) = given {
-            context.say(format_args!("start on {node}: {error}"));
+            context.say(format_args!("start on {what}: {error}"));
         }
-    }
-
-    fn start_here(
-        &mut self,
-        context: &mut CommandContext<'_>,
-        token: Token,
-        node: String,
-        mut socket: std::os::unix::net::UnixStream,
-    ) -> io::Result<()> {
-        socket.set_nonblocking(false)?;
-        let start = Start {
-            token,
-            site: context.config().site.clone(),
-            allocation: allocation_of(context.jobs(), context.config(), &token),
-            node,
-            waiting: Waiting::Command(socket.try_clone()?),
-        };
-        let far = socket.try_clone()?;
-        self.start_on_node(context.driver, start, far.into())
-            .inspect_err(|error| drop(socket.write(&error_frame(&error.to_string()))))
     }
 
     /// The head node may be asked for by its host name, though it is no compute node.

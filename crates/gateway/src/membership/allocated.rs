@@ -28,7 +28,7 @@ impl Directory {
     /// Whether a site may say that it has these nodes for a job: they must be at its addresses.
     pub(crate) fn may_have(&self, site: &str, nodes: &[NodeInfo]) -> Result<(), TextError> {
         if nodes.is_empty() || nodes.len() > MAX_NODES {
-            return Err(format!("tells of {} nodes; 1 to {MAX_NODES} are allowed", nodes.len()).into());
+            return Err(format!("names {} nodes; 1 to {MAX_NODES} are allowed", nodes.len()).into());
         }
         let is_there = |node: &&NodeInfo| self.site_of(node.address) == Whereabouts::At(site.to_owned());
         match nodes
@@ -38,7 +38,7 @@ impl Directory {
             Some(node) => {
                 let name: String = node.name.chars().take(64).collect();
                 Err(format!(
-                    "tells of node {name:?} at {}, which is none of its site",
+                    "names node {name:?} at {}, which is not at its site",
                     node.address
                 )
                 .into())
