@@ -8,6 +8,8 @@ from figures import line
 PROGRAMS = {
     "adds-openmpi": "`adds`, Open MPI",
     "adds-mpich": "`adds`, MPICH",
+    "long-openmpi": "`adds`, longer, Open MPI",
+    "long-mpich": "`adds`, longer, MPICH",
     "start-openmpi": "`start`, Open MPI",
     "start-mpich": "`start`, MPICH",
     "ray2mesh": "`ray2mesh`",
@@ -56,3 +58,15 @@ def texts():
     both = [without_start(mpi) for mpi in ("openmpi", "mpich")]
     for label, (one_site, trips, twice, longest) in zip(("Open MPI", "MPICH"), both):
         yield line(f"`adds` without its start, {label}", f"{one_site:.2f} s", f"{trips:.0f}", f"{twice:.2f} s", f"{longest:.1f} ms")
+    longer = [found_in(f"long-{mpi}") for mpi in ("openmpi", "mpich")]
+    yield f"differ by {100 * apart(found['one_site'] for found in longer):.1f} % at one site"
+    yield f"{100 * apart(pays_up_to(found) for found in longer):.1f} % in the longest round trip that pays"
+
+
+def apart(pair):
+    one, other = sorted(pair)
+    return other / one - 1
+
+
+def pays_up_to(found):
+    return (found["one_site"] - found["needs"]["own_seconds"] / 2) / found["needs"]["trips"]["median"]
