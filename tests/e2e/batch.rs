@@ -84,6 +84,52 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
     grid::run("slurm", "batch-time", items);
 }
 
+#[test]
+#[ignore = "needs namespaces, Debian's MPIs and its Slurm; run by make test"]
+fn submitted_jobs_wait_run_and_end_without_anybody_and_survive_their_gateway() {
+    let items = vec![
+        queued("ends", &["from nancy-1", "wait 7", "failed  queued", "status 7"]),
+        queued(
+            "cancel",
+            &[
+                "waits: cancel 0, wait 143",
+                "runs: cancel 0, wait",
+                "ended before",
+                "canceled  queued",
+            ],
+        ),
+        queued(
+            "gateway",
+            &["gateway: wait 0", "gateway and all it has started: wait 0"],
+        ),
+        queued(
+            "killed",
+            &[
+                "the process that carried it was killed while the program ran",
+                "wait 4",
+            ],
+        ),
+        queued(
+            "full",
+            &[
+                "of its output could not be written: ",
+                "wait 0",
+                "write the job down in",
+                "submit 2",
+            ],
+        ),
+    ];
+    grid::run("slurm", "batch-queue", items);
+}
+
+fn queued(name: &str, says: &[&str]) -> Item {
+    Item {
+        name: format!("queue-{name}"),
+        command: time(name, says).command.replacen("time-", "queue-", 1),
+        ..time(name, says)
+    }
+}
+
 fn time(name: &str, says: &[&str]) -> Item {
     let name = format!("time-{name}");
     let script = root().join("tests/e2e/batch.sh");

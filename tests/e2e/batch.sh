@@ -54,7 +54,96 @@ once() { # text, times, command, run's arguments...
 controller="PATH=/usr/sbin:\$PATH slurmctld"
 four="--sites rennes=4,nancy=4 --time 10min"
 
+# Waits until the line of a job has this text.
+until_job() { # job, text
+    for _ in $(seq 400); do
+        causeway jobs --json | grep "\"id\":$1," | grep -q "$2" && return
+        read -rt 0.05 <> <(:) || :
+    done
+    echo "job $1 has not come to: $2"
+}
+
+gateway_again() {
+    setsid "$(command -v causeway)" gateway --config /run/causeway-lab/gateway/rennes.toml </dev/null >/dev/null 2>&1 &
+}
+
+# Keeps nancy's nodes from others until scancel.
+occupy() {
+    n=$($nancy salloc --no-shell -N2 --exclusive -t 10 2>&1 | number)
+}
+
 case $case in
+queue-*)
+    exec 2>&1
+    export HOME=$PWD/home
+    mkdir -p "$HOME"
+    case $case in
+    queue-ends)
+        id=$(causeway submit $four -- $mpirun -n 8 sh -c 'echo from $(hostname); exit 7')
+        timeout 40 causeway output --follow "$id"
+        causeway wait "$id"
+        echo "wait $?"
+        causeway jobs
+        ;;
+    queue-cancel)
+        occupy
+        id=$(causeway submit $four --idle 1min -- $mpirun hostname)
+        until_job "$id" 'nancy: allocation'
+        causeway cancel "$id"
+        canceled=$?
+        causeway wait "$id"
+        echo "waits: cancel $canceled, wait $?"
+        $nancy scancel "$n"
+        id=$(causeway submit $four --own-mpi -- "$mpich/own_world" wait)
+        until_job "$id" active
+        causeway cancel "$id"
+        canceled=$?
+        causeway wait "$id"
+        echo "runs: cancel $canceled, wait $?"
+        causeway cancel "$id"
+        causeway jobs
+        ;;
+    queue-gateway)
+        for what in 'gateway' 'gateway and all it has started'; do
+            occupy
+            id=$(causeway submit $four --idle 1min -- $mpirun -n 8 hostname)
+            until_job "$id" 'nancy: allocation'
+            case $what in
+            gateway) pkill -KILL -f 'causeway gatewa[y]' ;;
+            *) pkill -KILL -f 'causeway (gatewa[y]|holde[r]|carr[y])' ;;
+            esac
+            until_job "$id" queued
+            gateway_again
+            $nancy scancel "$n"
+            timeout 50 causeway wait "$id"
+            echo "$what: wait $?"
+            causeway jobs
+            causeway output "$id"
+        done
+        ;;
+    queue-killed)
+        id=$(causeway submit $four --own-mpi -- "$mpich/own_world" wait)
+        until_job "$id" active
+        pkill -KILL -f 'causeway carr[y]'
+        other=$(causeway submit --sites rennes=1 --time 1min -- $mpirun hostname)
+        causeway wait "$id"
+        echo "wait $?"
+        causeway wait "$other"
+        ;;
+    queue-full)
+        mount -t tmpfs -o size=1m tmpfs "$HOME"
+        id=$(causeway submit --sites rennes=1 --time 1min -- $mpirun -n 1 sh -c 'head -c 3000000 /dev/zero | tr "\0" x')
+        causeway wait "$id"
+        echo "wait $?"
+        dd if=/dev/zero of="$HOME/rest" 2>&1 | grep -c 'No space'
+        causeway submit --sites rennes=1 --time 1min -- $mpirun hostname
+        echo "submit $?"
+        umount "$HOME"
+        ;;
+    esac
+    given_back
+    exit
+    ;;
 time-*)
     case $case in
     time-one-mpi)

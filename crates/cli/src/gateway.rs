@@ -3,6 +3,7 @@
 use crate::background::{Service, leave_session};
 use crate::batch;
 use crate::join::{self, JoinArgs};
+use crate::queue::carry;
 use crate::say;
 use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::nft::Rules;
@@ -70,6 +71,7 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     if let Some(batch) = &config.batch {
         batch::release::sweep(&batch.intents);
     }
+    carry::sweep(&config.site);
     // A gateway that runs goes on with what this host has become.
     let runs = || std::os::unix::net::UnixStream::connect(&config.control).is_ok();
     if args.drain || has_joined && runs() {

@@ -23,6 +23,7 @@ mod places;
 mod preload;
 mod probe;
 mod programs;
+mod queue;
 mod remote;
 mod report;
 mod run;
@@ -49,6 +50,16 @@ struct Cli {
 enum Task {
     /// Run an MPI launcher over the sites of the grid.
     Run(run::Args),
+    /// Queue a run and return: the gateway carries it on.
+    Submit(Box<queue::submit::Args>),
+    /// Show submitted jobs.
+    Jobs(queue::show::Args),
+    /// Print what a submitted job has printed.
+    Output(queue::output::Args),
+    /// Wait until a submitted job has ended, and end with its status.
+    Wait(queue::wait::Args),
+    /// Cancel a submitted job.
+    Cancel(queue::cancel::Args),
     /// Serve this site; runs on its head node.
     Gateway(gateway::GatewayArgs),
     /// Run the broker of a grid, which tells its sites about each other.
@@ -108,6 +119,9 @@ enum Task {
     /// Give an allocation back; called by a holder or a gateway.
     #[command(hide = true)]
     ReleaseAllocation(batch::release::Args),
+    /// Run a submitted job to its end; called by a gateway.
+    #[command(hide = true)]
+    Carry(queue::carry::Args),
     /// Let sites that each run their own MPI find each other, on this host alone; for tests.
     #[command(hide = true)]
     Rendezvous(run::own::rendezvous::command::Args),
@@ -125,6 +139,11 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Task::Run(args) => run::main(args),
+        Task::Submit(args) => queue::submit::main(&args),
+        Task::Jobs(args) => queue::show::main(&args),
+        Task::Output(args) => queue::output::main(&args),
+        Task::Wait(args) => queue::wait::main(&args),
+        Task::Cancel(args) => queue::cancel::main(&args),
         Task::Gateway(args) => gateway::gateway(args),
         Task::Broker(args) => broker::main(args),
         Task::Grid(task) => grid::main(task),
@@ -148,6 +167,7 @@ fn main() -> ExitCode {
         Task::Holder(args) => batch::holder::main(&args),
         Task::Hold(args) => batch::hold::main(&args),
         Task::ReleaseAllocation(args) => batch::release::main(&args),
+        Task::Carry(args) => queue::carry::main(&args),
         Task::Rendezvous(args) => run::own::rendezvous::command::main(&args),
         Task::StartProgram(args) => run::own::program::main(&args),
         Task::NodeExec(args) => remote::node_exec::main(args),

@@ -93,6 +93,12 @@ pub enum Request {
         /// Its nodes, by their real addresses.
         nodes: Vec<NodeInfo>,
     },
+    /// Have a process carry each job in this directory that was submitted to this gateway and that none
+    /// carries. See `causeway submit`.
+    Carry {
+        /// The directory of this user's submitted jobs, by its absolute path.
+        jobs: PathBuf,
+    },
     /// A round trip to the gateway of another site, through the tunnel.
     Ping {
         /// Its name.
@@ -174,7 +180,7 @@ pub enum Reply {
     Lost(String),
     /// The bytes of the spawned process follow.
     Spawn {},
-    /// It is written down.
+    /// It is written down, or what was asked for is being started.
     Noted {},
     /// The far gateway has answered.
     Pong(Pong),

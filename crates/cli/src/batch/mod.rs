@@ -19,6 +19,6 @@ pub mod release;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
 /// Lets signals through, which a gateway takes by reading and so has blocked in what it starts.
-fn unblock_signals() {
+pub fn unblock_signals() {
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
 }

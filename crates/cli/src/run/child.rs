@@ -106,7 +106,7 @@ impl Ended {
 /// See [`ChildError`]. To be called while the process has one thread.
 pub fn run(
     mut command: Command,
-    job: UnixStream,
+    job: &UnixStream,
     directory: &Path,
     signals: Signals,
     expected: Expected,
@@ -144,7 +144,7 @@ pub fn run(
         parts,
     };
     owner
-        .wait(&guarded.report, &signals.arriving, &job)
+        .wait(&guarded.report, &signals.arriving, job)
         .map_err(fail)?;
     let missing = owner.parts.missing().into_iter().map(str::to_owned).collect();
     let is_interrupted = owner

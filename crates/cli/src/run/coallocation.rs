@@ -5,7 +5,8 @@ use super::Args;
 use super::allocations::{self, Allocations};
 use super::error::RunError;
 use super::job::start_job;
-use super::sites;
+use super::phase::{self, Phase};
+use super::{LOST, sites};
 use crate::remote::frame::Frame;
 use crate::say;
 use causeway_batch::together::{Ended, Order, Together};
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -33,9 +35,22 @@ const GIVES_BACK_WITHIN: Duration = Duration::from_secs(60);
 /// How long a batch system may take to free nodes, before it is asked again.
 const BETWEEN: Duration = Duration::from_secs(5);
 
-/// Allocations that are held. They are given back when this is dropped.
-pub struct Held {
-    _streams: Streams,
+/// How long the word of a lost allocation may take after the end of a program that has failed by that.
+const TELLS_WITHIN: Duration = Duration::from_millis(500);
+
+/// Allocations that are held; none for a run without them. They are given back when this is dropped.
+#[derive(Default)]
+pub struct Held(Option<(Streams, Receiver<()>)>);
+
+impl Held {
+    /// The status of a run whose program has ended with this one.
+    pub fn status_after(&self, status: u8) -> u8 {
+        let is_lost = |lost: &Receiver<()>| lost.recv_timeout(TELLS_WITHIN).is_ok();
+        match &self.0 {
+            Some((_, lost)) if status != 0 && is_lost(lost) => LOST,
+            _ => status,
+        }
+    }
 }
 
 /// Streams to holders, which give back what they have when these end. Readers have them, too, so that
@@ -150,6 +165,14 @@ pub fn known(
     Ok((known, allocations, begun))
 }
 
+/// Checks what a run with `--time` asks for.
+///
+/// # Errors
+/// See [`Wish::read`].
+pub fn check(args: &Args) -> Result<(), RunError> {
+    Wish::read(args).map(drop)
+}
+
 /// Starts the job of a run with `--time`, and gets its allocations; none without.
 ///
 /// # Errors
@@ -164,7 +187,7 @@ pub fn begin(args: &Args, known: &mut Sites) -> Result<Option<Begun>, RunError> 
         ..Plan::default()
     };
     let (job, connection) = start_job(args, plan)?;
-    let (held, allocations) = hold(known, &wish, &job.token)?;
+    let (held, allocations) = hold(known, &wish, &job.token, args.report.as_deref())?;
     Ok(Some(Begun {
         job,
         connection,
@@ -178,25 +201,34 @@ pub fn begin(args: &Args, known: &mut Sites) -> Result<Option<Begun>, RunError> 
 ///
 /// # Errors
 /// A site refuses, or there is no common start.
-fn hold(known: &mut Sites, wish: &Wish, token: &str) -> Result<(Held, Allocations), RunError> {
+fn hold(
+    known: &mut Sites,
+    wish: &Wish,
+    token: &str,
+    report: Option<&Path>,
+) -> Result<(Held, Allocations), RunError> {
     let began = Instant::now();
     let mut idle = wish.idle;
     let mut last = String::new();
     for attempt in 1..=ATTEMPTS {
         let (streams, words) = open(wish, token)?;
         let mut together = Together::new(&wish.sites(), wish.wait, idle);
-        match follow(&mut together, &streams.0, &words, began) {
+        match follow(&mut together, (&streams.0, &words), began, report) {
             Ended::Held(all) => {
                 let mut allocations = Allocations::new();
                 for ((site, _), (id, nodes)) in wish.shares.iter().zip(all) {
                     place(known, site, nodes)?;
                     allocations.insert(site.clone(), id);
                 }
-                tell_losses(wish.sites(), words);
-                return Ok((Held { _streams: streams }, allocations));
+                let lost = tell_losses(wish.sites(), words);
+                return Ok((Held(Some((streams, lost))), allocations));
             }
             Ended::Failed(site, why) => {
-                return Err(RunError::NotGiven(wish.shares[site].0.clone(), why));
+                let site = wish.shares[site].0.clone();
+                return Err(match why == GONE {
+                    true => RunError::HolderGone(site),
+                    false => RunError::NotGiven(site, why),
+                });
             }
             Ended::Late(why) => return Err(RunError::NoCommonStart(format!("{why} within {:?}", wish.wait))),
             Ended::Idle(why) => {
@@ -292,12 +324,20 @@ fn read(mut stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder
 }
 
 /// Follows an attempt to its end.
-fn follow(together: &mut Together, streams: &[UnixStream], words: &Words, began: Instant) -> Ended {
+fn follow(
+    together: &mut Together,
+    (streams, words): (&[UnixStream], &Words),
+    began: Instant,
+    report: Option<&Path>,
+) -> Ended {
     loop {
         while let Some(order) = together.poll() {
             match order {
                 Order::Tell(site, word) => send(&streams[site], &word),
-                Order::Say(line) => say::error(format_args!("causeway: {line}")),
+                Order::Say(line) => {
+                    say::error(format_args!("causeway: {line}"));
+                    phase::report(report, &Phase::Waiting { line });
+                }
                 Order::End(ended) => return ended,
             }
         }
@@ -336,20 +376,23 @@ fn place(known: &mut Sites, site: &str, nodes: Vec<HeldNode>) -> Result<(), RunE
 }
 
 /// Says which allocations are lost while the job runs, which ends by that.
-fn tell_losses(sites: Vec<String>, words: Words) {
+fn tell_losses(sites: Vec<String>, words: Words) -> Receiver<()> {
+    let (sender, lost) = channel();
     let thread = std::thread::Builder::new().name("losses".to_owned());
     let _ = thread.spawn(move || {
         take_no_signals();
         for (site, word) in words {
+            let FromHolder::Failed(why) = word else { continue };
+            // The run hears no more where it has ended.
+            let _ = sender.send(());
             // That its holder is gone is so at the end of each run, too; the gateway tells of a site that is
             // lost.
-            if let FromHolder::Failed(why) = word
-                && why != GONE
-            {
+            if why != GONE {
                 say::error(format_args!("causeway: {}: {why}", sites[site]));
             }
         }
     });
+    lost
 }
 
 /// Reads a time such as `90s`, `30min`, `1h` or `2d`.

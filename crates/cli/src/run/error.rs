@@ -163,10 +163,28 @@ pub enum RunError {
     /// A site does not give an allocation.
     #[error("{0} gives no allocation: {1}; what other sites have given goes back")]
     NotGiven(String, String),
+    /// What held a site's allocation is gone before the program has begun.
+    #[error(
+        "{0} gives no allocation: its holder, its gateway or the tunnel to it is gone; what other sites have given goes back"
+    )]
+    HolderGone(String),
     /// There was no common start.
     #[error("the allocations did not begin at the same time: {0}; all are given back")]
     NoCommonStart(String),
     /// `--sites` beside the user's own hosts.
     #[error("--sites cannot be used with hosts on the launcher's command line")]
     Hosts,
+}
+
+impl RunError {
+    /// Whether a gateway was away, so that a later run may get further.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            RunError::Control(error) => {
+                matches!(error, ControlError::NoGateway { .. } | ControlError::Io { .. })
+            }
+            RunError::Unreachable(..) | RunError::HolderGone(_) => true,
+            _ => false,
+        }
+    }
 }

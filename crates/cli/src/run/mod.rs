@@ -19,6 +19,7 @@ pub mod launcher;
 pub mod leftovers;
 pub mod own;
 mod patience;
+pub mod phase;
 mod programs;
 pub mod rewrite;
 pub mod rules;
@@ -41,7 +42,10 @@ use distribution::Wish;
 use error::RunError;
 use job::{gateway_status, start_job};
 use launcher::Launcher;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use patience::Patience;
+use phase::Phase;
 use rewrite::Libraries;
 use rules::RULES;
 use sites::Chosen;
@@ -56,8 +60,12 @@ use typed::Typed;
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
 
-/// Status where the sites' allocations did not begin at the same time.
-const NO_COMMON_START: u8 = 3;
+/// Status where the sites' allocations did not begin at the same time, or a submitted job could not begin in
+/// time.
+pub const NO_COMMON_START: u8 = 3;
+
+/// Status where a site or its allocation was lost.
+pub const LOST: u8 = 4;
 
 /// Characters of a job's name.
 const MAX_NAME: usize = 200;
@@ -133,6 +141,9 @@ pub struct Args {
         "at", "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
     ])]
     pub own_mpi: bool,
+    /// Write to this file how far the run is; causeway carry passes this.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// The launcher and its arguments, as you would type them without causeway.
     #[arg(
         trailing_var_arg = true,
@@ -144,20 +155,50 @@ pub struct Args {
 
 /// Runs the launcher; the status is the launcher's, 2 when the command line or the grid does not allow it.
 pub fn main(args: Args) -> ExitCode {
-    let ran = if args.at.is_empty() && !args.own_mpi {
-        run(&args)
-    } else {
-        own::run(&args)
+    // Whatever kills the process that carries this run, the run ends.
+    if args.report.is_some() {
+        let _ = set_pdeathsig(Signal::SIGKILL);
+    }
+    let ran = match args.runs_own_mpis() {
+        false => run(&args),
+        true => own::run(&args),
     };
     match ran {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             say::error(format_args!("causeway: {error}"));
+            if error.may_pass() {
+                let line = error.to_string();
+                phase::report(args.report.as_deref(), &Phase::Away { line });
+            }
             ExitCode::from(match error {
                 RunError::NoCommonStart(_) => NO_COMMON_START,
+                RunError::HolderGone(_) => LOST,
                 _ => WRONG_USE,
             })
         }
+    }
+}
+
+/// Checks what can be checked without the gateway, so that mistakes show when a job is submitted.
+///
+/// # Errors
+/// What is wrong with the command line.
+pub fn check(args: &Args) -> Result<(), RunError> {
+    coallocation::check(args)?;
+    let wanted = allocations::sites(args)?;
+    if args.runs_own_mpis() {
+        return own::check(args);
+    }
+    let own = std::env::current_exe().map_err(RunError::Own)?;
+    rules::asked(&own, args.collectives.as_deref())?;
+    Typed::read(&args.command, wanted.is_some()).map(drop)
+}
+
+impl Args {
+    /// Whether each site runs an MPI of its own.
+    fn runs_own_mpis(&self) -> bool {
+        self.own_mpi || !self.at.is_empty()
     }
 }
 
@@ -176,7 +217,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let (chosen, ip) = agree(args, wanted, &known, &launcher, &typed.line)?;
     let plan = sites::plan(&known, &chosen, &typed.line, allocations);
     let is_allocated = coallocated.is_some() || !plan.allocations.is_empty();
-    let (job, connection, _held) = started(args, plan, coallocated)?;
+    let (job, connection, held) = started(args, plan, coallocated)?;
     let (is_tuned, eager) = tuned(args, &launcher, &chosen)?;
     let sites = chosen.names();
     let groups = groups_of(args, &known, &sites, &chosen.wish)?;
@@ -196,18 +237,16 @@ fn run(args: &Args) -> Result<u8, RunError> {
         two_netmods: launcher.two_netmods,
         eager,
     };
-    let libraries = Libraries {
-        first: &preloads,
-        last: &collectives,
-    };
+    let (first, last) = (&preloads[..], &collectives[..]);
+    let libraries = Libraries { first, last };
     let mut environment = variables(&typed, &facts);
     let crossed = hierarchical.then_some(&sites[..]);
     environment.extend(of_collectives(args, &known, crossed, groups, rules));
     let preload = libraries.around(std::env::var_os("LD_PRELOAD").as_deref());
     environment.extend(of_the_job(&launcher, &job, redirects, preload, typed.word));
     let words = typed.rewritten(&libraries, &directory)?;
-    let own_address = sites::own_address(&known, redirects);
-    let extra = extra_arguments(&typed, &chosen.wish, own_address, host_file.as_deref());
+    let address = sites::own_address(&known, redirects);
+    let extra = extra_arguments(&typed, &chosen.wish, address, host_file.as_deref());
     let mut command = typed.command(extra, words.words, &environment);
     if is_allocated {
         allocations::leave(&mut command);
@@ -217,9 +256,10 @@ fn run(args: &Args) -> Result<u8, RunError> {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);
     }
+    phase::report(args.report.as_deref(), &Phase::running());
     let expected = typed.expected(&known.site, &chosen);
-    let ended = child::run(command, connection, directory.path(), signals, expected)?;
-    Ok(ended.status()?)
+    let ended = child::run(command, &connection, directory.path(), signals, expected)?;
+    Ok(held.status_after(ended.status()?))
 }
 
 /// The job, its connection, and the allocations that it has for itself.
@@ -227,10 +267,10 @@ fn started(
     args: &Args,
     plan: Plan,
     coallocated: Option<Begun>,
-) -> Result<(JobReply, UnixStream, Option<Held>), RunError> {
+) -> Result<(JobReply, UnixStream, Held), RunError> {
     match coallocated {
-        Some(begun) => Ok((begun.job, begun.connection, Some(begun.held))),
-        None => start_job(args, plan).map(|(job, connection)| (job, connection, None)),
+        Some(begun) => Ok((begun.job, begun.connection, begun.held)),
+        None => start_job(args, plan).map(|(job, connection)| (job, connection, Held::default())),
     }
 }
 

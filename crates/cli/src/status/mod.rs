@@ -3,7 +3,7 @@
 //! `text` is for people, in lines of `columns`, `rates` compares two looks, `watch` looks again and again.
 //! docs/status.md explains the columns.
 
-mod columns;
+pub mod columns;
 mod rates;
 pub mod text;
 mod watch;

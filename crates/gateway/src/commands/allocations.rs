@@ -9,7 +9,7 @@
 use crate::base::Bundle;
 use crate::commands::command::Stage;
 use crate::commands::spawner::Program;
-use crate::commands::starter::{Helper, Start, Waiting};
+use crate::commands::starter::{Helper, Purpose, Start, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::config::Config;
 use crate::config::batch::Batch;
@@ -220,7 +220,7 @@ impl Commands {
             site: config.site.clone(),
             node: String::new(),
             allocation: None,
-            waiting: Waiting::Look(number),
+            waiting: Waiting::Nobody(Purpose::Look(number)),
         };
         let key = self.starts.vacant_key();
         self.spawner

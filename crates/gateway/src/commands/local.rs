@@ -231,6 +231,7 @@ impl Commands {
                 self.on_looked(context, key, number, why.map_or(Ok(nodes), Err));
             }
             Request::Allocated { id, nodes } => self.on_allocated(context, key, id, nodes),
+            Request::Carry { jobs } => self.carry(context, key, &jobs),
             Request::Ping { site } => self.ping(context, key, site),
             Request::HandOver {
                 state_version,

@@ -17,13 +17,14 @@ use event::CommandsEvent;
 use recording::Unrecorded;
 use slab::Slab;
 use spawner::Spawner;
-use starter::{KeptStarter, Start, Starter};
+use starter::{Helper, KeptStarter, Start, Starter};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 mod allocations;
+mod carrying;
 mod choice;
 pub(crate) mod command;
 pub(crate) mod event;
@@ -54,6 +55,8 @@ pub(crate) struct Commands {
     spawner: Spawner,
     /// Knows allocations of the site's batch system, and of others'.
     allocations: Allocations,
+    /// Have submitted jobs carried, each for a moment.
+    carriers: Vec<Helper>,
     /// Reports what happened, for owners below.
     events: VecDeque<CommandsEvent>,
 }
@@ -92,6 +95,7 @@ impl Commands {
             unrecorded: HashMap::new(),
             spawner: Spawner::begin(driver)?,
             allocations: Allocations::default(),
+            carriers: Vec::new(),
             events: VecDeque::new(),
         })
     }

@@ -23,8 +23,16 @@ pub(super) enum Waiting {
     Stream(LegKey, u64),
     /// A command of this host, which has the other end.
     Command(UnixStream),
-    /// Who asked for an allocation; see `allocations`.
+    /// Nobody: it tells what it has done as a command does.
+    Nobody(Purpose),
+}
+
+/// What a process is for that nobody waits for.
+pub(super) enum Purpose {
+    /// To ask the batch system; see `allocations`.
     Look(u64),
+    /// To have submitted jobs carried; see `carrying`.
+    Carry,
 }
 
 /// A process that is being started.

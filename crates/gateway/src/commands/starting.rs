@@ -105,8 +105,8 @@ impl Commands {
         let Some(start) = self.starts.try_remove(key) else {
             return;
         };
-        if let Waiting::Look(number) = start.waiting {
-            return self.on_look_begun(context, number, started);
+        if let Waiting::Nobody(purpose) = start.waiting {
+            return self.on_helper_begun(context, &purpose, started);
         }
         let own = start.site == context.driver.config.site;
         match started {
@@ -143,7 +143,7 @@ impl Commands {
                 }
             }
             // It is no process on a node, and has been told.
-            Waiting::Look(_) => {}
+            Waiting::Nobody(_) => {}
         }
     }
 
@@ -350,7 +350,7 @@ impl Commands {
             starter.process = Pid::from_raw(0);
             false
         });
-        self.collect_looks(driver);
+        self.collect_helpers(driver);
     }
 
     /// `start-node` tells what a node runs for it.

@@ -20,6 +20,7 @@ use super::allocations::{self, Allocations};
 use super::coallocation::{self, Begun, Held};
 use super::error::RunError;
 use super::job::{ask_for_job, known_sites};
+use super::phase::{self, Phase};
 use super::sites::{self, own_address};
 use super::{Args, collectives};
 use crate::preload::{SHIM, UCX};
@@ -43,12 +44,7 @@ use std::path::{Path, PathBuf};
 /// What keeps the run from beginning.
 pub fn run(args: &Args) -> Result<u8, RunError> {
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    let (at, ranks) = if args.own_mpi {
-        let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
-        command::of_program(&own, &shares, &args.command, args.verbose)?
-    } else {
-        (args.at.clone(), Vec::new())
-    };
+    let (at, ranks) = asked(args, &own)?;
     let commands = command::commands(&at)?;
     let preloads = preloads(&own, !args.no_collectives)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
@@ -67,7 +63,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         },
     };
     let nodes = nodes(&known, &commands, &plan.allocations)?;
-    let (job, connection, _held) = started(args, name, plan, coallocated)?;
+    let (job, connection, held) = started(args, name, plan, coallocated)?;
     let (server, rendezvous) = open(&known, &job.token, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
     events
@@ -84,6 +80,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let mut course = Course::new(&names, &ranks, args.verbose);
     tell(args, &commands, &nodes, &facts);
     let mut started = Vec::new();
+    phase::report(args.report.as_deref(), &Phase::running());
     for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
         let place = match node {
             Some(node) => Place::Node(node),
@@ -99,7 +96,30 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         }
     }
     // The job lasts as long as its connection, which ends with this function.
-    Ok(follow(&mut course, &events, &mut started))
+    Ok(held.status_after(follow(&mut course, &events, &mut started)))
+}
+
+/// Sites and their commands, and the ranks of each where they are known.
+fn asked(args: &Args, own: &Path) -> Result<(Vec<String>, Vec<u32>), RunError> {
+    match args.own_mpi {
+        true => {
+            let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
+            command::of_program(own, &shares, &args.command, args.verbose)
+        }
+        false => Ok((args.at.clone(), Vec::new())),
+    }
+}
+
+/// Checks what can be checked without the gateway.
+///
+/// # Errors
+/// What is wrong with the command line.
+pub fn check(args: &Args) -> Result<(), RunError> {
+    let own = std::env::current_exe().map_err(RunError::Own)?;
+    let (at, _) = asked(args, &own)?;
+    let commands = command::commands(&at)?;
+    let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
+    check_sites(args, &names)
 }
 
 /// Refuses `--sites` that do not say how many ranks allocations of the commands' sites are for.
@@ -124,13 +144,12 @@ fn started(
     name: String,
     plan: Plan,
     coallocated: Option<Begun>,
-) -> Result<(JobReply, UnixStream, Option<Held>), RunError> {
+) -> Result<(JobReply, UnixStream, Held), RunError> {
     let weight = args.weight;
     match coallocated {
-        Some(begun) => Ok((begun.job, begun.connection, Some(begun.held))),
-        None => {
-            ask_for_job(&Request::Job { name, weight, plan }).map(|(job, connection)| (job, connection, None))
-        }
+        Some(begun) => Ok((begun.job, begun.connection, begun.held)),
+        None => ask_for_job(&Request::Job { name, weight, plan })
+            .map(|(job, connection)| (job, connection, Held::default())),
     }
 }
 

@@ -1,0 +1,43 @@
+//! Jobs that are submitted and left alone: `causeway submit`, `jobs`, `output`, `wait` and `cancel`.
+//!
+//! ```text
+//!   submit -- writes --> ~/.local/state/causeway/jobs/ID/ <-- reads -- jobs, output, wait
+//!     `-- asks --> gateway -- starts --> carry -- runs --> causeway run
+//! ```
+//! `store` has the directories, `carry` the process that runs a job to its end, `kept` its output. A gateway
+//! that starts has those carried on that no process carries any more.
+
+pub mod cancel;
+pub mod carry;
+mod kept;
+pub mod output;
+pub mod show;
+mod store;
+pub mod submit;
+pub mod wait;
+
+use crate::say;
+use causeway_wire::TextError;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Status where a job is unknown or a command line wrong.
+const WRONG_USE: u8 = 2;
+
+/// How often a command looks whether a job has gone on: it may be carried on another host of a shared home
+/// directory, which tells nobody.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Names a submitted job.
+#[derive(Debug, clap::Args)]
+pub struct One {
+    /// The number that causeway submit printed.
+    #[arg(value_name = "ID")]
+    id: u64,
+}
+
+/// Says why a command has not done what it was asked for.
+fn refused(command: &str, error: &TextError) -> ExitCode {
+    say::error(format_args!("causeway {command}: {error}"));
+    ExitCode::from(WRONG_USE)
+}

@@ -1,0 +1,75 @@
+//! `causeway submit`: writes a job down, and has the gateway carry it.
+
+use super::store::{self, Job, Submitted, now};
+use super::{refused, show};
+use crate::{ask, run, say};
+use causeway_control::{self as control, ControlError, Request};
+use causeway_wire::TextError;
+use std::process::ExitCode;
+
+/// Characters of a command that are shown.
+const MOST_SHOWN: usize = 200;
+
+/// Queue a run and return: the gateway carries it on. Takes the options of causeway run.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    run: run::Args,
+}
+
+/// Prints the job's number.
+pub fn main(args: &Args) -> ExitCode {
+    if let Err(error) = run::check(&args.run) {
+        return refused("submit", &TextError::of(error));
+    }
+    match submit(args) {
+        Ok(job) => {
+            say::error(format_args!(
+                "causeway: job {} is queued: 'causeway jobs' shows it, 'causeway output --follow {}' its output",
+                job.id, job.id
+            ));
+            say::result(job.id)
+        }
+        Err(error) => refused("submit", &error),
+    }
+}
+
+fn submit(args: &Args) -> Result<Job, TextError> {
+    let control = control::socket();
+    // Without a gateway nobody would carry it.
+    let status = ask::status(&control).map_err(TextError::of)?;
+    let directory =
+        std::env::current_dir().map_err(|error| format!("find the current directory: {error}"))?;
+    // What this command was given, but for its name.
+    let words: Vec<_> = std::env::args_os().skip(2).collect();
+    let command = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let command = command
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(MOST_SHOWN)
+        .collect();
+    let submitted = Submitted {
+        site: status.site.clone(),
+        control: std::path::absolute(&control).map_err(|error| error.to_string())?,
+        directory,
+        at: now(),
+        wait_seconds: args.run.wait.as_secs(),
+        command,
+    };
+    let place = store::place()?;
+    let failed = |error: std::io::Error| format!("write the job down in {}: {error}", place.display());
+    let job = store::create(&place, &submitted, &words).map_err(failed)?;
+    match control::ask(&control, &Request::Carry { jobs: place.clone() }) {
+        Ok(_) => Ok(job),
+        // It is there all the same: a gateway that starts carries it.
+        Err(error) => {
+            let why = show::why_nobody(&error);
+            say::error(format_args!("causeway: job {}: {why}", job.id));
+            match error {
+                ControlError::Refused(_) => Err("the gateway does not carry it".into()),
+                _ => Ok(job),
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `causeway wait`.
+
+use super::{LOOK_EVERY, One, refused, store};
+use crate::say;
+use std::process::ExitCode;
+
+/// Wait until a submitted job has ended, and end with its status.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    job: One,
+}
+
+/// Waits.
+pub fn main(args: &Args) -> ExitCode {
+    let job = match store::find(args.job.id) {
+        Ok(job) => job,
+        Err(error) => return refused("wait", &error),
+    };
+    loop {
+        if let Some(end) = job.end() {
+            if let Some(why) = end.why {
+                say::error(format_args!("causeway: job {}: {why}", job.id));
+            }
+            return ExitCode::from(end.status);
+        }
+        if !job.directory.exists() {
+            return refused("wait", &"it was removed".into());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}

@@ -1,0 +1,61 @@
+//! How far a run is, for whoever carries a submitted job: `causeway run --report FILE`.
+
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// It waits for the nodes of its sites.
+    Waiting {
+        /// What it last said of them.
+        line: String,
+    },
+    /// Its program runs.
+    Running {
+        /// Since when, in seconds since 1970.
+        at: u64,
+    },
+    /// It has ended before its program began, because a gateway was away: a later run may get further.
+    Away {
+        /// What it said.
+        line: String,
+    },
+}
+
+impl Phase {
+    /// The phase of a program that begins now.
+    pub fn running() -> Phase {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Phase::Running {
+            at: now.unwrap_or_default().as_secs(),
+        }
+    }
+}
+
+/// Writes the phase, where somebody asks for it. What cannot be written is not worth a run.
+pub fn report(file: Option<&Path>, phase: &Phase) {
+    if let Some(file) = file {
+        write(file, phase);
+    }
+}
+
+/// Writes the phase; the file is whole at any time.
+pub fn write(file: &Path, phase: &Phase) {
+    let new = file.with_extension("new");
+    let write = || -> io::Result<()> {
+        let mut written = fs::File::create(&new)?;
+        written.write_all(&serde_json::to_vec(phase)?)?;
+        fs::rename(&new, file)
+    };
+    let _ = write();
+}
+
+/// Reads the phase; nothing where there is none yet.
+pub fn read(file: &Path) -> Option<Phase> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
