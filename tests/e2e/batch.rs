@@ -118,6 +118,17 @@ fn submitted_jobs_wait_run_and_end_without_anybody_and_survive_their_gateway() {
                 "submit 2",
             ],
         ),
+        // The last one: it starts gateways of its own.
+        queued(
+            "start",
+            &[
+                "no gateway of rennes is there: ",
+                "no gateway of nancy is there: ",
+                "from nancy-1",
+                "wait 0",
+                "start the gateway of nancy by 'false' ([start] of gateway.toml): exit status: 1",
+            ],
+        ),
     ];
     grid::run("slurm", "batch-queue", items);
 }

@@ -130,6 +130,27 @@ queue-*)
         echo "wait $?"
         causeway wait "$other"
         ;;
+    queue-start)
+        config=$HOME/.config/causeway
+        mkdir -p "$config"
+        cp -r /run/causeway-lab/gateway/. "$config"
+        pkill -KILL -f 'causeway gatewa[y]'
+        $nancy pkill -KILL -f '"causeway gatewa[y]"'
+        again="setsid $(command -v causeway) gateway --config /run/causeway-lab/gateway/nancy.toml </dev/null >/dev/null 2>&1 &"
+        for nancys in '"false"' "\"ssh\", \"198.51.100.5\", \"$again\""; do
+            cp "$config/rennes.toml" "$config/gateway.toml"
+            printf '[start]\nrennes = ["causeway", "gateway", "--background"]\nnancy = [%s]\n' "$nancys" \
+                >>"$config/gateway.toml"
+            case $nancys in
+            *false*) run $four -- $mpirun hostname ;;
+            *) causeway gateway --drain ;;
+            esac
+        done
+        id=$(causeway submit $four -- $mpirun -n 8 sh -c 'echo from $(hostname)')
+        causeway wait "$id"
+        echo "wait $?"
+        causeway output "$id"
+        ;;
     queue-full)
         mount -t tmpfs -o size=1m tmpfs "$HOME"
         id=$(causeway submit --sites rennes=1 --time 1min -- $mpirun -n 1 sh -c 'head -c 3000000 /dev/zero | tr "\0" x')

@@ -302,6 +302,9 @@ pub struct Sites {
     /// runs; none where the site's gateway uses no batch system.
     #[serde(default)]
     pub allocated_by: Option<String>,
+    /// Commands that start the gateways of sites where none runs, by the site's name.
+    #[serde(default)]
+    pub start: BTreeMap<String, Vec<String>>,
 }
 
 /// A job that has started.

@@ -5,6 +5,7 @@ use super::kept::Writer;
 use super::store::{self, End, Job, Submitted, now};
 use crate::background::leave_session;
 use crate::batch::unblock_signals;
+use crate::run::gateways;
 use crate::run::phase::Phase;
 use crate::run::{LOST, NO_COMMON_START};
 use crate::say;
@@ -164,7 +165,7 @@ fn try_until_it_ends(job: &Job, submitted: &Submitted, output: &mut Writer) -> i
         if job.is_to_be_canceled() {
             return Ok(end(true, 128 + Signal::SIGTERM as u8, None));
         }
-        if UnixStream::connect(&submitted.control).is_ok() {
+        if serves(&submitted.control) {
             match attempt(job, submitted, output) {
                 Ok(Attempt::Ended(status)) => return Ok(end(job.is_to_be_canceled(), status, None)),
                 Ok(Attempt::Away(why)) => last = why,
@@ -178,6 +179,11 @@ fn try_until_it_ends(job: &Job, submitted: &Submitted, output: &mut Writer) -> i
         wait_for(job, pause);
         pause = (pause * 2).min(SELDOM);
     }
+}
+
+/// Whether the gateway serves commands, or does so now.
+fn serves(control: &Path) -> bool {
+    UnixStream::connect(control).is_ok() || gateways::start_own(control).unwrap_or(false)
 }
 
 /// Waits for so long, or until the job is to be cancelled.

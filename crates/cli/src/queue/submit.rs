@@ -5,6 +5,7 @@ use super::{refused, show};
 use crate::{ask, run, say};
 use causeway_control::{self as control, ControlError, Request};
 use causeway_wire::TextError;
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 /// Characters of a command that are shown.
@@ -36,6 +37,9 @@ pub fn main(args: &Args) -> ExitCode {
 
 fn submit(args: &Args) -> Result<Job, TextError> {
     let control = control::socket();
+    if UnixStream::connect(&control).is_err() {
+        run::gateways::start_own(&control).map_err(TextError::of)?;
+    }
     // Without a gateway nobody would carry it.
     let status = ask::status(&control).map_err(TextError::of)?;
     let directory =

@@ -163,6 +163,9 @@ pub enum RunError {
     /// A site does not give an allocation.
     #[error("{0} gives no allocation: {1}; what other sites have given goes back")]
     NotGiven(String, String),
+    /// The command of `[start]` has not given a gateway.
+    #[error("start the gateway of {0} by '{1}' ([start] of gateway.toml): {2}")]
+    GatewayNotStarted(String, String, String),
     /// What held a site's allocation is gone before the program has begun.
     #[error(
         "{0} gives no allocation: its holder, its gateway or the tunnel to it is gone; what other sites have given goes back"
@@ -183,7 +186,7 @@ impl RunError {
             RunError::Control(error) => {
                 matches!(error, ControlError::NoGateway { .. } | ControlError::Io { .. })
             }
-            RunError::Unreachable(..) | RunError::HolderGone(_) => true,
+            RunError::Unreachable(..) | RunError::HolderGone(_) | RunError::GatewayNotStarted(..) => true,
             _ => false,
         }
     }

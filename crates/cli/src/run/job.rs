@@ -3,6 +3,7 @@
 use super::Args;
 use super::MAX_NAME;
 use super::error::RunError;
+use super::gateways;
 use super::sites;
 use causeway_control::{self as control, JobReply, Plan, Reply, Request, SiteStatus, Sites, Status};
 use causeway_wire::Grid;
@@ -16,16 +17,26 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What the gateway knows of the sites, once those are there that are named. Without the shim this site's own
 /// nodes have their real addresses.
 pub(super) fn known_sites(args: &Args, wanted: &[String]) -> Result<Sites, RunError> {
+    let socket = control::socket();
+    if UnixStream::connect(&socket).is_err() {
+        gateways::start_own(&socket)?;
+    }
     if !args.direct {
         wait_for_sites(wanted)?;
     }
+    let mut sites = ask_for_sites()?;
+    if gateways::start_others(&sites, wanted)? {
+        sites = ask_for_sites()?;
+    }
+    if args.direct || args.transparent {
+        sites::name_own_hosts_as_they_are(&mut sites);
+    }
+    Ok(sites)
+}
+
+fn ask_for_sites() -> Result<Sites, RunError> {
     match control::ask(&control::socket(), &Request::Sites {})? {
-        (Reply::Sites(mut sites), _) => {
-            if args.direct || args.transparent {
-                sites::name_own_hosts_as_they_are(&mut sites);
-            }
-            Ok(sites)
-        }
+        (Reply::Sites(sites), _) => Ok(sites),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }
 }

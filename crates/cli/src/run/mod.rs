@@ -13,6 +13,7 @@ pub mod collectives;
 mod directory;
 mod distribution;
 mod error;
+pub mod gateways;
 mod groups;
 mod job;
 pub mod launcher;

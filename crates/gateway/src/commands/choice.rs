@@ -21,5 +21,6 @@ pub(super) fn sites_for_jobs(context: &CommandContext<'_>) -> Sites {
         links: context.tunnels.ways().links(context.driver),
         mpi: config.mpi.clone(),
         allocated_by: { config.batch.as_ref() }.map(|batch| batch.system.own_allocation().to_owned()),
+        start: config.start.clone(),
     }
 }

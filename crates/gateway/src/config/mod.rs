@@ -9,6 +9,7 @@ mod mpi;
 mod reader;
 mod shell;
 mod site;
+mod start;
 mod values;
 
 use accept::{Accept, read_accept};
@@ -22,6 +23,7 @@ use reader::{Reader, Table};
 pub use shell::REMOTE_SHELL;
 use shell::read_shell;
 use site::{networks_around, read_nodes, read_virtual};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -58,6 +60,8 @@ pub struct Config {
     pub mpi: SiteMpi,
     /// The batch system whose allocations jobs may use; none where nodes are the listed ones alone.
     pub batch: Option<Batch>,
+    /// Commands that start the gateways of sites where none runs, by the site's name.
+    pub start: BTreeMap<String, Vec<String>>,
     /// The audit file: what others did here.
     pub audit: PathBuf,
     /// Where shims connect to; at most one per address family.
@@ -172,7 +176,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     // First: a table that is missing may be there under another name.
     reader.no_other_keys(
         &root,
-        &["site", "listen", "accept", "mpi", "batch", "grid", "peer"],
+        &["site", "listen", "accept", "mpi", "batch", "start", "grid", "peer"],
     );
     let mut table = |name| reader.table(&root, name, true);
     let (site, listen, grid) = (table("site"), table("listen"), table("grid"));
@@ -284,6 +288,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         accept,
         mpi: mpi::read_mpi(reader, &root),
         batch: read_batch(reader, &root, intents),
+        start: start::read_start(reader, &root),
         remote_shell,
         lan: lan?,
         wan,

@@ -227,6 +227,12 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Table<'a> {
+    pub(super) fn keys(&self) -> Vec<String> {
+        { self.entries.iter() }
+            .map(|(key, _)| key.get_ref().to_string())
+            .collect()
+    }
+
     pub(super) fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
