@@ -199,6 +199,13 @@ impl System {
         }
     }
 
+    /// The command that lets a request begin now that was to begin later.
+    pub fn hasten_words(self, id: &str) -> Vec<String> {
+        match self {
+            System::Slurm => slurm::hasten_words(id),
+        }
+    }
+
     /// The command that gives allocations back.
     pub fn cancel_words(self, ids: &[String]) -> Vec<String> {
         match self {

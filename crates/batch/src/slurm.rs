@@ -144,6 +144,12 @@ pub fn submitted(answer: &str) -> Option<String> {
     crate::is_id(id).then(|| id.to_owned())
 }
 
+pub fn hasten_words(id: &str) -> Vec<String> {
+    let mut all = words(&["scontrol", "update", "StartTime=now"]);
+    all.push(format!("JobId={id}"));
+    all
+}
+
 pub fn cancel_words(ids: &[String]) -> Vec<String> {
     let mut all = words(&["scancel"]);
     all.extend(ids.iter().cloned());

@@ -2,6 +2,7 @@
 //! the time go in, orders come out. Pure.
 
 use crate::word::{FromHolder, HeldNode, ToHolder};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -43,9 +44,18 @@ enum State {
 }
 
 /// See the module.
+///
+/// Two runs that want the same sites could each get one of them and wait for the other's. So an attempt after
+/// one that has idled asks the sites in turn, those that can begin soon last and else in the order of their
+/// names: the run that is second at the first site then holds nothing while it waits.
 #[derive(Debug)]
 pub struct Together {
     sites: Vec<(String, State)>,
+    in_turn: bool,
+    /// Sites that are to be asked when those before them hold, the next one last.
+    later: Vec<usize>,
+    /// Sites that were asked to begin later.
+    delayed: Vec<usize>,
     until: Duration,
     idle: Duration,
     orders: VecDeque<Order>,
@@ -54,10 +64,13 @@ pub struct Together {
 
 impl Together {
     /// Begins an attempt at these sites, which were all asked: it may take until then, and no site may hold
-    /// for longer than `idle` while others do not.
-    pub fn new(sites: &[String], until: Duration, idle: Duration) -> Together {
+    /// for longer than `idle` while others do not. `in_turn` says that an attempt before this one has idled.
+    pub fn new(sites: &[String], until: Duration, idle: Duration, in_turn: bool) -> Together {
         Together {
             sites: sites.iter().map(|site| (site.clone(), State::Asked)).collect(),
+            in_turn,
+            later: Vec::new(),
+            delayed: Vec::new(),
             until,
             idle,
             orders: VecDeque::new(),
@@ -122,6 +135,8 @@ impl Together {
                 let plural = if count == 1 { "" } else { "s" };
                 self.say(format!("{name}: holds {count} node{plural}, allocation {id}"));
                 self.sites[site].1 = State::Holds(now, id, nodes);
+                self.ask_next();
+                self.hasten(site);
                 self.finish();
             }
             // Nobody asked for it now.
@@ -172,6 +187,14 @@ impl Together {
             return;
         };
         let last = starts.iter().copied().max().unwrap_or(now);
+        if self.in_turn {
+            // All that are not much later than the first count as equal: two runs must not differ by a second.
+            let is_late = |site: &usize| starts[*site] > now + AHEAD;
+            self.later = (0..starts.len()).collect();
+            self.later
+                .sort_by_key(|site| (is_late(site), Reverse(self.sites[*site].0.clone())));
+            return self.ask_next();
+        }
         for (site, at) in starts.into_iter().enumerate() {
             // The last one keeps its place in the queue, and is protected while it waits for nodes.
             let after = match at == last {
@@ -179,8 +202,28 @@ impl Together {
                 false => last.saturating_sub(AHEAD).saturating_sub(now),
             };
             let after_seconds = after.as_secs();
+            if after_seconds > 0 {
+                self.delayed.push(site);
+            }
             self.orders
                 .push_back(Order::Tell(site, ToHolder::Submit { after_seconds }));
+        }
+    }
+
+    /// Asks the next one of the sites that are asked in turn.
+    fn ask_next(&mut self) {
+        if let Some(site) = self.later.pop() {
+            let word = ToHolder::Submit { after_seconds: 0 };
+            self.orders.push_back(Order::Tell(site, word));
+        }
+    }
+
+    /// A site has begun: those that were to begin later wait for nobody any more.
+    fn hasten(&mut self, begun: usize) {
+        for site in std::mem::take(&mut self.delayed) {
+            if site != begun {
+                self.orders.push_back(Order::Tell(site, ToHolder::Hasten));
+            }
         }
     }
 
@@ -213,6 +256,10 @@ fn shown(after: Duration) -> String {
 }
 
 #[cfg(test)]
+#[path = "competing.rs"]
+mod competing;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -237,7 +284,7 @@ mod tests {
 
     fn pair() -> Together {
         let sites = ["rennes".to_owned(), "nancy".to_owned()];
-        Together::new(&sites, seconds(3600), seconds(300))
+        Together::new(&sites, seconds(3600), seconds(300), false)
     }
 
     fn orders(together: &mut Together) -> Vec<Order> {
@@ -259,11 +306,36 @@ mod tests {
             .collect();
         let submit = |site, after_seconds| Order::Tell(site, ToHolder::Submit { after_seconds });
         assert_eq!(told, [submit(0, 480), submit(1, 0)]);
-        together.on_word(0, held("7"), seconds(500));
-        together.on_word(1, held("8"), seconds(600));
+        // The late one begins early: nothing waits for the time any more.
+        together.on_word(1, held("8"), seconds(400));
+        assert!(orders(&mut together).contains(&Order::Tell(0, ToHolder::Hasten)));
+        together.on_word(0, held("7"), seconds(401));
         let nodes = |id: &str| (id.to_owned(), vec![node()]);
         let end = Order::End(Ended::Held(vec![nodes("7"), nodes("8")]));
         assert_eq!(orders(&mut together).last(), Some(&end));
+    }
+
+    #[test]
+    fn after_an_idle_attempt_sites_are_asked_in_the_order_of_their_names() {
+        let sites = ["rennes".to_owned(), "nancy".to_owned()];
+        let mut together = Together::new(&sites, seconds(3600), seconds(300), true);
+        for site in 0..2 {
+            together.on_word(site, FromHolder::Estimate(None), seconds(0));
+        }
+        let told = |together: &mut Together| {
+            let told = orders(together).into_iter();
+            told.filter(|order| matches!(order, Order::Tell(..)))
+                .collect::<Vec<_>>()
+        };
+        let submit = |site| Order::Tell(site, ToHolder::Submit { after_seconds: 0 });
+        assert_eq!(told(&mut together), [submit(1)]);
+        together.on_word(1, held("8"), seconds(5));
+        assert_eq!(told(&mut together), [submit(0)]);
+        together.on_word(0, held("7"), seconds(6));
+        assert!(matches!(
+            orders(&mut together).last(),
+            Some(Order::End(Ended::Held(_)))
+        ));
     }
 
     #[test]
@@ -315,7 +387,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(seed);
         for _ in 0..1_000_000 {
             let names: Vec<String> = (0..random.usize(1..4)).map(|site| site.to_string()).collect();
-            let mut together = Together::new(&names, seconds(1000), seconds(100));
+            let mut together = Together::new(&names, seconds(1000), seconds(100), random.bool());
             let mut holds = vec![false; names.len()];
             let (mut now, mut ended) = (Duration::ZERO, None);
             while ended.is_none() {

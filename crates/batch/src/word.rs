@@ -32,6 +32,8 @@ pub enum ToHolder {
         /// 0: at once.
         after_seconds: u64,
     },
+    /// What was to begin later may begin now: another site has begun early.
+    Hasten,
 }
 
 /// A node of an allocation, by its real address in text.

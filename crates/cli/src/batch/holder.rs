@@ -165,6 +165,7 @@ impl<'a> Holder<'a> {
             match events.recv_timeout(pause) {
                 Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(_) if self.has_failed => {}
+                Ok(Event::Word(ToHolder::Hasten)) => self.hasten(),
                 // One request a holder: of a second one it would lose the first.
                 Ok(Event::Word(_)) if self.asked.is_some() => {}
                 Ok(Event::Word(ToHolder::Ask(_))) if self.request.is_some() => {}
@@ -230,6 +231,16 @@ impl<'a> Holder<'a> {
         };
         if let Err(why) = self.try_submit(&request, after_seconds) {
             self.fail(why);
+        }
+    }
+
+    /// Lets the request begin now. Where the batch system does not do so, it begins when it was to.
+    fn hasten(&mut self) {
+        let Some(id) = self.asked.as_ref().and_then(|asked| asked.id.as_ref()) else {
+            return;
+        };
+        if !self.is_held {
+            let _ = self.args.batch.run(&self.args.batch.system.hasten_words(id), "");
         }
     }
 

@@ -212,7 +212,7 @@ fn hold(
     let mut last = String::new();
     for attempt in 1..=ATTEMPTS {
         let (streams, words) = open(wish, token)?;
-        let mut together = Together::new(&wish.sites(), wish.wait, idle);
+        let mut together = Together::new(&wish.sites(), wish.wait, idle, attempt > 1);
         match follow(&mut together, (&streams.0, &words), began, report) {
             Ended::Held(all) => {
                 let mut allocations = Allocations::new();

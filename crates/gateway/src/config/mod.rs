@@ -176,7 +176,9 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     // First: a table that is missing may be there under another name.
     reader.no_other_keys(
         &root,
-        &["site", "listen", "accept", "mpi", "batch", "start", "grid", "peer"],
+        &[
+            "site", "listen", "accept", "mpi", "batch", "start", "grid", "peer",
+        ],
     );
     let mut table = |name| reader.table(&root, name, true);
     let (site, listen, grid) = (table("site"), table("listen"), table("grid"));
