@@ -1,0 +1,555 @@
+//! Reads a profile in QCG's XML: Fig. 3 of coti-2011, and what public texts of QCG and GSSIM show of the parts
+//! that the figure leaves out (docs/profile.md). The figure names no units; those here are told as a warning.
+
+use crate::model::{Group, Network, Profile, Ranks};
+use crate::notes::Notes;
+use crate::quantity::{LATENCY, MEMORY, Measure, RATE, plain};
+use crate::toml_walk::check_words;
+use crate::xml_walk::{Known, NOTHING, TEXT, at, child_named, elements, path, required, text};
+use crate::xml_writer::{
+    COMMAND_TYPE, KILOBYTES_PER_SECOND, LAUNCHER, MEGABYTES, MILLISECONDS, PROGRAM_TYPE, Unit,
+};
+use crate::{MAX_CORES, MAX_GROUPS, MAX_NETWORKS, MAX_RANKS};
+use roxmltree::{Document, Node, ParsingOptions};
+use std::collections::HashSet;
+
+/// Most elements and texts: they take some 100 bytes each, and a profile of [`MAX_GROUPS`] that are all joined
+/// has some 30 000.
+const MAX_NODES: u32 = 100_000;
+
+const ROOT: &str = "grmsJob";
+
+/// What could be read; none where the text is no such XML.
+pub(crate) fn read(source: &str, notes: &mut Notes) -> Option<Profile> {
+    let options = ParsingOptions {
+        nodes_limit: MAX_NODES,
+        ..ParsingOptions::default()
+    };
+    let document = match Document::parse_with_options(source, options) {
+        Ok(document) => document,
+        Err(error) => {
+            notes.mistake_at(offset(source, error.pos()), "", format!("is no XML: {error}"));
+            return None;
+        }
+    };
+    let root = document.root_element();
+    if root.tag_name().name() != ROOT {
+        notes.mistake_at(
+            at(root),
+            path(root),
+            format!("is not {ROOT}, with which QCG's profiles begin"),
+        );
+        return None;
+    }
+    Some(job(root, notes))
+}
+
+/// Where a position is, in bytes; its column counts letters.
+fn offset(source: &str, position: roxmltree::TextPos) -> usize {
+    let row = usize::try_from(position.row).unwrap_or(1).max(1);
+    source.split_inclusive('\n').take(row - 1).map(str::len).sum()
+}
+
+fn job(root: Node, notes: &mut Notes) -> Profile {
+    let known = Known {
+        attributes: &["appId"],
+        single: &["resourceTemplates"],
+        many: &["task"],
+        ..NOTHING
+    };
+    known.look(root, notes);
+    let mut profile = Profile {
+        name: root.attribute("appId").map(str::to_owned),
+        ..Profile::default()
+    };
+    notes.place("name", at(root));
+    if let Some(templates) = child_named(root, "resourceTemplates") {
+        let many = &["networkResourceTemplate"];
+        Known { many, ..NOTHING }.look(templates, notes);
+        for template in elements(templates, many[0]) {
+            network(template, &mut profile, notes);
+        }
+    }
+    let mut tasks = elements(root, "task");
+    match tasks.next() {
+        Some(first) => task(first, &mut profile, notes),
+        None => notes.mistake_at(at(root), path(root), "has no task"),
+    }
+    for other in tasks {
+        notes.mistake_at(at(other), path(other), "is a second task; a profile is one");
+    }
+    profile
+}
+
+fn network(node: Node, profile: &mut Profile, notes: &mut Notes) {
+    let known = Known {
+        attributes: &["templateId"],
+        many: &["networkParameter"],
+        ..NOTHING
+    };
+    known.look(node, notes);
+    let Some(name) = required(node, "templateId", notes) else {
+        return;
+    };
+    let key = format!("network.{name}");
+    if profile.networks.iter().any(|network| network.name == name) {
+        notes.mistake_at(at(node), key, "is there twice");
+        return;
+    }
+    if profile.networks.len() == MAX_NETWORKS {
+        notes.mistake_at(
+            at(node),
+            key,
+            format!("is one more than {MAX_NETWORKS}, as many as there may be"),
+        );
+        return;
+    }
+    notes.place(&key, at(node));
+    let mut network = Network {
+        name,
+        ..Network::default()
+    };
+    for parameter in elements(node, "networkParameter") {
+        let (name, value, which, measure, unit) = match parameter.attribute("name") {
+            Some("bandwidth") => {
+                let value = &mut network.min_bits_per_second;
+                ("bandwidth", value, "min", &RATE, KILOBYTES_PER_SECOND)
+            }
+            Some("latency") => (
+                "latency",
+                &mut network.max_latency_ns,
+                "max",
+                &LATENCY,
+                MILLISECONDS,
+            ),
+            other => {
+                left_out(parameter, other, notes);
+                continue;
+            }
+        };
+        let key = format!("{key}.{name}");
+        if let Some(text) = bound(parameter, which, &key, notes) {
+            assumed(parameter, notes);
+            set(value, measure_of(&text, measure, unit), &key, notes);
+        }
+    }
+    profile.networks.push(network);
+}
+
+/// Tells of a parameter that no key stands for.
+fn left_out(parameter: Node, name: Option<&str>, notes: &mut Notes) {
+    let reason = match name {
+        Some("cpuspeed") => "is a clock rate, and speed is relative here; it is left out".to_owned(),
+        Some(name) => format!("{name:?} is not understood and left out"),
+        None => "has no name and is left out".to_owned(),
+    };
+    notes.warn_at(at(parameter), path(parameter), reason);
+}
+
+/// The text of a parameter's one bound.
+fn bound(parameter: Node, which: &'static str, key: &str, notes: &mut Notes) -> Option<String> {
+    notes.place(key, at(parameter));
+    let known = Known {
+        attributes: &["name"],
+        single: if which == "min" { &["min"] } else { &["max"] },
+        ..NOTHING
+    };
+    known.look(parameter, notes);
+    let bound = child_named(parameter, which);
+    if let Some(bound) = bound {
+        TEXT.look(bound, notes);
+    }
+    let text = bound.and_then(text);
+    if text.is_none() {
+        notes.mistake(key, format!("has no {which} with a number"));
+    }
+    text
+}
+
+fn measure_of(text: &str, measure: &Measure, unit: Unit) -> Result<u64, String> {
+    measure.read_plain(text, unit.factor).map_err(|_| {
+        let shown = |value: &u64| plain(*value, unit.factor).unwrap_or_default();
+        let (least, most) = (shown(measure.range.start()), shown(measure.range.end()));
+        format!(
+            "{text:?} is not a number from {least} to {most}, in {}",
+            unit.name
+        )
+    })
+}
+
+fn whole(text: &str, most: u32) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("{text:?} is not a whole number from 1 to {most}"))
+}
+
+/// Keeps what has been read, once.
+fn set<T>(to: &mut Option<T>, read: Result<T, String>, key: &str, notes: &mut Notes) {
+    match read {
+        Ok(_) if to.is_some() => notes.mistake(key, "is there twice"),
+        Ok(value) => *to = Some(value),
+        Err(reason) => notes.mistake(key, reason),
+    }
+}
+
+/// Tells once which units are assumed.
+fn assumed(node: Node, notes: &mut Notes) {
+    const KEY: &str = "units";
+    if !notes.warnings.iter().any(|note| note.key == KEY) {
+        let reason =
+            "QCG's XML names none; bandwidth is taken for kB/s, latency for ms, memory for MB of each rank";
+        notes.warn_at(at(node), KEY, reason);
+    }
+}
+
+fn task(node: Node, profile: &mut Profile, notes: &mut Notes) {
+    // An id that tells tasks of one job apart; there is one.
+    let known = Known {
+        attributes: &["taskId"],
+        single: &[
+            "resourcesDescription",
+            "requirements",
+            "execution",
+            "executionTime",
+        ],
+        ..NOTHING
+    };
+    known.look(node, notes);
+    // The figure has one name, QCG's own stylesheets the other.
+    let names = ["resourcesDescription", "requirements"];
+    let both: Vec<Node> = names.iter().filter_map(|name| child_named(node, name)).collect();
+    match both.as_slice() {
+        [] => notes.mistake_at(at(node), path(node), "has no resourcesDescription"),
+        [first, others @ ..] => {
+            topology(*first, profile, notes);
+            for other in others {
+                notes.mistake_at(at(*other), path(*other), "is there twice, under two names");
+            }
+        }
+    }
+    if let Some(execution) = child_named(node, "execution") {
+        self::execution(execution, profile, notes);
+    }
+    if let Some(time) = child_named(node, "executionTime") {
+        execution_time(time, profile, notes);
+    }
+}
+
+fn topology(node: Node, profile: &mut Profile, notes: &mut Notes) {
+    let single = &["topology"];
+    Known { single, ..NOTHING }.look(node, notes);
+    let Some(topology) = child_named(node, "topology") else {
+        notes.mistake_at(at(node), path(node), "has no topology");
+        return;
+    };
+    let many = &["group"];
+    Known { many, ..NOTHING }.look(topology, notes);
+    let mut names = HashSet::new();
+    for node in elements(topology, "group") {
+        let Some(name) = required(node, "groupId", notes) else {
+            continue;
+        };
+        let key = format!("groups.{name}");
+        if !names.insert(name.clone()) {
+            notes.mistake_at(at(node), key, "is there twice");
+        } else if names.len() > MAX_GROUPS {
+            notes.mistake_at(
+                at(node),
+                key,
+                format!("is one more than {MAX_GROUPS}, as many as there may be"),
+            );
+            break;
+        } else {
+            notes.place(&key, at(node));
+            profile.groups.push(group(node, name, notes));
+        }
+    }
+    if names.is_empty() {
+        notes.mistake_at(at(topology), path(topology), "names no group");
+    }
+}
+
+fn group(node: Node, name: String, notes: &mut Notes) -> Group {
+    let known = Known {
+        attributes: &["groupId"],
+        single: &["processes", "processesConnection"],
+        ..NOTHING
+    };
+    known.look(node, notes);
+    let mut group = Group {
+        name,
+        ..Group::default()
+    };
+    match child_named(node, "processes") {
+        Some(node) => processes(node, &mut group, notes),
+        None => {
+            let key = format!("groups.{}.ranks", group.name);
+            notes.mistake_at(at(node), key, "has no processes, which say how many ranks");
+        }
+    }
+    if let Some(connection) = child_named(node, "processesConnection") {
+        let known = Known {
+            single: &["networkResource"],
+            many: &["groupConnection"],
+            ..NOTHING
+        };
+        known.look(connection, notes);
+        let key = format!("groups.{}.within", group.name);
+        if let Some(resource) = child_named(connection, "networkResource") {
+            notes.place(&key, at(resource));
+            group.within = reference(resource, notes);
+        }
+        for other in elements(connection, "groupConnection") {
+            to_group(other, &mut group, notes);
+        }
+    }
+    group
+}
+
+fn to_group(node: Node, group: &mut Group, notes: &mut Notes) {
+    let known = Known {
+        attributes: &["endpointGroupId"],
+        single: &["networkResource"],
+        ..NOTHING
+    };
+    known.look(node, notes);
+    let Some(other) = required(node, "endpointGroupId", notes) else {
+        return;
+    };
+    let key = format!("groups.{}.to.{other}", group.name);
+    if group.to.len() == MAX_GROUPS || group.to.iter().any(|(known, _)| *known == other) {
+        notes.mistake_at(
+            at(node),
+            key,
+            format!("is there twice, or one more than {MAX_GROUPS}"),
+        );
+        return;
+    }
+    notes.place(&key, at(node));
+    match child_named(node, "networkResource") {
+        Some(resource) => {
+            let network = reference(resource, notes);
+            group.to.extend(network.map(|network| (other, network)));
+        }
+        None => notes.mistake_at(at(node), key, "has no networkResource"),
+    }
+}
+
+/// The name of a network: an attribute in the figure, a text in QCG's own stylesheets.
+fn reference(resource: Node, notes: &mut Notes) -> Option<String> {
+    let single = &["templateIdReference"];
+    Known { single, ..NOTHING }.look(resource, notes);
+    let Some(node) = child_named(resource, "templateIdReference") else {
+        notes.mistake_at(at(resource), path(resource), "has no templateIdReference");
+        return None;
+    };
+    let known = Known {
+        attributes: &["templateId"],
+        ..TEXT
+    };
+    known.look(node, notes);
+    let named = node.attribute("templateId").map(str::to_owned);
+    match (named, text(node)) {
+        (Some(one), Some(other)) if one != other => {
+            notes.mistake_at(at(node), path(node), format!("names both {one:?} and {other:?}"));
+            None
+        }
+        (None, None) => {
+            notes.mistake_at(at(node), path(node), "names no template");
+            None
+        }
+        (named, text) => named.or(text),
+    }
+}
+
+fn processes(node: Node, group: &mut Group, notes: &mut Notes) {
+    let single = &["processesCount", "resourceRequirements"];
+    Known { single, ..NOTHING }.look(node, notes);
+    let key = format!("groups.{}.ranks", group.name);
+    notes.place(&key, at(node));
+    let count = child_named(node, "processesCount");
+    let value = count.and_then(|count| {
+        let single = &["value"];
+        Known { single, ..NOTHING }.look(count, notes);
+        let value = child_named(count, "value")?;
+        TEXT.look(value, notes);
+        text(value)
+    });
+    match value.map(|text| whole(&text, MAX_RANKS)) {
+        Some(Ok(ranks)) => group.ranks = Some(Ranks::Count(ranks)),
+        Some(Err(reason)) => notes.mistake(key, reason),
+        None => notes.mistake(key, "there is no processesCount with a value"),
+    }
+    let Some(requirements) = child_named(node, "resourceRequirements") else {
+        return;
+    };
+    let single = &["computingResource"];
+    Known { single, ..NOTHING }.look(requirements, notes);
+    let Some(resource) = child_named(requirements, "computingResource") else {
+        return;
+    };
+    let many = &["hostParameter"];
+    Known { many, ..NOTHING }.look(resource, notes);
+    for parameter in elements(resource, "hostParameter") {
+        host_parameter(parameter, group, notes);
+    }
+}
+
+fn host_parameter(node: Node, group: &mut Group, notes: &mut Notes) {
+    let key = format!("groups.{}", group.name);
+    match node.attribute("name") {
+        Some("cpucount") => {
+            let key = format!("{key}.cores");
+            if let Some(text) = bound(node, "min", &key, notes) {
+                set(&mut group.needs.cores, whole(&text, MAX_CORES), &key, notes);
+            }
+        }
+        Some("memory") => {
+            let key = format!("{key}.memory");
+            if let Some(text) = bound(node, "min", &key, notes) {
+                assumed(node, notes);
+                let bytes = measure_of(&text, &MEMORY, MEGABYTES);
+                set(&mut group.needs.memory_bytes, bytes, &key, notes);
+            }
+        }
+        other => left_out(node, other, notes),
+    }
+}
+
+fn execution(node: Node, profile: &mut Profile, notes: &mut Notes) {
+    let known = Known {
+        attributes: &["type"],
+        single: &["executable", "arguments"],
+        ..NOTHING
+    };
+    known.look(node, notes);
+    let executable = child_named(node, "executable").and_then(|executable| {
+        let single = &["execFile"];
+        Known { single, ..NOTHING }.look(executable, notes);
+        let file = child_named(executable, single[0])?;
+        let single = &["url"];
+        Known { single, ..NOTHING }.look(file, notes);
+        let url = child_named(file, single[0])?;
+        TEXT.look(url, notes);
+        text(url)
+    });
+    let Some(executable) = executable else {
+        notes.mistake_at(
+            at(node),
+            path(node),
+            "has no executable with an execFile with a url",
+        );
+        return;
+    };
+    let mut words = vec![executable];
+    if let Some(arguments) = child_named(node, "arguments") {
+        let many = &["value"];
+        Known { many, ..NOTHING }.look(arguments, notes);
+        for value in elements(arguments, "value") {
+            TEXT.look(value, notes);
+            match text(value) {
+                Some(word) => words.push(word),
+                None => notes.mistake_at(at(value), path(value), "is empty"),
+            }
+        }
+    }
+    let kind = node.attribute("type");
+    if kind == Some(COMMAND_TYPE) {
+        words.insert(0, LAUNCHER.to_owned());
+    }
+    if let Err(reason) = check_words(&words) {
+        notes.mistake_at(at(node), path(node), &*reason);
+        return;
+    }
+    let key = if kind == Some(COMMAND_TYPE) {
+        "command"
+    } else {
+        "program"
+    };
+    notes.place(key, at(node));
+    match kind {
+        Some(COMMAND_TYPE) => profile.command = Some(words),
+        Some(PROGRAM_TYPE) => profile.program = Some(words),
+        _ => {
+            let reason = format!("has no type that is known: {COMMAND_TYPE}, {PROGRAM_TYPE}");
+            notes.mistake_at(at(node), path(node), reason);
+        }
+    }
+}
+
+fn execution_time(node: Node, profile: &mut Profile, notes: &mut Notes) {
+    let single = &["executionDuration"];
+    Known { single, ..NOTHING }.look(node, notes);
+    let Some(duration) = child_named(node, single[0]) else {
+        notes.mistake_at(at(node), path(node), "has no executionDuration");
+        return;
+    };
+    TEXT.look(duration, notes);
+    notes.place("time", at(duration));
+    match text(duration).as_deref().and_then(seconds) {
+        Some(seconds) if seconds <= crate::MAX_SECONDS => profile.seconds = Some(seconds),
+        _ => notes.mistake("time", "is not a duration such as PT1H30M, of 1 s to 365 days"),
+    }
+}
+
+/// The seconds of a duration (ISO 8601) without years and months, whose lengths vary; none where it is none.
+fn seconds(text: &str) -> Option<u64> {
+    let text = text.strip_prefix('P')?;
+    let (date, time) = text.split_once('T').unwrap_or((text, "T0S"));
+    let time = if time == "T0S" { "0S" } else { time };
+    let mut sum = 0_u64;
+    for (mut rest, units) in [
+        (date, [('Y', None), ('M', None), ('D', Some(86_400))]),
+        (time, [('H', Some(3600)), ('M', Some(60)), ('S', Some(1))]),
+    ] {
+        for (letter, factor) in units {
+            let Some((number, after)) = rest.split_once(letter) else {
+                continue;
+            };
+            let number: u64 = number.parse().ok()?;
+            rest = after;
+            match factor {
+                Some(factor) => sum = sum.checked_add(number.checked_mul(factor)?)?,
+                None if number == 0 => {}
+                None => return None,
+            }
+        }
+        if !rest.is_empty() {
+            return None;
+        }
+    }
+    (sum > 0).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_iso_8601_has_them() {
+        let known = [
+            ("PT1H", Some(3600)),
+            ("P0Y0M0DT2H30M", Some(9000)),
+            ("P1DT1S", Some(86_401)),
+            ("P2D", Some(172_800)),
+            ("PT90M", Some(5400)),
+        ];
+        for (text, value) in known {
+            assert_eq!(seconds(text), value, "{text}");
+        }
+        for text in [
+            "",
+            "P",
+            "PT",
+            "1H",
+            "PT1",
+            "P1Y",
+            "P1M",
+            "PT-1H",
+            "PT1S1H",
+            "PT1H ",
+            "PT99999999999999999999H",
+        ] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+}
