@@ -25,6 +25,8 @@ pub enum Task {
     },
     /// Print docs/commands.md: each command with its options.
     Page,
+    /// Print docs/profile.schema.json: the JSON schema of a job's profile, for editors.
+    ProfileSchema,
 }
 
 /// The status is 1 where something cannot be written.
@@ -33,6 +35,7 @@ pub fn main(task: Task, command: Command) -> ExitCode {
         Task::Completions { shell } => completions(shell, command),
         Task::Man { directory } => man(command, &directory).map(|()| ExitCode::SUCCESS),
         Task::Page => Ok(say::result(page(command).trim_end())),
+        Task::ProfileSchema => Ok(say::result(causeway_profile::schema().trim_end())),
     };
     done.unwrap_or_else(|failure| {
         say::error(format_args!("causeway describe: {failure}"));

@@ -22,6 +22,7 @@ mod ping;
 mod places;
 mod preload;
 mod probe;
+mod profile;
 mod programs;
 mod queue;
 mod remote;
@@ -85,6 +86,8 @@ enum Task {
     Bench(bench::Task),
     /// Make one HTML page from the results of causeway bench.
     Report(report::Args),
+    /// Check the profile of a job, and print it in its other form, TOML or QCG's XML.
+    Profile(profile::Args),
     /// Show how to tune this host and its MPIs for the path to other sites, and apply it.
     Tune(tune::Args),
     /// Connect standard input and output to a port at another site, for ssh's ProxyCommand.
@@ -155,6 +158,7 @@ fn main() -> ExitCode {
         Task::Probe(args) => probe::main(args),
         Task::Bench(task) => bench::main(task),
         Task::Report(args) => report::main(&args),
+        Task::Profile(args) => profile::main(&args),
         Task::Tune(args) => tune::main(&args),
         Task::BenchPart(part) => bench::part::main(&part),
         Task::Connect(args) => connect::main(args),
