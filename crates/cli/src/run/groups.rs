@@ -1,190 +1,49 @@
 //! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which one it
-//! is in. Pure, but for `load`.
+//! is in. What a profile may say is in crates/profile.
 
-use causeway_wire::TextError;
-use causeway_wire::grid::is_site_name;
-use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use toml::Spanned;
+use crate::{profile, say};
+pub use causeway_profile::Job;
+use causeway_profile::{Mistakes, Read};
+use std::path::Path;
 
 /// Variable of mpi/collectives/topology/groups.c: `0=master,4-7=solvers,@nancy=store`. The first entry that
 /// fits a rank counts.
 pub const VARIABLE: &str = "CAUSEWAY_COLLECTIVES_GROUPS";
 
-/// What a profile must fit.
-#[derive(Debug, Clone, Copy)]
-pub struct Job<'a> {
-    /// Names of the sites that may be named.
-    pub sites: &'a [String],
-    /// Its ranks, where they are known.
-    pub ranks: Option<u32>,
-}
-
 /// Why a profile is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupsError {
     /// The file cannot be read.
-    #[error("--groups: read {}: {source}", .file.display())]
-    Read {
-        /// The profile.
-        file: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
+    #[error("--groups: {0}")]
+    Read(#[from] profile::ReadError),
     /// All mistakes in it, `file:line: key: reason` each.
-    #[error("--groups: {}", .0.join("\n"))]
-    Mistakes(Vec<String>),
+    #[error("--groups: {0}")]
+    Mistakes(#[from] Mistakes),
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Typed {
-    groups: BTreeMap<Spanned<String>, TypedGroup>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedGroup {
-    ranks: Option<Spanned<String>>,
-    sites: Option<Spanned<Vec<String>>>,
-}
-
-/// The variable's value, from a file.
+/// The variable's value, from a file. Warnings are told.
 ///
 /// # Errors
 /// See [`GroupsError`].
 pub fn load(file: &Path, job: Job) -> Result<String, GroupsError> {
-    let text = std::fs::read_to_string(file).map_err(|source| GroupsError::Read {
-        file: file.to_owned(),
-        source,
-    })?;
-    parse(&text, file, job)
+    let text = profile::text(file)?;
+    let read = parse(&text, file, job)?;
+    for warning in &read.warnings {
+        say::error(format_args!("causeway: --groups: {warning}"));
+    }
+    Ok(read.value)
 }
 
 /// The variable's value, from the text of a file, which serves the messages.
-fn parse(text: &str, file: &Path, job: Job) -> Result<String, GroupsError> {
-    let mistake = |(start, reason): (usize, String)| {
-        let line = 1 + text[..start.min(text.len())].matches('\n').count();
-        format!("{}:{line}: {reason}", file.display())
-    };
-    let typed: Typed = toml::from_str(text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        GroupsError::Mistakes(vec![mistake((start, error.message().to_owned()))])
-    })?;
-    let mut groups: Vec<_> = typed.groups.into_iter().collect();
-    groups.sort_by_key(|(name, _)| name.span().start);
-    let mut profile = Profile::new(job);
-    for (name, group) in &groups {
-        profile.add(name, group);
-    }
-    if groups.is_empty() {
-        profile.mistakes.push((0, "groups: names no group".into()));
-    }
-    if profile.mistakes.is_empty() {
-        Ok(profile.value())
-    } else {
-        profile.mistakes.sort();
-        Err(GroupsError::Mistakes(
-            profile.mistakes.into_iter().map(mistake).collect(),
-        ))
-    }
-}
-
-/// What has been read, with the group of each range of ranks and of each site.
-struct Profile<'a> {
-    job: Job<'a>,
-    ranks: Vec<(u32, u32, &'a str)>,
-    sites: Vec<(&'a str, &'a str)>,
-    /// Where in the text, and the reason.
-    mistakes: Vec<(usize, String)>,
-}
-
-impl<'a> Profile<'a> {
-    fn new(job: Job<'a>) -> Profile<'a> {
-        Profile {
-            job,
-            ranks: Vec::new(),
-            sites: Vec::new(),
-            mistakes: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, name: &'a Spanned<String>, group: &'a TypedGroup) {
-        let (start, name) = (name.span().start, name.get_ref());
-        // It stands in a list, and in an info object beside names of sites.
-        if !is_site_name(name) {
-            let reason = "a group's name has 1 to 63 letters, digits, '-', '_' or '.'";
-            self.mistakes.push((start, format!("groups.{name}: {reason}")));
-        }
-        if group.ranks.is_none() && group.sites.is_none() {
-            let reason = "give it ranks = \"0,4-7\" or sites = [\"nancy\"]";
-            self.mistakes.push((start, format!("groups.{name}: {reason}")));
-        }
-        if let Some(ranks) = &group.ranks {
-            for text in ranks.get_ref().split(',').map(str::trim) {
-                if let Err(reason) = self.add_ranks(name, text) {
-                    let reason = format!("groups.{name}.ranks: {reason}");
-                    self.mistakes.push((ranks.span().start, reason));
-                }
-            }
-        }
-        if let Some(sites) = &group.sites {
-            for site in sites.get_ref() {
-                if let Err(reason) = self.add_site(name, site) {
-                    let reason = format!("groups.{name}.sites: {reason}");
-                    self.mistakes.push((sites.span().start, reason));
-                }
-            }
-        }
-    }
-
-    fn add_ranks(&mut self, group: &'a str, text: &str) -> Result<(), TextError> {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else {
-            return Err(format!("{text:?} is neither a rank nor a range such as 4-7").into());
-        };
-        if first > last {
-            return Err(format!("{text:?} ends before it begins; write {last}-{first}").into());
-        }
-        if let Some(ranks) = self.job.ranks.filter(|ranks| last >= *ranks) {
-            return Err(format!("there is no rank {last}; the job has {ranks}, counted from 0").into());
-        }
-        let overlaps = |(from, to, _): &&(u32, u32, &str)| first <= *to && *from <= last;
-        if let Some((from, _, other)) = self.ranks.iter().find(overlaps) {
-            let twice = first.max(*from);
-            return Err(format!("rank {twice} is in group {other} already; leave it out of one").into());
-        }
-        self.ranks.push((first, last, group));
-        Ok(())
-    }
-
-    fn add_site(&mut self, group: &'a str, site: &'a str) -> Result<(), TextError> {
-        if !self.job.sites.iter().any(|known| known == site) {
-            let known = self.job.sites.join(", ");
-            return Err(format!("no rank is at a site {site:?}; this job's are {known}").into());
-        }
-        if let Some((_, other)) = self.sites.iter().find(|(known, _)| *known == site) {
-            return Err(format!("site {site} is in group {other} already; leave it out of one").into());
-        }
-        self.sites.push((site, group));
-        Ok(())
-    }
-
-    /// Ranks before sites: who names a rank means it, wherever it is.
-    fn value(&self) -> String {
-        let ranks = self.ranks.iter().map(|(first, last, group)| match last - first {
-            0 => format!("{first}={group}"),
-            _ => format!("{first}-{last}={group}"),
-        });
-        let sites = self.sites.iter().map(|(site, group)| format!("@{site}={group}"));
-        ranks.chain(sites).collect::<Vec<_>>().join(",")
-    }
+fn parse(text: &str, file: &Path, job: Job) -> Result<Read<String>, GroupsError> {
+    let read = causeway_profile::read(text, &file.display().to_string());
+    Ok(read.groups_for(job)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use causeway_wire::TextError;
 
     fn read(text: &str) -> Result<String, TextError> {
         let sites = ["rennes".to_owned(), "nancy".to_owned()];
@@ -192,7 +51,8 @@ mod tests {
             sites: &sites,
             ranks: Some(8),
         };
-        parse(text, Path::new("job.toml"), job).map_err(TextError::of)
+        let read = parse(text, Path::new("job.toml"), job).map_err(TextError::of);
+        read.map(|read| read.value)
     }
 
     fn mistakes(text: &str) -> Vec<String> {
@@ -248,8 +108,30 @@ mod tests {
             sites: &[],
             ranks: None,
         };
-        let value = parse("[groups.a]\nranks = \"70\"", Path::new("f"), job).unwrap();
-        assert_eq!(value, "70=a");
+        let read = parse("[groups.a]\nranks = \"70\"", Path::new("f"), job).unwrap();
+        assert_eq!(read.value, "70=a");
+    }
+
+    #[test]
+    fn groups_with_numbers_of_ranks_are_numbered_in_the_files_order() {
+        let text = "time = '1h'\n[groups.z]\nranks = 2\nsites = ['rennes', 'lyon']\n\
+                    [groups.b]\nranks = 1\n[groups.a]\nranks = 5\n";
+        assert_eq!(read(text).unwrap(), "0-1=z,2=b,3-7=a");
+    }
+
+    #[test]
+    fn a_whole_job_has_as_many_ranks_and_is_at_sites_that_take_part() {
+        let text = "[groups.a]\nranks = 4\n[groups.b]\nranks = 5\nsites = ['lyon']\n";
+        let known = [
+            "job.toml:2: groups: have 9 ranks together; the job has 8",
+            "job.toml:5: groups.b.sites: none of them takes part in this job; its sites are rennes, nancy",
+        ];
+        assert_eq!(mistakes(text), known);
+        let text = "time = '1h'\n[groups.a]\nranks = '0-5'\n";
+        assert_eq!(
+            mistakes(text),
+            ["job.toml:3: groups: have 6 ranks together; the job has 8"]
+        );
     }
 
     #[test]

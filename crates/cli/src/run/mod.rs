@@ -107,7 +107,7 @@ pub struct Args {
     /// Leave collective operations to the MPI (docs/collectives.md).
     #[arg(long)]
     pub no_collectives: bool,
-    /// Profile that names groups of ranks, which the program can query (docs/topology.md).
+    /// Profile that names groups of ranks, which the program can query (docs/topology.md, docs/profile.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["direct", "transparent", "no_collectives"])]
     pub groups: Option<PathBuf>,
     /// Rules that choose the algorithms of collective operations (docs/collectives.md).
