@@ -3,6 +3,7 @@
 use crate::MAX_RANKS;
 use crate::model::{Alternative, Group, Network, Profile, Ranks};
 use crate::notes::Notes;
+use crate::toml_walk::UNKNOWN;
 use causeway_wire::grid::is_site_name;
 use std::collections::{HashMap, HashSet};
 
@@ -56,15 +57,18 @@ fn check_group(group: &Group, profile: &Profile, notes: &mut Notes) {
     if !is_site_name(&group.name) {
         notes.mistake(key.clone(), format!("a group's name {NAME}"));
     }
+    let below = format!("{key}.");
+    // A key that is not known may be what is missing, with an error in its name.
     let is_told = |name: &str| {
-        let own = format!("{key}.{name}");
-        notes.mistakes.iter().any(|note| note.key == own)
+        let own = { notes.mistakes.iter() }.filter_map(|note| Some((note.key.strip_prefix(&below)?, note)));
+        let mut told = own.filter(|(key, note)| *key == name || note.reason.starts_with(UNKNOWN));
+        told.next().is_some()
     };
     if group.ranks.is_none() && !is_told("ranks") {
         if profile.is_whole() || profile.counts_ranks() {
-            notes.mistake(key.clone(), "has no ranks; say how many");
+            notes.mistake(key, "has no ranks; say how many");
         } else if group.needs.sites.is_none() && !is_told("sites") {
-            notes.mistake(key.clone(), "give it ranks = \"0,4-7\" or sites = [\"nancy\"]");
+            notes.mistake(key, "give it ranks = \"0,4-7\" or sites = [\"nancy\"]");
         }
     }
     for (number, other) in (1..).zip(&group.alternatives) {

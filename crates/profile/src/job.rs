@@ -25,8 +25,14 @@ impl Reading {
         check_sites(&self.profile, job, &mut self.notes);
         let value = value(&self.profile);
         if value.len() > MAX_VALUE_BYTES {
-            let reason = format!("take {} bytes of the ranks' environment, which has room for", value.len());
-            self.notes.mistake("groups", format!("{reason} {MAX_VALUE_BYTES}; shorten their names"));
+            let reason = format!(
+                "take {} bytes of the ranks' environment, which has room for",
+                value.len()
+            );
+            self.notes.mistake(
+                "groups",
+                format!("{reason} {MAX_VALUE_BYTES}; shorten their names"),
+            );
         }
         self.answer(value)
     }

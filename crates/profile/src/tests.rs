@@ -161,6 +161,11 @@ fn what_does_not_fit_together_is_a_mistake() {
             "2: groups.b: has no ranks; say how many",
         ),
         (
+            "[groups.a]\nrank = 1",
+            "2: groups.a.rank: is not a key here (known: ranks, cores, memory, speed, features, sites, program, \
+             within, to, alternatives)",
+        ),
+        (
             "[groups.a]\nranks = 1\n[groups.b]\nranks = '1'",
             "4: groups.b.ranks: names ranks, but group a has a number of them; use one form in all groups",
         ),
@@ -281,13 +286,18 @@ fn sizes_are_bounded() {
         mistakes(&text),
         ["2: groups.a.ranks: all groups have 6400 ranges of ranks at most"]
     );
-    let text = text.replace(".a]", &format!(".{}]", "a".repeat(63))).replace("12798,12800", "12798");
+    let text = text
+        .replace(".a]", &format!(".{}]", "a".repeat(63)))
+        .replace("12798,12800", "12798");
     let job = Job {
         sites: &[],
         ranks: None,
     };
     let told = read(&text, "job").groups_for(job).unwrap_err().0;
-    assert!(told[0].ends_with("which has room for 130000; shorten their names"), "{told:?}");
+    assert!(
+        told[0].ends_with("which has room for 130000; shorten their names"),
+        "{told:?}"
+    );
     let long = format!("#{}", "x".repeat(MAX_BYTES));
     assert_eq!(
         mistakes(&long),

@@ -15,6 +15,9 @@ pub(crate) struct Table<'t> {
     pub entries: &'t DeTable<'t>,
 }
 
+/// How the reason begins where a key is not known.
+pub(crate) const UNKNOWN: &str = "is not a key here";
+
 type Value<'t> = Spanned<DeValue<'t>>;
 
 impl<'t> Table<'t> {
@@ -42,7 +45,7 @@ impl<'t> Table<'t> {
         let names: Vec<&str> = known.iter().map(|key| key.name).collect();
         for (name, at, _) in self.in_order() {
             if !names.contains(&name) {
-                let reason = format!("is not a key here (known: {})", names.join(", "));
+                let reason = format!("{UNKNOWN} (known: {})", names.join(", "));
                 notes.mistake_at(at, self.key(name), reason);
             }
         }
