@@ -1,5 +1,5 @@
-//! The profile of a job, in TOML or XML: what is read is written and read again the same, in either form that can
-//! say it.
+//! The profile of a job, in TOML or XML: what is read is written and read again the same, in either form that
+//! can say it.
 #![no_main]
 
 use causeway_profile::{Job, Profile, read, to_toml, to_xml};

@@ -1,5 +1,5 @@
-//! `causeway profile`: the profile of a job is checked, and printed in its other form. What a profile may say is
-//! in crates/profile.
+//! `causeway profile`: the profile of a job is checked, and printed in its other form. What a profile may say
+//! is in crates/profile.
 
 use crate::failure::Failure;
 use crate::say;

@@ -1,9 +1,9 @@
-//! A job's profile: what the job needs, and what it runs (docs/profile.md). Pure: texts in, a [`Profile`] or all
-//! mistakes out, and the way back.
+//! A job's profile: what the job needs, and what it runs (docs/profile.md). Pure: texts in, a [`Profile`] or
+//! all mistakes out, and the way back.
 //!
-//! It has two forms, TOML and QCG's XML. `keys` is the one table of what TOML may say: the reader and the JSON
-//! schema follow it. `check` holds both forms to the same rules. A run that only wants the groups of its ranks
-//! asks [`Reading::groups_for`].
+//! It has two forms, TOML and QCG's XML. `keys` is the one table of what TOML may say: the reader and the
+//! JSON schema follow it. `check` holds both forms to the same rules. A run that only wants the groups of its
+//! ranks asks [`Reading::groups_for`].
 #![forbid(unsafe_code)]
 
 mod check;
@@ -19,6 +19,7 @@ mod tests;
 mod toml_reader;
 mod toml_walk;
 mod toml_writer;
+mod xml_execution;
 mod xml_reader;
 mod xml_walk;
 mod xml_writer;

@@ -15,7 +15,7 @@ pub(crate) struct Note {
     pub reason: String,
 }
 
-/// What is known beside the profile.
+/// Everything that is known beside the profile.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub mistakes: Vec<Note>,

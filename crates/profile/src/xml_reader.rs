@@ -1,20 +1,19 @@
-//! Reads a profile in QCG's XML: Fig. 3 of coti-2011, and what public texts of QCG and GSSIM show of the parts
-//! that the figure leaves out (docs/profile.md). The figure names no units; those here are told as a warning.
+//! Reads a profile in QCG's XML: Fig. 3 of coti-2011, and what public texts of QCG and GSSIM show of the
+//! parts that the figure leaves out (docs/profile.md). The figure names no units; those here are told as a
+//! warning.
 
 use crate::model::{Group, Network, Profile, Ranks};
 use crate::notes::Notes;
 use crate::quantity::{LATENCY, MEMORY, Measure, RATE, plain};
-use crate::toml_walk::check_words;
+use crate::xml_execution;
 use crate::xml_walk::{Known, NOTHING, TEXT, at, child_named, elements, path, required, text};
-use crate::xml_writer::{
-    COMMAND_TYPE, KILOBYTES_PER_SECOND, LAUNCHER, MEGABYTES, MILLISECONDS, PROGRAM_TYPE, Unit,
-};
+use crate::xml_writer::{KILOBYTES_PER_SECOND, MEGABYTES, MILLISECONDS, Unit};
 use crate::{MAX_CORES, MAX_GROUPS, MAX_NETWORKS, MAX_RANKS};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashSet;
 
-/// Most elements and texts: they take some 100 bytes each, and a profile of [`MAX_GROUPS`] that are all joined
-/// has some 30 000.
+/// Most elements and texts: they take some 100 bytes each, and a profile of [`MAX_GROUPS`] groups that are
+/// all joined has some 30 000.
 const MAX_NODES: u32 = 100_000;
 
 const ROOT: &str = "grmsJob";
@@ -227,10 +226,10 @@ fn task(node: Node, profile: &mut Profile, notes: &mut Notes) {
         }
     }
     if let Some(execution) = child_named(node, "execution") {
-        self::execution(execution, profile, notes);
+        xml_execution::read(execution, profile, notes);
     }
     if let Some(time) = child_named(node, "executionTime") {
-        execution_time(time, profile, notes);
+        xml_execution::read_time(time, profile, notes);
     }
 }
 
@@ -412,144 +411,5 @@ fn host_parameter(node: Node, group: &mut Group, notes: &mut Notes) {
             }
         }
         other => left_out(node, other, notes),
-    }
-}
-
-fn execution(node: Node, profile: &mut Profile, notes: &mut Notes) {
-    let known = Known {
-        attributes: &["type"],
-        single: &["executable", "arguments"],
-        ..NOTHING
-    };
-    known.look(node, notes);
-    let executable = child_named(node, "executable").and_then(|executable| {
-        let single = &["execFile"];
-        Known { single, ..NOTHING }.look(executable, notes);
-        let file = child_named(executable, single[0])?;
-        let single = &["url"];
-        Known { single, ..NOTHING }.look(file, notes);
-        let url = child_named(file, single[0])?;
-        TEXT.look(url, notes);
-        text(url)
-    });
-    let Some(executable) = executable else {
-        notes.mistake_at(
-            at(node),
-            path(node),
-            "has no executable with an execFile with a url",
-        );
-        return;
-    };
-    let mut words = vec![executable];
-    if let Some(arguments) = child_named(node, "arguments") {
-        let many = &["value"];
-        Known { many, ..NOTHING }.look(arguments, notes);
-        for value in elements(arguments, "value") {
-            TEXT.look(value, notes);
-            match text(value) {
-                Some(word) => words.push(word),
-                None => notes.mistake_at(at(value), path(value), "is empty"),
-            }
-        }
-    }
-    let kind = node.attribute("type");
-    if kind == Some(COMMAND_TYPE) {
-        words.insert(0, LAUNCHER.to_owned());
-    }
-    if let Err(reason) = check_words(&words) {
-        notes.mistake_at(at(node), path(node), &*reason);
-        return;
-    }
-    let key = if kind == Some(COMMAND_TYPE) {
-        "command"
-    } else {
-        "program"
-    };
-    notes.place(key, at(node));
-    match kind {
-        Some(COMMAND_TYPE) => profile.command = Some(words),
-        Some(PROGRAM_TYPE) => profile.program = Some(words),
-        _ => {
-            let reason = format!("has no type that is known: {COMMAND_TYPE}, {PROGRAM_TYPE}");
-            notes.mistake_at(at(node), path(node), reason);
-        }
-    }
-}
-
-fn execution_time(node: Node, profile: &mut Profile, notes: &mut Notes) {
-    let single = &["executionDuration"];
-    Known { single, ..NOTHING }.look(node, notes);
-    let Some(duration) = child_named(node, single[0]) else {
-        notes.mistake_at(at(node), path(node), "has no executionDuration");
-        return;
-    };
-    TEXT.look(duration, notes);
-    notes.place("time", at(duration));
-    match text(duration).as_deref().and_then(seconds) {
-        Some(seconds) if seconds <= crate::MAX_SECONDS => profile.seconds = Some(seconds),
-        _ => notes.mistake("time", "is not a duration such as PT1H30M, of 1 s to 365 days"),
-    }
-}
-
-/// The seconds of a duration (ISO 8601) without years and months, whose lengths vary; none where it is none.
-fn seconds(text: &str) -> Option<u64> {
-    let text = text.strip_prefix('P')?;
-    let (date, time) = text.split_once('T').unwrap_or((text, "T0S"));
-    let time = if time == "T0S" { "0S" } else { time };
-    let mut sum = 0_u64;
-    for (mut rest, units) in [
-        (date, [('Y', None), ('M', None), ('D', Some(86_400))]),
-        (time, [('H', Some(3600)), ('M', Some(60)), ('S', Some(1))]),
-    ] {
-        for (letter, factor) in units {
-            let Some((number, after)) = rest.split_once(letter) else {
-                continue;
-            };
-            let number: u64 = number.parse().ok()?;
-            rest = after;
-            match factor {
-                Some(factor) => sum = sum.checked_add(number.checked_mul(factor)?)?,
-                None if number == 0 => {}
-                None => return None,
-            }
-        }
-        if !rest.is_empty() {
-            return None;
-        }
-    }
-    (sum > 0).then_some(sum)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read_as_iso_8601_has_them() {
-        let known = [
-            ("PT1H", Some(3600)),
-            ("P0Y0M0DT2H30M", Some(9000)),
-            ("P1DT1S", Some(86_401)),
-            ("P2D", Some(172_800)),
-            ("PT90M", Some(5400)),
-        ];
-        for (text, value) in known {
-            assert_eq!(seconds(text), value, "{text}");
-        }
-        for text in [
-            "",
-            "P",
-            "PT",
-            "1H",
-            "PT1",
-            "P1Y",
-            "P1M",
-            "PT-1H",
-            "PT1S1H",
-            "PT1H ",
-            "PT99999999999999999999H",
-        ] {
-            assert_eq!(seconds(text), None, "{text}");
-        }
     }
 }

@@ -1,4 +1,5 @@
-//! Walks an XML document: finds elements, and notes what nobody looks at, so that nothing is dropped in silence.
+//! Walks an XML document: finds elements, and notes what nobody looks at, so that nothing is dropped in
+//! silence.
 
 use crate::notes::Notes;
 use roxmltree::{Attribute, Node};

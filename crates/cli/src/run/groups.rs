@@ -120,6 +120,18 @@ mod tests {
     }
 
     #[test]
+    fn groups_of_a_profile_in_xml_are_numbered_in_the_same_way() {
+        let group = |name: &str, ranks: u32| {
+            let count = format!("<processesCount><value>{ranks}</value></processesCount>");
+            format!("<group groupId='{name}'><processes>{count}</processes></group>")
+        };
+        let groups = group("z", 3) + &group("a", 5);
+        let topology = format!("<resourcesDescription><topology>{groups}</topology></resourcesDescription>");
+        let text = format!("<grmsJob><task>{topology}</task></grmsJob>");
+        assert_eq!(read(&text).unwrap(), "0-2=z,3-7=a");
+    }
+
+    #[test]
     fn a_whole_job_has_as_many_ranks_and_is_at_sites_that_take_part() {
         let text = "[groups.a]\nranks = 4\n[groups.b]\nranks = 5\nsites = ['lyon']\n";
         let known = [

@@ -115,94 +115,97 @@ fn what_is_not_understood_is_told_with_its_line_and_nothing_is_dropped_in_silenc
     assert_eq!(warnings(&text), told);
 }
 
+/// What in the figure is replaced, by what, and the mistakes.
+const WRONG: &[(&str, &str, &str)] = &[
+    (
+        "templateId=\"net-high\">",
+        ">",
+        "4: grmsJob/resourceTemplates/networkResourceTemplate: has no templateId\n\
+             26: groups.central_master.to.group1: there is no [network.net-high]",
+    ),
+    (
+        "5120",
+        "fast",
+        "5: network.net-high.bandwidth: \"fast\" is not a number from 0.125 to 125000000000, in kB/s",
+    ),
+    (
+        "<max> 5 </max>",
+        "<max/>",
+        "8: network.net-local.latency: has no max with a number",
+    ),
+    (
+        "<min>2000</min>",
+        "<min>x</min>",
+        "19: groups.central_master.memory: \"x\" is not a number from 0.000001 to 1000000000, in MB",
+    ),
+    (
+        "<min>4</min>",
+        "<min>x</min>",
+        "20: groups.central_master.cores: \"x\" is not a whole number from 1 to 4096",
+    ),
+    (
+        "\"cpucount\"><min>4<",
+        "\"memory\"><min>4<",
+        "20: groups.central_master.memory: is there twice",
+    ),
+    (
+        "endpointGroupId=\"group1\"",
+        "endpointGroupId=\"other\"",
+        "26: groups.central_master.to.other: there is no [groups.other]",
+    ),
+    (
+        "<value>30</value>",
+        "<value>0</value>",
+        "32: groups.group1.ranks: \"0\" is not a whole number from 1 to 1000000",
+    ),
+    (
+        "<value>30</value>",
+        "",
+        "32: groups.group1.ranks: there is no processesCount with a value",
+    ),
+    (
+        "groupId=\"group1\"",
+        "groupId=\"central_master\"",
+        "26: groups.central_master.to.group1: there is no [groups.group1]\n\
+             31: groups.central_master: is there twice",
+    ),
+    (
+        "open_mpi",
+        "prun",
+        "36: grmsJob/task/execution: has no type that is known: open_mpi, mpi",
+    ),
+    (
+        "<url>./ray2mesh</url>",
+        "",
+        "36: grmsJob/task/execution: has no executable with an execFile with a url",
+    ),
+    (
+        "PT1H",
+        "P1Y",
+        "40: time: is not a duration such as PT1H30M, of 1 s to 365 days",
+    ),
+    (
+        "</grmsJob>",
+        "<task/></grmsJob>",
+        "42: grmsJob/task: is a second task; a profile is one",
+    ),
+    (
+        "net-high</templateIdReference>",
+        "</templateIdReference>",
+        "27: grmsJob/task/resourcesDescription/topology/group/processesConnection/groupConnection/\
+             networkResource/templateIdReference: names no template",
+    ),
+    (
+        "<topology>",
+        "<topology/><topology>",
+        "13: grmsJob/task/resourcesDescription/topology: names no group\n\
+             13: grmsJob/task/resourcesDescription/topology: is there twice",
+    ),
+];
+
 #[test]
 fn each_mistake_in_xml_is_told_with_its_line() {
-    for (from, to, known) in [
-        (
-            "templateId=\"net-high\">",
-            ">",
-            "4: grmsJob/resourceTemplates/networkResourceTemplate: has no templateId\n\
-             26: groups.central_master.to.group1: there is no [network.net-high]",
-        ),
-        (
-            "5120",
-            "fast",
-            "5: network.net-high.bandwidth: \"fast\" is not a number from 0.125 to 125000000000, in kB/s",
-        ),
-        (
-            "<max> 5 </max>",
-            "<max/>",
-            "8: network.net-local.latency: has no max with a number",
-        ),
-        (
-            "<min>2000</min>",
-            "<min>x</min>",
-            "19: groups.central_master.memory: \"x\" is not a number from 0.000001 to 1000000000, in MB",
-        ),
-        (
-            "<min>4</min>",
-            "<min>x</min>",
-            "20: groups.central_master.cores: \"x\" is not a whole number from 1 to 4096",
-        ),
-        (
-            "\"cpucount\"><min>4<",
-            "\"memory\"><min>4<",
-            "20: groups.central_master.memory: is there twice",
-        ),
-        (
-            "endpointGroupId=\"group1\"",
-            "endpointGroupId=\"other\"",
-            "26: groups.central_master.to.other: there is no [groups.other]",
-        ),
-        (
-            "<value>30</value>",
-            "<value>0</value>",
-            "32: groups.group1.ranks: \"0\" is not a whole number from 1 to 1000000",
-        ),
-        (
-            "<value>30</value>",
-            "",
-            "32: groups.group1.ranks: there is no processesCount with a value",
-        ),
-        (
-            "groupId=\"group1\"",
-            "groupId=\"central_master\"",
-            "26: groups.central_master.to.group1: there is no [groups.group1]\n\
-             31: groups.central_master: is there twice",
-        ),
-        (
-            "open_mpi",
-            "prun",
-            "36: grmsJob/task/execution: has no type that is known: open_mpi, mpi",
-        ),
-        (
-            "<url>./ray2mesh</url>",
-            "",
-            "36: grmsJob/task/execution: has no executable with an execFile with a url",
-        ),
-        (
-            "PT1H",
-            "P1Y",
-            "40: time: is not a duration such as PT1H30M, of 1 s to 365 days",
-        ),
-        (
-            "</grmsJob>",
-            "<task/></grmsJob>",
-            "42: grmsJob/task: is a second task; a profile is one",
-        ),
-        (
-            "net-high</templateIdReference>",
-            "</templateIdReference>",
-            "27: grmsJob/task/resourcesDescription/topology/group/processesConnection/groupConnection/\
-             networkResource/templateIdReference: names no template",
-        ),
-        (
-            "<topology>",
-            "<topology/><topology>",
-            "13: grmsJob/task/resourcesDescription/topology: names no group\n\
-             13: grmsJob/task/resourcesDescription/topology: is there twice",
-        ),
-    ] {
+    for (from, to, known) in WRONG {
         let told = mistakes(&FIGURE.replacen(from, to, 1));
         assert_eq!(told, known.lines().collect::<Vec<_>>(), "{from} -> {to}");
     }
