@@ -188,7 +188,7 @@ impl Together {
         };
         let last = starts.iter().copied().max().unwrap_or(now);
         if self.in_turn {
-            // All that are not much later than the first count as equal: two runs must not differ by a second.
+            // All that are not much later than the first are equal: two runs must not differ by a second.
             let is_late = |site: &usize| starts[*site] > now + AHEAD;
             self.later = (0..starts.len()).collect();
             self.later
