@@ -75,6 +75,13 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
                 "status 3",
             ],
         ),
+        time(
+            "compete",
+            &[
+                "all right\nstatus 0\nthe other: ",
+                "ring_mpi: 16 ranks, all right\nstatus 0\nall is given back",
+            ],
+        ),
         time("interrupt", &["status 130"]),
         time("killed", &["status 137"]),
         time("cancelled", &["causeway: nancy: allocation "]),
@@ -86,7 +93,7 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
 
 #[test]
 #[ignore = "needs namespaces, Debian's MPIs and its Slurm; run by make test"]
-fn submitted_jobs_wait_run_and_end_without_anybody_and_survive_their_gateway() {
+fn debian_jobs_that_are_submitted_wait_run_and_end_without_anybody_and_survive_their_gateway() {
     let items = vec![
         queued("ends", &["from nancy-1", "wait 7", "failed  queued", "status 7"]),
         queued(
@@ -131,6 +138,61 @@ fn submitted_jobs_wait_run_and_end_without_anybody_and_survive_their_gateway() {
         ),
     ];
     grid::run("slurm", "batch-queue", items);
+}
+
+#[test]
+#[ignore = "needs namespaces, Debian's MPIs and its Slurm; run by make test T=batch"]
+fn long_three_clusters_of_slurm_give_nodes_at_once_and_whatever_breaks_all_is_given_back() {
+    let item = |name: &str, says: &[&str]| Item {
+        command: format!(
+            "{} {name} {}",
+            root().join("tests/e2e/batch-three.sh").display(),
+            root().join("target/mpi").display()
+        ),
+        name: name.to_owned(),
+        seconds: 70,
+        ..time(name, says)
+    };
+    let items = vec![
+        item(
+            "all",
+            &[
+                "ring_mpi: 12 ranks, all right",
+                "own_world: 6 ranks, all right",
+                "status 0",
+            ],
+        ),
+        item(
+            "full",
+            &[
+                "bordeaux: allocation ",
+                "waits: ",
+                "orsay, rennes had not begun",
+                "status 3",
+            ],
+        ),
+        item(
+            "refused",
+            &[
+                "bordeaux gives no allocation: ",
+                "can never begin: PartitionTimeLimit",
+                "status 2",
+            ],
+        ),
+        item(
+            "controller-before",
+            &["bordeaux gives no allocation: ", "status 2"],
+        ),
+        item("controller-while", &["own_world: 6 ranks, all right", "status 0"]),
+        item(
+            "interrupt",
+            &["asked: 130", "queued: 130", "held: 130", "runs: 130"],
+        ),
+        item("host", &["orsay is gone: nothing is left at the others"]),
+        item("node-waits", &["status 3"]),
+        item("node-runs", &["causeway: bordeaux: allocation ", "status 4"]),
+    ];
+    grid::run("tests/e2e/three-slurms.toml", "batch-three", items);
 }
 
 fn queued(name: &str, says: &[&str]) -> Item {

@@ -8,47 +8,9 @@ case=$1
 openmpi=$2/debian-openmpi mpich=$2/debian-mpich
 # The head node of nancy, which takes ssh; its compute nodes take none.
 nancy="ssh 198.51.100.5"
-mpirun="mpirun.openmpi --allow-run-as-root --oversubscribe"
-
-run() { # sites and commands...
-    timeout 50 causeway run "$@" 2>&1
-    echo "status $?"
-}
-
-number() { # of the allocation that salloc has granted
-    sed -n 's/.*Granted job allocation \([0-9]*\).*/\1/p'
-}
-
-# Nothing is allocated, written down or being given back any more.
-given_back() {
-    local left
-    for _ in $(seq 300); do
-        left=$({ squeue -h && $nancy squeue -h; } 2>&1; find /run/causeway-lab/gateway/allocations-* -type f
-            pgrep -fa '[r]elease-allocation|causeway-ho[l]d|causeway ho[l]d')
-        [ -z "$left" ] && break
-        read -rt 0.1 <> <(:) || :
-    done
-    echo "${left:-all is given back}"
-}
-
-# Starts a run, and carries out a command once this text has come so many times.
-once() { # text, times, command, run's arguments...
-    local text=$1 times=$2 then=$3 pid
-    shift 3
-    # Job control: else the shell would have it ignore SIGINT.
-    set -m
-    causeway run "$@" >output 2>&1 &
-    pid=$!
-    set +m
-    until [ "$(grep -c "$text" output)" -ge "$times" ]; do
-        kill -0 $pid || break
-        read -rt 0.05 <> <(:) || :
-    done
-    eval "$then"
-    wait $pid
-    echo "status $?"
-    cat output
-}
+far=$nancy
+# shellcheck source=tests/e2e/batch-common.sh
+. "$(dirname "$0")/batch-common.sh"
 
 # Debian's slurmctld, as the lab starts it, but with what it has saved.
 controller="PATH=/usr/sbin:\$PATH slurmctld"
@@ -196,6 +158,14 @@ time-*)
         *) once 'nancy: allocation .* waits' 1 'kill -INT $pid' $four -- $mpirun hostname ;;
         esac
         $nancy scancel "$n"
+        ;;
+    time-compete)
+        # Each needs all nodes of both sites.
+        $nancy "cd /tmp && timeout 50 causeway run --sites rennes=8,nancy=8 --time 10min --idle 2s -- \
+            mpirun.mpich -n 16 $mpich/ring_mpi 2>&1; echo status \$?" >other &
+        run --sites nancy=8,rennes=8 --time 10min --idle 2s -- mpirun.mpich -n 16 "$mpich/ring_mpi"
+        wait
+        echo "the other: $(cat other)"
         ;;
     time-killed) once 'is there' 4 'kill -KILL $pid' $four --own-mpi -- "$mpich/own_world" wait ;;
     time-cancelled) once 'is there' 4 "$nancy scancel -u root" $four --own-mpi -- "$mpich/own_world" wait ;;

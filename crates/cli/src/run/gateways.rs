@@ -2,9 +2,8 @@
 //! has.
 
 use super::error::RunError;
-use super::job::gateway_status;
-use crate::{join, say};
-use causeway_control::{SiteStatus, Sites};
+use crate::{ask, join, say};
+use causeway_control::{self as control, SiteStatus, Sites};
 use causeway_gateway::Config;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -49,7 +48,7 @@ pub fn start_others(known: &Sites, names: &[String]) -> Result<bool, RunError> {
         return Ok(false);
     }
     let is_away = |site: &SiteStatus| site.unreachable.is_some();
-    let status = gateway_status()?;
+    let status = ask::status(&control::socket())?;
     let away = status.sites.iter().filter(|site| is_away(site));
     let mut has_started = false;
     for site in away.filter(|site| names.is_empty() || names.contains(&site.name)) {
@@ -57,7 +56,7 @@ pub fn start_others(known: &Sites, names: &[String]) -> Result<bool, RunError> {
             continue;
         };
         start(&site.name, words, || {
-            let status = gateway_status()?;
+            let status = ask::status(&control::socket())?;
             Ok(status
                 .sites
                 .iter()

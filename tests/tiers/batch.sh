@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# what: three clusters of Debian's Slurm that give nodes for one job at the same time, while controllers, nodes
+#   and gateways go
+# needs: root, or user namespaces
+# takes: two minutes; two clusters are part of `make test`
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+made setup build programs
+e2e batch::long_
