@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# what: three clusters of Debian's Slurm that give nodes for one job at the same time, while controllers, nodes
-#   and gateways go
+# what: three clusters of Debian's Slurm that give nodes for one job at the same time, while controllers,
+#   nodes and gateways go
 # needs: root, or user namespaces
 # takes: two minutes; two clusters are part of `make test`
 set -euo pipefail
