@@ -1,0 +1,73 @@
+//! A part of all placements: which sites each group may use, and which it is charged for.
+//!
+//! A group that is charged for a site need not use it: a placement in which it does not is at most as dear, and
+//! is looked at where the group may not use that site.
+
+use crate::tables::{Choice, Sites, Tables, members};
+
+/// Whole nodes of a class that only one group uses, whose ranks need more than a slot's share of the memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Reserved {
+    pub group: usize,
+    pub class: usize,
+    /// At least so many nodes.
+    pub least: u64,
+    /// At most so many.
+    pub most: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// For each group the index of its choice; the last one of several is none of the job's.
+    pub choice: Vec<usize>,
+    /// For each group the sites that it may use.
+    pub allowed: Vec<Sites>,
+    /// For each group the sites that it is charged for.
+    pub needed: Vec<Sites>,
+    /// Sites that the job is charged for.
+    pub charged: Sites,
+    /// The least and the most that the longest work may take.
+    pub slowest: (u64, u64),
+    pub reserved: Vec<Reserved>,
+    /// No placement in it is better.
+    pub bound: u64,
+}
+
+impl Node {
+    /// All placements.
+    pub fn all(tables: &Tables) -> Node {
+        let all = (0..tables.sites).fold(0, |set: Sites, site| set | 1 << site);
+        let fits = |group: usize| {
+            let alone = |site: &usize| tables.compatible(group, *site, group) & 1 << site != 0;
+            members(all)
+                .filter(alone)
+                .fold(0, |set: Sites, site| set | 1 << site)
+        };
+        Node {
+            choice: tables.choices.iter().map(|choices| choices.len() - 1).collect(),
+            allowed: (0..tables.groups()).map(fits).collect(),
+            needed: vec![0; tables.groups()],
+            charged: 0,
+            slowest: (0, u64::MAX),
+            reserved: Vec::new(),
+            bound: 0,
+        }
+    }
+
+    pub fn chosen<'a>(&self, tables: &'a Tables, group: usize) -> &'a Choice {
+        &tables.choices[group][self.choice[group]]
+    }
+
+    /// Says whether a group could have ranks on a class of an allowed site.
+    pub fn does(&self, tables: &Tables, group: usize, class: usize) -> bool {
+        let choice = self.chosen(tables, group);
+        choice.fit[class] > 0 && choice.compute[class] <= self.slowest.1
+    }
+
+    /// What is reserved for a group on a class.
+    pub fn reserved_for(&self, group: usize, class: usize) -> Option<&Reserved> {
+        self.reserved
+            .iter()
+            .find(|kept| (kept.group, kept.class) == (group, class))
+    }
+}

@@ -1,0 +1,314 @@
+//! Branch and bound. Each node is narrowed, and its ranks are shared out without a look at links: if the result
+//! is within the limits, it is a placement; otherwise the node is split where the result breaks a limit.
+//!
+//! ```text
+//!     node ── narrow ── share out ──┬── breaks nothing: found, and the limit goes down
+//!       │        │          │       ├── a bad link: with or without one of its two uses
+//!       │        v          v       ├── too many nodes: more or fewer for one group
+//!       │     nothing left: closed  └── too long, too many sites: without the worst one, or charged for it
+//! ```
+//!
+//! The search goes down the first half of a split, and then on at the node with the least bound.
+
+use crate::found::{Found, Limits};
+use crate::model::Objective;
+use crate::narrow::View;
+use crate::node::{Node, Reserved};
+use crate::share::{Lead, Shares, share};
+use crate::tables::{Tables, members};
+
+/// What a search came to.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The best placement within the limits.
+    pub best: Option<Found>,
+    /// Where the search ended early: no placement within the limits has less.
+    pub open: Option<u64>,
+}
+
+pub(crate) struct Search<'a> {
+    tables: &'a Tables,
+    limits: Limits,
+    /// Without one the first placement ends the search.
+    minimise: Option<Objective>,
+    /// Whether no better placement can be.
+    is_over: bool,
+}
+
+/// What a node became.
+enum Split {
+    Closed,
+    /// The first is looked at first.
+    Into(Vec<Node>),
+}
+
+impl Search<'_> {
+    /// Makes a search that has not begun.
+    pub fn new(tables: &Tables, limits: Limits, minimise: Option<Objective>) -> Search<'_> {
+        Search {
+            tables,
+            limits,
+            minimise,
+            is_over: false,
+        }
+    }
+
+    /// Searches as long as it may go on; it is asked before every node but the first.
+    pub fn run(mut self, may_go_on: &mut dyn FnMut() -> bool) -> Ended {
+        let mut best: Option<Found> = None;
+        let mut open: Vec<Node> = Vec::new();
+        let mut next = Some(Node::all(self.tables));
+        let mut is_first = true;
+        while let Some(node) = next.take().or_else(|| take_least(&mut open)) {
+            if !is_first && !may_go_on() {
+                let bound = open.iter().map(|node| node.bound).chain([node.bound]).min();
+                return Ended { best, open: bound };
+            }
+            is_first = false;
+            if let Split::Into(mut parts) = self.split(node, &mut best) {
+                parts.reverse();
+                next = parts.pop();
+                open.append(&mut parts);
+            }
+            if self.is_over {
+                break;
+            }
+        }
+        Ended { best, open: None }
+    }
+
+    fn split(&mut self, mut node: Node, best: &mut Option<Found>) -> Split {
+        let Some(view) = node.narrow(self.tables, &self.limits) else {
+            return Split::Closed;
+        };
+        node.bound = node.bound.max(match self.minimise {
+            Some(Objective::Time) => view.time.total,
+            Some(Objective::Sites) => view.sites_used,
+            _ => 0,
+        });
+        if let Some(parts) = self.choose(&node) {
+            return Split::Into(parts);
+        }
+        let Some((shares, found)) = self.share_out(&mut node, &view, best) else {
+            return Split::Closed;
+        };
+        let limit = self.minimise.map(|objective| self.limits.of(objective));
+        if self.is_over || limit.is_some_and(|limit| node.bound > limit) {
+            return Split::Closed;
+        }
+        Split::Into(match self.at_conflict(&node, &found) {
+            Some(parts) => parts,
+            None => match found.overfull(self.tables) {
+                Some(class) => self.at_class(&node, &shares, class),
+                None => self.at_limit(&node, &view, &found),
+            },
+        })
+    }
+
+    /// Splits a node by the alternatives of the first group that has several.
+    fn choose(&self, node: &Node) -> Option<Vec<Node>> {
+        let several = |group: &usize| {
+            node.choice[*group] > 0 && node.choice[*group] + 1 == self.tables.choices[*group].len()
+        };
+        let group = (0..self.tables.groups()).find(several)?;
+        let with = |choice: usize| {
+            let mut part = node.clone();
+            part.choice[group] = choice;
+            part
+        };
+        Some((0..node.choice[group]).map(with).collect())
+    }
+
+    /// Shares ranks out, and keeps what is a better placement. Nothing where there is no room, or what there is
+    /// costs too much; otherwise what the node is to be split by.
+    fn share_out(
+        &mut self,
+        node: &mut Node,
+        view: &View,
+        best: &mut Option<Found>,
+    ) -> Option<(Shares, Found)> {
+        let tables = self.tables;
+        let lead = Lead::new(tables, node, view, self.limits.counts);
+        let mut answer = None;
+        if self.minimise != Some(Objective::Cost) {
+            let shares = share(tables, node, |group, class| {
+                lead.weight(group, tables.classes[class].site)
+            })?;
+            let found = Found::new(tables, &node.choice, shares.ranks.clone());
+            self.keep(&found, best);
+            answer = Some((shares, found));
+        }
+        if self.limits.costs {
+            let price = |group: usize, class: usize| node.chosen(tables, group).price[class] as i64;
+            let shares = share(tables, node, price)?;
+            let found = Found::new(tables, &node.choice, shares.ranks.clone());
+            if found.cost > self.limits.cost {
+                return None;
+            }
+            if self.minimise == Some(Objective::Cost) {
+                node.bound = node.bound.max(found.cost);
+            }
+            self.keep(&found, best);
+            if answer
+                .as_ref()
+                .is_none_or(|(_, found)| found.cost > self.limits.cost)
+            {
+                answer = Some((shares, found));
+            }
+        }
+        answer
+    }
+
+    /// Keeps a placement if it is one, and within the limits; then only better ones are.
+    fn keep(&mut self, found: &Found, best: &mut Option<Found>) {
+        let is_within = found.time.total <= self.limits.time
+            && found.cost <= self.limits.cost
+            && found.value(Objective::Sites) <= self.limits.sites;
+        let is_placement =
+            found.overfull(self.tables).is_none() && found.conflicts(self.tables).next().is_none();
+        if is_within && is_placement {
+            *best = Some(found.clone());
+            // Nothing is less than nothing.
+            let less = self
+                .minimise
+                .and_then(|objective| found.value(objective).checked_sub(1));
+            match (self.minimise, less) {
+                (Some(objective), Some(less)) => self.limits.set(objective, less),
+                _ => self.is_over = true,
+            }
+        }
+    }
+
+    /// Splits at a link that is not good enough, by the use of it with the most ranks.
+    fn at_conflict(&self, node: &Node, found: &Found) -> Option<Vec<Node>> {
+        let ranks = |(group, site): (usize, usize)| -> u64 {
+            self.tables.of_site[site]
+                .clone()
+                .map(|class| found.ranks[group][class])
+                .sum()
+        };
+        let uses = found.conflicts(self.tables).flatten();
+        let (group, site) = uses.max_by_key(|at| (ranks(*at), std::cmp::Reverse(*at)))?;
+        let [without, with] = halves(node, group, site);
+        Some(vec![with, without])
+    }
+
+    /// Splits by how many nodes of a class one group has by itself.
+    fn at_class(&self, node: &Node, shares: &Shares, class: usize) -> Vec<Node> {
+        let loose = |group: &usize| shares.loose[*group][class];
+        let Some(group) = { 0..self.tables.groups() }.max_by_key(|group| (loose(group), usize::MAX - group))
+        else {
+            return Vec::new();
+        };
+        let fit = node.chosen(self.tables, group).fit[class].max(1);
+        let nodes = shares.loose[group][class].div_ceil(fit);
+        let (least, most) = { node.reserved_for(group, class) }
+            .map_or((0, self.tables.classes[class].nodes), |kept| {
+                (kept.least, kept.most)
+            });
+        debug_assert!(
+            nodes > 0 && least + nodes <= most,
+            "what is reserved is not loose"
+        );
+        let with = |least: u64, most: u64| {
+            let mut part = node.clone();
+            part.reserved
+                .retain(|kept| (kept.group, kept.class) != (group, class));
+            part.reserved.push(Reserved {
+                group,
+                class,
+                least,
+                most,
+            });
+            part
+        };
+        vec![with(least + nodes, most), with(least, least + nodes - 1)]
+    }
+
+    /// Splits where the time or the number of sites is above its limit.
+    fn at_limit(&self, node: &Node, view: &View, found: &Found) -> Vec<Node> {
+        if found.time.total > self.limits.time {
+            return self.at_time(node, view, found);
+        }
+        let ranks = |site: usize| -> u64 {
+            let classes = self.tables.of_site[site].clone();
+            classes
+                .map(|class| found.ranks.iter().map(|row| row[class]).sum::<u64>())
+                .sum()
+        };
+        let uncharged = members(found.sites & !node.charged);
+        let Some(site) = uncharged.min_by_key(|site| (ranks(*site), *site)) else {
+            return Vec::new();
+        };
+        let (mut without, mut with) = (node.clone(), node.clone());
+        for allowed in &mut without.allowed {
+            *allowed &= !(1 << site);
+        }
+        with.charged |= 1 << site;
+        vec![without, with]
+    }
+
+    /// Splits at the term of the time that is most above its bound.
+    fn at_time(&self, node: &Node, view: &View, found: &Found) -> Vec<Node> {
+        let over = |pair: &usize| found.time.pairs[*pair].saturating_sub(view.time.pairs[*pair]);
+        let pair = { 0..self.tables.pairs.len() }.max_by_key(|pair| (over(pair), usize::MAX - pair));
+        let by_work = found.time.compute.saturating_sub(view.time.compute);
+        match pair {
+            Some(pair) if over(&pair) >= by_work => self.at_pair(node, pair, found),
+            _ => {
+                let (mut without, mut with) = (node.clone(), node.clone());
+                without.slowest.1 = found.time.compute.saturating_sub(1);
+                with.slowest.0 = found.time.compute;
+                vec![without, with]
+            }
+        }
+    }
+
+    /// Splits at the worst path of two groups, by the use of it with the fewest ranks that is not charged.
+    fn at_pair(&self, node: &Node, pair: usize, found: &Found) -> Vec<Node> {
+        let pair = &self.tables.pairs[pair];
+        let (one, other) = pair.groups;
+        let ranks = |group: usize, site: usize| -> u64 {
+            self.tables.of_site[site]
+                .clone()
+                .map(|class| found.ranks[group][class])
+                .sum()
+        };
+        let mut worst = None;
+        for site in members(found.used[one]) {
+            for far in members(found.used[other]) {
+                let cost = pair.cost[site * self.tables.sites + far];
+                for (group, at) in [(one, site), (other, far)] {
+                    if node.needed[group] & 1 << at == 0 {
+                        let key = (
+                            cost,
+                            u64::MAX - ranks(group, at),
+                            usize::MAX - group,
+                            usize::MAX - at,
+                        );
+                        worst = worst.max(Some((key, group, at)));
+                    }
+                }
+            }
+        }
+        match worst {
+            Some((_, group, site)) => halves(node, group, site).into(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Without a group's use of a site, and charged for it.
+fn halves(node: &Node, group: usize, site: usize) -> [Node; 2] {
+    let (mut without, mut with) = (node.clone(), node.clone());
+    without.allowed[group] &= !(1 << site);
+    with.needed[group] |= 1 << site;
+    [without, with]
+}
+
+/// Takes the node with the least bound, of several the newest: it is the deepest.
+fn take_least(open: &mut Vec<Node>) -> Option<Node> {
+    let least = { open.iter().enumerate() }.min_by_key(|(index, node)| (node.bound, usize::MAX - index))?;
+    let index = least.0;
+    Some(open.remove(index))
+}
