@@ -166,7 +166,7 @@ impl Search<'_> {
             && found.value(Objective::Sites) <= self.limits.sites;
         let is_placement =
             found.overfull(self.tables).is_none() && found.conflicts(self.tables).next().is_none();
-        if is_within && is_placement {
+        if is_within && is_placement && !self.is_over {
             *best = Some(found.clone());
             // Nothing is less than nothing.
             let less = self

@@ -2,8 +2,8 @@
 //! crate's but the model.
 
 use causeway_placement::{
-    Alternative, Between, Class, Group, Job, Link, Network, Objective, Outcome, Requirement, Resources,
-    Share, Site, Traffic, place, steps,
+    Alternative, Between, Class, Group, Job, Link, Network, Objective, Outcome, Refusal, Requirement,
+    Resources, Share, Site, Traffic, place, steps,
 };
 use fastrand::Rng;
 use std::collections::BTreeSet;
@@ -422,8 +422,8 @@ fn compare(seed: u64) -> bool {
         }
         Outcome::Refused(refusal) => {
             assert_eq!(least, None, "seed {seed}: it can be placed");
-            assert!(refusal.is_irreducible && refusal.is_smallest, "seed {seed}");
-            check_refusal(&resources, &job, &refusal.conflict, seed);
+            assert!(refusal.is_irreducible, "seed {seed}");
+            check_refusal(&resources, &job, &refusal, seed);
             false
         }
         Outcome::Undecided => panic!("seed {seed}: undecided"),
@@ -450,7 +450,8 @@ fn every_requirement(job: &Job) -> BTreeSet<Requirement> {
     all
 }
 
-fn check_refusal(resources: &Resources, job: &Job, conflict: &BTreeSet<Requirement>, seed: u64) {
+fn check_refusal(resources: &Resources, job: &Job, refusal: &Refusal, seed: u64) {
+    let conflict = &refusal.conflict;
     let all = every_requirement(job);
     let can_be = |these: &BTreeSet<Requirement>| {
         let without: BTreeSet<Requirement> = all.difference(these).copied().collect();
