@@ -13,6 +13,16 @@ pub(crate) struct TimeBound {
     pub pairs: Vec<u64>,
     /// By how much the total grows when a group is charged for a site: `[group * sites + site]`.
     pub raise: Vec<u64>,
+    /// For each pair and each of its two groups, what it takes if that group uses a site.
+    pub sides: Vec<[Vec<u64>; 2]>,
+}
+
+impl TimeBound {
+    /// The most that a pair's traffic may take in a node, if all together may take so much.
+    pub fn most(&self, node: &Node, limit: u64, pair: usize) -> u64 {
+        let left = limit.saturating_sub(self.total);
+        node.pairs[pair].1.min(self.pairs[pair].saturating_add(left))
+    }
 }
 
 pub(crate) struct Bounds<'a> {
@@ -39,12 +49,8 @@ impl Bounds<'_> {
             }
             most = most.max(self.enough(ranks(group), of)?);
         }
-        let slots = |site: usize| -> u64 {
-            let classes = &self.tables.classes[self.tables.of_site[site].clone()];
-            classes.iter().map(|class| class.nodes * class.slots).sum()
-        };
         let all = groups.map(ranks).sum();
-        Some(most.max(self.enough(all, |site| total[site].min(slots(site)))?))
+        Some(most.max(self.enough(all, |site| total[site].min(self.slots(site)))?))
     }
 
     /// How many sites there must be, with the charged ones, for so many ranks.
@@ -72,25 +78,18 @@ impl Bounds<'_> {
             raise: vec![0; self.tables.groups() * self.tables.sites],
             ..TimeBound::default()
         };
-        for pair in &self.tables.pairs {
+        for (pair, (least, _)) in self.tables.pairs.iter().zip(&self.node.pairs) {
             let (one, other) = pair.groups;
-            let by_one = self.sides(pair, one, other);
-            let by_other = if one == other {
-                by_one.clone()
-            } else {
-                self.sides(pair, other, one)
-            };
-            let least = self.least(one, &by_one).max(self.least(other, &by_other));
+            let sides = [self.sides(pair, one, other), self.sides(pair, other, one)];
+            let least = self.least(one, &sides[0]).max(self.least(other, &sides[1])).max(*least);
             bound.pairs.push(least);
-            for (group, by) in [(one, by_one), (other, by_other)]
-                .iter()
-                .take(1 + usize::from(one != other))
-            {
+            for (group, by) in [(one, &sides[0]), (other, &sides[1])].iter().take(1 + usize::from(one != other)) {
                 for site in members(self.node.allowed[*group]) {
                     let raise = &mut bound.raise[group * self.tables.sites + site];
                     *raise = raise.saturating_add(by[site].saturating_sub(least));
                 }
             }
+            bound.sides.push(sides);
         }
         let pairs = { bound.pairs.iter() }.fold(0, |sum: u64, least| sum.saturating_add(*least));
         bound.total = bound.compute.saturating_add(pairs);
@@ -132,9 +131,27 @@ impl Bounds<'_> {
             let charged = members(self.node.needed[other]).map(|far| costs[far]).max();
             let itself = if group == other { costs[site] } else { 0 };
             let spread = self.spread(pair, site, other);
-            sides[site] = spread.max(charged.unwrap_or(0)).max(itself);
+            sides[site] = spread.max(charged.unwrap_or(0)).max(itself).max(self.apart(pair, site));
         }
         sides
+    }
+
+    /// What a pair's traffic takes at least at a site without room for both groups: one of them has another
+    /// site then, and the other this or a third one.
+    fn apart(&self, pair: &Pair, site: usize) -> u64 {
+        let (one, other) = pair.groups;
+        let ranks = |group: usize| self.node.chosen(self.tables, group).ranks;
+        if one == other || ranks(one) + ranks(other) <= self.slots(site) {
+            return 0;
+        }
+        let allowed = self.node.allowed[one] | self.node.allowed[other];
+        let mut others = pair.order[site].iter().filter(|far| **far != site && allowed & 1 << **far != 0);
+        others.next().map_or(0, |far| pair.cost[site * self.tables.sites + far])
+    }
+
+    fn slots(&self, site: usize) -> u64 {
+        let classes = &self.tables.classes[self.tables.of_site[site].clone()];
+        classes.iter().map(|class| class.nodes * class.slots).sum()
     }
 
     /// The worst path from a site to a group's ranks, if these are as near as there is room.

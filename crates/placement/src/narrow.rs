@@ -17,9 +17,9 @@ pub(crate) struct View {
 impl Node {
     /// Takes out what cannot be; nothing where no placement is left within the limits.
     pub fn narrow(&mut self, tables: &Tables, limits: &Limits) -> Option<View> {
-        let mut room = self.room(tables);
         loop {
-            let before = (self.allowed.clone(), self.needed.clone());
+            let room = self.room(tables);
+            let before = (self.allowed.clone(), self.needed.clone(), self.slowest);
             self.require(tables, &room)?;
             self.keep_compatible(tables, &room)?;
             for needed in &self.needed {
@@ -39,18 +39,13 @@ impl Node {
             if sites_used > limits.sites || time.total > limits.time {
                 return None;
             }
-            self.keep_within(tables, limits, &time);
-            if (&self.allowed, &self.needed) == (&before.0, &before.1) {
+            self.keep_within(tables, limits, &time)?;
+            if (&self.allowed, &self.needed, self.slowest) == (&before.0, &before.1, before.2) {
                 return Some(View {
                     room,
                     time,
                     sites_used,
                 });
-            }
-            for (group, allowed) in self.allowed.iter().enumerate() {
-                for site in members(before.0[group] & !allowed) {
-                    room[group * tables.sites + site] = 0;
-                }
             }
         }
     }
@@ -118,19 +113,76 @@ impl Node {
         Some(())
     }
 
-    /// Takes out sites that cost too much time, or would be too many.
-    fn keep_within(&mut self, tables: &Tables, limits: &Limits, time: &TimeBound) {
-        let is_full = u64::from(self.charged.count_ones()) >= limits.sites;
-        for group in 0..tables.groups() {
-            if is_full {
-                self.allowed[group] &= self.charged;
+    /// Takes out sites that cost too much time, or would be too many, and classes that are too slow.
+    fn keep_within(&mut self, tables: &Tables, limits: &Limits, time: &TimeBound) -> Option<()> {
+        if u64::from(self.charged.count_ones()) >= limits.sites {
+            for allowed in &mut self.allowed {
+                *allowed &= self.charged;
             }
-            if limits.times {
-                let raise = &time.raise[group * tables.sites..][..tables.sites];
-                let dear = |site: &usize| time.total.saturating_add(raise[*site]) > limits.time;
-                let dear = members(self.allowed[group]).filter(dear);
+        }
+        if !limits.times {
+            return Some(());
+        }
+        let spare = limits.time.saturating_sub(time.total);
+        for group in 0..tables.groups() {
+            let raise = &time.raise[group * tables.sites..][..tables.sites];
+            let dear = members(self.allowed[group]).filter(|site| raise[*site] > spare);
+            self.allowed[group] &= !dear.fold(0, |set: Sites, site| set | 1 << site);
+        }
+        for (index, pair) in tables.pairs.iter().enumerate() {
+            let most = time.most(self, limits.time, index);
+            if time.pairs[index] > most {
+                return None;
+            }
+            for (group, side) in [pair.groups.0, pair.groups.1].into_iter().zip(&time.sides[index]) {
+                let dear = members(self.allowed[group]).filter(|site| side[*site] > most);
                 self.allowed[group] &= !dear.fold(0, |set: Sites, site| set | 1 << site);
             }
         }
+        self.keep_together(tables, limits, time);
+        self.slowest.1 = self.slowest.1.min(time.compute.saturating_add(spare));
+        (time.compute <= self.slowest.1).then_some(())
+    }
+
+    /// Takes out sites that are too small for groups which would all have to be there, and nowhere else: paths
+    /// to other sites take more than their traffic may.
+    fn keep_together(&mut self, tables: &Tables, limits: &Limits, time: &TimeBound) {
+        let mosts: Vec<u64> =
+            (0..tables.pairs.len()).map(|pair| time.most(self, limits.time, pair)).collect();
+        for site in 0..tables.sites {
+            let mut leader: Vec<usize> = (0..tables.groups()).collect();
+            for (pair, most) in tables.pairs.iter().zip(&mosts) {
+                let (one, other) = pair.groups;
+                let allowed = (self.allowed[one] | self.allowed[other]) & !(1 << site);
+                let nearest = pair.order[site].iter().find(|far| allowed & 1 << **far != 0);
+                if nearest.is_none_or(|far| pair.cost[site * tables.sites + far] > *most) {
+                    let (from, to) = (leader[one], leader[other]);
+                    for leader in leader.iter_mut().filter(|leader| **leader == from) {
+                        *leader = to;
+                    }
+                }
+            }
+            for first in 0..tables.groups() {
+                let members = || (0..tables.groups()).filter(|group| leader[*group] == first);
+                if members().count() > 1 && !self.fits_together(tables, site, &members().collect::<Vec<_>>()) {
+                    for group in members() {
+                        self.allowed[group] &= !(1 << site);
+                    }
+                }
+            }
+        }
+    }
+
+    fn fits_together(&self, tables: &Tables, site: usize, groups: &[usize]) -> bool {
+        let classes = tables.of_site[site].clone();
+        let room = |group: usize| -> u64 {
+            let does = classes.clone().filter(|class| self.does(tables, group, *class));
+            does.map(|class| tables.classes[class].nodes * self.chosen(tables, group).fit[class]).sum()
+        };
+        let ranks = |group: usize| self.chosen(tables, group).ranks;
+        let used = { classes.clone() }.filter(|class| groups.iter().any(|group| self.does(tables, *group, *class)));
+        let slots: u64 = used.map(|class| tables.classes[class].nodes * tables.classes[class].slots).sum();
+        let alone = |group: &usize| self.allowed[*group] & 1 << site != 0 && room(*group) >= ranks(*group);
+        groups.iter().all(alone) && groups.iter().map(|group| ranks(*group)).sum::<u64>() <= slots
     }
 }

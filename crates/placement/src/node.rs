@@ -28,6 +28,8 @@ pub(crate) struct Node {
     pub charged: Sites,
     /// The least and the most that the longest work may take.
     pub slowest: (u64, u64),
+    /// The least and the most that each pair's traffic may take.
+    pub pairs: Vec<(u64, u64)>,
     pub reserved: Vec<Reserved>,
     /// No placement in it is better.
     pub bound: u64,
@@ -49,6 +51,7 @@ impl Node {
             needed: vec![0; tables.groups()],
             charged: 0,
             slowest: (0, u64::MAX),
+            pairs: vec![(0, u64::MAX); tables.pairs.len()],
             reserved: Vec::new(),
             bound: 0,
         }

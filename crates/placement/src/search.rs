@@ -248,20 +248,33 @@ impl Search<'_> {
         vec![without, with]
     }
 
-    /// Splits at the term of the time that is most above its bound.
+    /// Splits at the term of the time that is most above its bound: it takes less than half of what it is above,
+    /// or not. Where a path takes more than its pair may, splits by that.
     fn at_time(&self, node: &Node, view: &View, found: &Found) -> Vec<Node> {
+        let above = |pair: &usize| {
+            found.time.pairs[*pair].saturating_sub(view.time.most(node, self.limits.time, *pair))
+        };
+        let pairs = 0..self.tables.pairs.len();
+        let worst = pairs.clone().max_by_key(|pair| (above(pair), usize::MAX - pair));
+        if let Some(pair) = worst.filter(|pair| above(pair) > 0) {
+            return self.at_pair(node, pair, found);
+        }
         let over = |pair: &usize| found.time.pairs[*pair].saturating_sub(view.time.pairs[*pair]);
-        let pair = { 0..self.tables.pairs.len() }.max_by_key(|pair| (over(pair), usize::MAX - pair));
+        let pair = pairs.max_by_key(|pair| (over(pair), usize::MAX - pair));
         let by_work = found.time.compute.saturating_sub(view.time.compute);
+        let (mut less, mut more) = (node.clone(), node.clone());
         match pair {
-            Some(pair) if over(&pair) >= by_work => self.at_pair(node, pair, found),
+            Some(pair) if over(&pair) >= by_work => {
+                let least = view.time.pairs[pair] + over(&pair).div_ceil(2);
+                less.pairs[pair].1 = least - 1;
+                more.pairs[pair].0 = least;
+            }
             _ => {
-                let (mut without, mut with) = (node.clone(), node.clone());
-                without.slowest.1 = found.time.compute.saturating_sub(1);
-                with.slowest.0 = found.time.compute;
-                vec![without, with]
+                less.slowest.1 = found.time.compute.saturating_sub(1);
+                more.slowest.0 = found.time.compute;
             }
         }
+        vec![less, more]
     }
 
     /// Splits at the worst path of two groups, by the use of it with the fewest ranks that is not charged.
