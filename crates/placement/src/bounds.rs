@@ -1,5 +1,6 @@
 //! What every placement of a node takes at least.
 
+use crate::forest::Forest;
 use crate::node::Node;
 use crate::tables::{Pair, Sites, Tables, members};
 
@@ -7,6 +8,8 @@ use crate::tables::{Pair, Sites, Tables, members};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimeBound {
     pub total: u64,
+    /// What follows if each pair is looked at by itself.
+    pub separate: u64,
     /// The longest work.
     pub compute: u64,
     /// For each pair of groups with traffic.
@@ -20,7 +23,7 @@ pub(crate) struct TimeBound {
 impl TimeBound {
     /// The most that a pair's traffic may take in a node, if all together may take so much.
     pub fn most(&self, node: &Node, limit: u64, pair: usize) -> u64 {
-        let left = limit.saturating_sub(self.total);
+        let left = limit.saturating_sub(self.separate);
         node.pairs[pair].1.min(self.pairs[pair].saturating_add(left))
     }
 }
@@ -92,7 +95,19 @@ impl Bounds<'_> {
             bound.sides.push(sides);
         }
         let pairs = { bound.pairs.iter() }.fold(0, |sum: u64, least| sum.saturating_add(*least));
-        bound.total = bound.compute.saturating_add(pairs);
+        bound.separate = bound.compute.saturating_add(pairs);
+        let forest = Forest {
+            tables: self.tables,
+            node: self.node,
+            sides: &bound.sides,
+            least: &bound.pairs,
+        };
+        let (together, with) = forest.bound();
+        bound.total = bound.separate.max(bound.compute.saturating_add(together));
+        for (raise, with) in bound.raise.iter_mut().zip(with) {
+            let raised = bound.separate.saturating_add(*raise).max(bound.compute.saturating_add(with));
+            *raise = raised.saturating_sub(bound.total);
+        }
         bound
     }
 

@@ -20,6 +20,7 @@
 mod answer;
 mod bounds;
 mod flow;
+mod forest;
 mod found;
 mod model;
 mod narrow;
@@ -29,6 +30,7 @@ mod search;
 mod share;
 mod stages;
 mod tables;
+mod tree;
 
 pub use answer::{Outcome, Placement, Reached, Refusal, Requirement, Share};
 pub use model::{

@@ -3,6 +3,7 @@
 
 use crate::answer::Requirement;
 use crate::model::{Alternative, Job, Link, Network, Resources, Traffic};
+use crate::tree::{self, Edge};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -61,6 +62,8 @@ pub(crate) struct Tables {
     /// For two groups and a site of the first, the sites that the second may use.
     compatible: Vec<Sites>,
     pub pairs: Vec<Pair>,
+    /// Pairs that form a forest over the groups.
+    pub forest: Vec<Edge>,
 }
 
 /// What of a job counts.
@@ -88,11 +91,10 @@ impl Tables {
         }
         let paths = paths(resources);
         let sites = resources.sites.len();
-        let pairs = scope
-            .job
-            .traffic
-            .iter()
-            .map(|traffic| pair(traffic, &paths, sites));
+        let pairs = { scope.job.traffic.iter() }.map(|traffic| pair(traffic, &paths, sites));
+        let pairs: Vec<Pair> = pairs.collect();
+        let total = |pair: &Pair| (pair.groups, pair.cost.iter().map(|cost| u128::from(*cost)).sum());
+        let weighed: Vec<((usize, usize), u128)> = pairs.iter().map(total).collect();
         Tables {
             sites,
             classes,
@@ -101,7 +103,8 @@ impl Tables {
                 .map(|group| choices(scope, group))
                 .collect(),
             compatible: compatible(scope, &paths),
-            pairs: pairs.collect(),
+            forest: tree::grow(scope.job.groups.len(), &weighed),
+            pairs,
         }
     }
 
