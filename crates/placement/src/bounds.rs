@@ -53,7 +53,7 @@ impl Bounds<'_> {
             most = most.max(self.enough(ranks(group), of)?);
         }
         let all = groups.map(ranks).sum();
-        Some(most.max(self.enough(all, |site| total[site].min(self.slots(site)))?))
+        Some(most.max(self.enough(all, |site| total[site].min(self.tables.slots(site)))?))
     }
 
     /// How many sites there must be, with the charged ones, for so many ranks.
@@ -151,22 +151,20 @@ impl Bounds<'_> {
         sides
     }
 
-    /// What a pair's traffic takes at least at a site without room for both groups: one of them has another
-    /// site then, and the other this or a third one.
+    /// What a pair's traffic takes at least at a site where not both groups can be, or are, and nowhere else: one
+    /// of them has another site then, and the other this or a third one.
     fn apart(&self, pair: &Pair, site: usize) -> u64 {
         let (one, other) = pair.groups;
         let ranks = |group: usize| self.node.chosen(self.tables, group).ranks;
-        if one == other || ranks(one) + ranks(other) <= self.slots(site) {
+        let room = |group: usize| self.room[group * self.tables.sites + site];
+        let is_spread = self.node.spread[one] || self.node.spread[other];
+        let fits = ranks(one) <= room(one) && ranks(other) <= room(other);
+        if !is_spread && fits && (one == other || ranks(one) + ranks(other) <= self.tables.slots(site)) {
             return 0;
         }
         let allowed = self.node.allowed[one] | self.node.allowed[other];
         let mut others = pair.order[site].iter().filter(|far| **far != site && allowed & 1 << **far != 0);
         others.next().map_or(0, |far| pair.cost[site * self.tables.sites + far])
-    }
-
-    fn slots(&self, site: usize) -> u64 {
-        let classes = &self.tables.classes[self.tables.of_site[site].clone()];
-        classes.iter().map(|class| class.nodes * class.slots).sum()
     }
 
     /// The worst path from a site to a group's ranks, if these are as near as there is room.

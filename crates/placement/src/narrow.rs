@@ -52,14 +52,20 @@ impl Node {
 
     fn room(&self, tables: &Tables) -> Vec<u64> {
         let mut room = vec![0; tables.groups() * tables.sites];
+        // What groups take that can be nowhere else.
+        let mut taken = vec![0; tables.sites];
+        let confined = |group: usize| self.allowed[group].count_ones() == 1;
+        for group in (0..tables.groups()).filter(|group| confined(*group)) {
+            taken[self.allowed[group].trailing_zeros() as usize] += self.chosen(tables, group).ranks;
+        }
         for group in 0..tables.groups() {
             let choice = self.chosen(tables, group);
             for site in members(self.allowed[group]) {
                 let classes = tables.of_site[site].clone();
                 let fits = classes.filter(|class| self.does(tables, group, *class));
-                room[group * tables.sites + site] = fits
-                    .map(|class| tables.classes[class].nodes * choice.fit[class])
-                    .sum();
+                let alone: u64 = fits.map(|class| tables.classes[class].nodes * choice.fit[class]).sum();
+                let others = taken[site] - if confined(group) { choice.ranks } else { 0 };
+                room[group * tables.sites + site] = alone.min(tables.slots(site).saturating_sub(others));
             }
         }
         room

@@ -24,6 +24,8 @@ pub(crate) struct Node {
     pub allowed: Vec<Sites>,
     /// For each group the sites that it is charged for.
     pub needed: Vec<Sites>,
+    /// Groups that are charged for being on several sites.
+    pub spread: Vec<bool>,
     /// Sites that the job is charged for.
     pub charged: Sites,
     /// The least and the most that the longest work may take.
@@ -49,6 +51,7 @@ impl Node {
             choice: tables.choices.iter().map(|choices| choices.len() - 1).collect(),
             allowed: (0..tables.groups()).map(fits).collect(),
             needed: vec![0; tables.groups()],
+            spread: vec![false; tables.groups()],
             charged: 0,
             slowest: (0, u64::MAX),
             pairs: vec![(0, u64::MAX); tables.pairs.len()],

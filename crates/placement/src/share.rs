@@ -88,11 +88,7 @@ impl Lead {
             .filter(|raise| *raise < u64::MAX)
             .max()
             .unwrap_or(0);
-        let slots = |site: usize| -> u64 {
-            let classes = &tables.classes[tables.of_site[site].clone()];
-            classes.iter().map(|class| class.nodes * class.slots).sum()
-        };
-        let largest = (0..tables.sites).map(slots).max().unwrap_or(0);
+        let largest = (0..tables.sites).map(|site| tables.slots(site)).max().unwrap_or(0);
         for group in 0..tables.groups() {
             for site in members(node.allowed[group] & !node.needed[group]) {
                 let index = group * tables.sites + site;
@@ -102,7 +98,7 @@ impl Lead {
                     weight += raise as i64;
                 }
                 if counts && node.charged & 1 << site == 0 {
-                    let small = u128::from(largest - slots(site)) * SCALE / u128::from(largest.max(1));
+                    let small = u128::from(largest - tables.slots(site)) * SCALE / u128::from(largest.max(1));
                     weight += (SCALE + small) as i64;
                 }
                 by_site[index] = weight;

@@ -108,6 +108,12 @@ impl Tables {
         }
     }
 
+    /// All slots of a site.
+    pub fn slots(&self, site: usize) -> u64 {
+        let classes = &self.classes[self.of_site[site].clone()];
+        classes.iter().map(|class| class.nodes * class.slots).sum()
+    }
+
     pub fn groups(&self) -> usize {
         self.choices.len()
     }
