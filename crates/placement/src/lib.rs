@@ -22,6 +22,7 @@ mod bounds;
 mod flow;
 mod forest;
 mod found;
+mod improve;
 mod model;
 mod narrow;
 mod node;

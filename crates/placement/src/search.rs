@@ -33,6 +33,8 @@ pub(crate) struct Search<'a> {
     minimise: Option<Objective>,
     /// Whether no better placement can be.
     is_over: bool,
+    /// Where it begins.
+    from: Node,
 }
 
 /// What a node became.
@@ -50,14 +52,20 @@ impl Search<'_> {
             limits,
             minimise,
             is_over: false,
+            from: Node::all(tables),
         }
+    }
+
+    /// Searches only this part of all placements.
+    pub fn within(self, from: Node) -> Self {
+        Search { from, ..self }
     }
 
     /// Searches as long as it may go on; it is asked before every node but the first.
     pub fn run(mut self, may_go_on: &mut dyn FnMut() -> bool) -> Ended {
         let mut best: Option<Found> = None;
         let mut open: Vec<Node> = Vec::new();
-        let mut next = Some(Node::all(self.tables));
+        let mut next = Some(self.from.clone());
         let mut is_first = true;
         while let Some(node) = next.take().or_else(|| take_least(&mut open)) {
             if !is_first && !may_go_on() {

@@ -3,6 +3,7 @@
 use crate::Spent;
 use crate::answer::{Placement, Reached, Share};
 use crate::found::{Found, Limits};
+use crate::improve::improve;
 use crate::model::{Job, Objective, Resources};
 use crate::search::{self, Search};
 use crate::tables::{Scope, Tables};
@@ -60,6 +61,12 @@ fn share_of(left: u32, spent: &mut Spent) -> u32 {
     now + (WHOLE - now) / left.max(1)
 }
 
+/// The same for an objective: what comes first matters most, and is the harder the less limits there are.
+fn end_of(left: u32, spent: &mut Spent) -> u32 {
+    let now = spent().min(WHOLE);
+    now + if left > 1 { (WHOLE - now) * 3 / 4 } else { WHOLE - now }
+}
+
 /// Looks for a placement with less of an objective, and returns a lower bound.
 fn better(
     tables: &Tables,
@@ -69,7 +76,11 @@ fn better(
     left: u32,
     spent: &mut Spent,
 ) -> u64 {
-    let until = share_of(left, spent);
+    let until = end_of(left, spent);
+    // An eighth of it: what is not found by then takes the search's thoroughness.
+    let now = spent().min(until);
+    let soon = now + (until - now) / 8;
+    improve(tables, limits, objective, found, &mut || spent() < soon);
     let Some(less) = found.value(objective).checked_sub(1) else {
         return 0;
     };
@@ -85,7 +96,7 @@ fn better(
 
 /// Looks for a placement that begins earlier, by halves, and returns a lower bound.
 fn earlier(tables: &Tables, limits: &Limits, found: &mut Found, left: u32, spent: &mut Spent) -> u64 {
-    let until = share_of(left, spent);
+    let until = end_of(left, spent);
     let starts: BTreeSet<u64> = tables.classes.iter().map(|class| class.start).collect();
     let starts: Vec<u64> = starts.into_iter().collect();
     let index = |start: u64| starts.partition_point(|other| *other < start);
