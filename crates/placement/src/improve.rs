@@ -6,6 +6,7 @@ use crate::model::Objective;
 use crate::node::Node;
 use crate::search::Search;
 use crate::tables::Tables;
+use std::collections::BTreeSet;
 
 /// Steps for one attempt: most that succeed need fewer.
 const STEPS: u32 = 100;
@@ -48,21 +49,20 @@ pub(crate) fn improve(
     }
 }
 
-/// The groups that are placed anew together: each group with those that it has traffic with, the two of each
-/// pair, and each alone.
+/// The groups that are placed anew together: each alone, any two, and each with those that it has traffic with.
 fn attempts(tables: &Tables) -> Vec<Vec<usize>> {
-    let pairs = || tables.pairs.iter().map(|pair| pair.groups).filter(|(one, other)| one != other);
-    let mut attempts: Vec<Vec<usize>> = (0..tables.groups()).map(|group| vec![group]).collect();
-    attempts.extend(pairs().map(|(one, other)| vec![one, other]));
-    for group in 0..tables.groups() {
-        let beside = pairs().filter_map(|(one, other)| match group {
-            _ if group == one => Some(other),
-            _ if group == other => Some(one),
+    let groups = tables.groups();
+    let mut attempts: Vec<Vec<usize>> = (0..groups).map(|group| vec![group]).collect();
+    attempts.extend((0..groups).flat_map(|one| (one + 1..groups).map(move |other| vec![one, other])));
+    for group in 0..groups {
+        let beside = tables.pairs.iter().filter_map(|pair| match pair.groups {
+            (one, other) if one == group => Some(other),
+            (one, other) if other == group => Some(one),
             _ => None,
         });
-        let star: Vec<usize> = [group].into_iter().chain(beside).collect();
+        let star: BTreeSet<usize> = beside.chain([group]).collect();
         if star.len() > 2 {
-            attempts.push(star);
+            attempts.push(star.into_iter().collect());
         }
     }
     attempts

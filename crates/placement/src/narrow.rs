@@ -79,7 +79,8 @@ impl Node {
             let empty = members(self.allowed[group]).filter(|site| room[*site] == 0);
             self.allowed[group] &= !empty.fold(0, |set: Sites, site| set | 1 << site);
             let total: u64 = members(self.allowed[group]).map(|site| room[site]).sum();
-            if total < ranks || self.needed[group] & !self.allowed[group] != 0 {
+            let is_alone = self.spread[group] && self.allowed[group].count_ones() < 2;
+            if total < ranks || is_alone || self.needed[group] & !self.allowed[group] != 0 {
                 return None;
             }
             for site in members(self.allowed[group]).filter(|site| total - room[*site] < ranks) {

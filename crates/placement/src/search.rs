@@ -118,16 +118,24 @@ impl Search<'_> {
         })
     }
 
-    /// Splits by where a group is, the one of the pair that is most above its bound: on one site alone, or on
-    /// several. Then by the first site that it uses, in the order of what its traffic takes from there.
+    /// Says whether a group must be charged for more than it is: one site alone, or another one of several.
+    fn is_open(&self, node: &Node, view: &View, group: usize) -> bool {
+        let room = members(node.needed[group]).map(|site| view.room[group * self.tables.sites + site]);
+        node.allowed[group].count_ones() > 1
+            && (!node.spread[group]
+                || node.needed[group].count_ones() < 2
+                || room.sum::<u64>() < node.chosen(self.tables, group).ranks)
+    }
+
+    /// Splits by where a group is, the largest of those in a pair above its bound: on one site alone, or on
+    /// several. Then by the next site that it uses, in the order of what its traffic takes from there.
     fn at_anchor(&self, node: &Node, view: &View, found: &Found) -> Option<Vec<Node>> {
         let mut free = None;
         for (index, pair) in self.tables.pairs.iter().enumerate() {
             let over = found.time.pairs[index].saturating_sub(view.time.pairs[index]);
             for group in [pair.groups.0, pair.groups.1] {
-                let is_open = !node.spread[group] || node.needed[group] == 0;
-                if is_open && node.allowed[group].count_ones() > 1 {
-                    free = free.max(Some((over, usize::MAX - group)));
+                if over > 0 && self.is_open(node, view, group) {
+                    free = free.max(Some((node.chosen(self.tables, group).ranks, usize::MAX - group)));
                 }
             }
         }
@@ -152,7 +160,7 @@ impl Search<'_> {
             parts.push(without);
             return Some(parts);
         }
-        for site in sites {
+        for site in sites.into_iter().filter(|site| node.needed[group] & 1 << site == 0) {
             let mut part = without.clone();
             part.needed[group] |= 1 << site;
             part.bound = part.bound.max(view.time.total.saturating_add(raise(site)));

@@ -77,9 +77,9 @@ fn better(
     spent: &mut Spent,
 ) -> u64 {
     let until = end_of(left, spent);
-    // An eighth of it: what is not found by then takes the search's thoroughness.
+    // At most half of it: what is not found by then takes the search's thoroughness.
     let now = spent().min(until);
-    let soon = now + (until - now) / 8;
+    let soon = now + (until - now) / 2;
     improve(tables, limits, objective, found, &mut || spent() < soon);
     let Some(less) = found.value(objective).checked_sub(1) else {
         return 0;
