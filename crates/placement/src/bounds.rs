@@ -84,9 +84,15 @@ impl Bounds<'_> {
         for (pair, (least, _)) in self.tables.pairs.iter().zip(&self.node.pairs) {
             let (one, other) = pair.groups;
             let sides = [self.sides(pair, one, other), self.sides(pair, other, one)];
-            let least = self.least(one, &sides[0]).max(self.least(other, &sides[1])).max(*least);
+            let least = self
+                .least(one, &sides[0])
+                .max(self.least(other, &sides[1]))
+                .max(*least);
             bound.pairs.push(least);
-            for (group, by) in [(one, &sides[0]), (other, &sides[1])].iter().take(1 + usize::from(one != other)) {
+            for (group, by) in [(one, &sides[0]), (other, &sides[1])]
+                .iter()
+                .take(1 + usize::from(one != other))
+            {
                 for site in members(self.node.allowed[*group]) {
                     let raise = &mut bound.raise[group * self.tables.sites + site];
                     *raise = raise.saturating_add(by[site].saturating_sub(least));
@@ -105,7 +111,10 @@ impl Bounds<'_> {
         let (together, with) = forest.bound();
         bound.total = bound.separate.max(bound.compute.saturating_add(together));
         for (raise, with) in bound.raise.iter_mut().zip(with) {
-            let raised = bound.separate.saturating_add(*raise).max(bound.compute.saturating_add(with));
+            let raised = bound
+                .separate
+                .saturating_add(*raise)
+                .max(bound.compute.saturating_add(with));
             *raise = raised.saturating_sub(bound.total);
         }
         bound
@@ -146,7 +155,10 @@ impl Bounds<'_> {
             let charged = members(self.node.needed[other]).map(|far| costs[far]).max();
             let itself = if group == other { costs[site] } else { 0 };
             let spread = self.spread(pair, site, other);
-            sides[site] = spread.max(charged.unwrap_or(0)).max(itself).max(self.apart(pair, site));
+            sides[site] = spread
+                .max(charged.unwrap_or(0))
+                .max(itself)
+                .max(self.apart(pair, site));
         }
         sides
     }
@@ -163,8 +175,12 @@ impl Bounds<'_> {
             return 0;
         }
         let allowed = self.node.allowed[one] | self.node.allowed[other];
-        let mut others = pair.order[site].iter().filter(|far| **far != site && allowed & 1 << **far != 0);
-        others.next().map_or(0, |far| pair.cost[site * self.tables.sites + far])
+        let mut others = pair.order[site]
+            .iter()
+            .filter(|far| **far != site && allowed & 1 << **far != 0);
+        others
+            .next()
+            .map_or(0, |far| pair.cost[site * self.tables.sites + far])
     }
 
     /// The worst path from a site to a group's ranks, if these are as near as there is room.

@@ -22,7 +22,9 @@ impl Forest<'_> {
     pub fn bound(&self) -> (u64, Vec<u64>) {
         let sites = self.tables.sites;
         let (apart, own) = self.outside();
-        let anchors: Vec<Vec<usize>> = (0..self.tables.groups()).map(|group| self.anchors(group)).collect();
+        let anchors: Vec<Vec<usize>> = (0..self.tables.groups())
+            .map(|group| self.anchors(group))
+            .collect();
         // What a group's anchor costs together with all that is below it.
         let mut below = own;
         let mut up = vec![Vec::new(); self.tables.forest.len()];
@@ -35,7 +37,10 @@ impl Forest<'_> {
         }
         let mut total = apart;
         for group in (0..self.tables.groups()).filter(|group| self.is_root(*group)) {
-            let least = anchors[group].iter().map(|site| below[group * sites + site]).min();
+            let least = anchors[group]
+                .iter()
+                .map(|site| below[group * sites + site])
+                .min();
             total = total.saturating_add(least.unwrap_or(0));
         }
         // From the root on, the same with all that is above it; so far without the other trees.
@@ -113,9 +118,17 @@ impl Forest<'_> {
     fn message(&self, edge: &Edge, from: usize, anchors: &[usize], costs: &[u64]) -> Vec<u64> {
         let sites = self.tables.sites;
         let pair = &self.tables.pairs[edge.pair];
-        let to = if from == edge.child { edge.parent } else { edge.child };
+        let to = if from == edge.child {
+            edge.parent
+        } else {
+            edge.child
+        };
         let [first, second] = &self.sides[edge.pair];
-        let (near, far) = if pair.groups.0 == to { (first, second) } else { (second, first) };
+        let (near, far) = if pair.groups.0 == to {
+            (first, second)
+        } else {
+            (second, first)
+        };
         let mut message = vec![0; sites];
         for site in members(self.node.allowed[to]) {
             let floor = near[site].max(self.least[edge.pair]);

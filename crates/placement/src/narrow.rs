@@ -63,7 +63,9 @@ impl Node {
             for site in members(self.allowed[group]) {
                 let classes = tables.of_site[site].clone();
                 let fits = classes.filter(|class| self.does(tables, group, *class));
-                let alone: u64 = fits.map(|class| tables.classes[class].nodes * choice.fit[class]).sum();
+                let alone: u64 = fits
+                    .map(|class| tables.classes[class].nodes * choice.fit[class])
+                    .sum();
                 let others = taken[site] - if confined(group) { choice.ranks } else { 0 };
                 room[group * tables.sites + site] = alone.min(tables.slots(site).saturating_sub(others));
             }
@@ -154,8 +156,9 @@ impl Node {
     /// Takes out sites that are too small for groups which would all have to be there, and nowhere else: paths
     /// to other sites take more than their traffic may.
     fn keep_together(&mut self, tables: &Tables, limits: &Limits, time: &TimeBound) {
-        let mosts: Vec<u64> =
-            (0..tables.pairs.len()).map(|pair| time.most(self, limits.time, pair)).collect();
+        let mosts: Vec<u64> = (0..tables.pairs.len())
+            .map(|pair| time.most(self, limits.time, pair))
+            .collect();
         for site in 0..tables.sites {
             let mut leader: Vec<usize> = (0..tables.groups()).collect();
             for (pair, most) in tables.pairs.iter().zip(&mosts) {
@@ -171,7 +174,8 @@ impl Node {
             }
             for first in 0..tables.groups() {
                 let members = || (0..tables.groups()).filter(|group| leader[*group] == first);
-                if members().count() > 1 && !self.fits_together(tables, site, &members().collect::<Vec<_>>()) {
+                if members().count() > 1 && !self.fits_together(tables, site, &members().collect::<Vec<_>>())
+                {
                     for group in members() {
                         self.allowed[group] &= !(1 << site);
                     }
@@ -184,11 +188,15 @@ impl Node {
         let classes = tables.of_site[site].clone();
         let room = |group: usize| -> u64 {
             let does = classes.clone().filter(|class| self.does(tables, group, *class));
-            does.map(|class| tables.classes[class].nodes * self.chosen(tables, group).fit[class]).sum()
+            does.map(|class| tables.classes[class].nodes * self.chosen(tables, group).fit[class])
+                .sum()
         };
         let ranks = |group: usize| self.chosen(tables, group).ranks;
-        let used = { classes.clone() }.filter(|class| groups.iter().any(|group| self.does(tables, *group, *class)));
-        let slots: u64 = used.map(|class| tables.classes[class].nodes * tables.classes[class].slots).sum();
+        let used =
+            { classes.clone() }.filter(|class| groups.iter().any(|group| self.does(tables, *group, *class)));
+        let slots: u64 = used
+            .map(|class| tables.classes[class].nodes * tables.classes[class].slots)
+            .sum();
         let alone = |group: &usize| self.allowed[*group] & 1 << site != 0 && room(*group) >= ranks(*group);
         groups.iter().all(alone) && groups.iter().map(|group| ranks(*group)).sum::<u64>() <= slots
     }

@@ -160,7 +160,10 @@ impl Search<'_> {
             parts.push(without);
             return Some(parts);
         }
-        for site in sites.into_iter().filter(|site| node.needed[group] & 1 << site == 0) {
+        for site in sites
+            .into_iter()
+            .filter(|site| node.needed[group] & 1 << site == 0)
+        {
             let mut part = without.clone();
             part.needed[group] |= 1 << site;
             part.bound = part.bound.max(view.time.total.saturating_add(raise(site)));

@@ -88,7 +88,10 @@ impl Lead {
             .filter(|raise| *raise < u64::MAX)
             .max()
             .unwrap_or(0);
-        let largest = (0..tables.sites).map(|site| tables.slots(site)).max().unwrap_or(0);
+        let largest = (0..tables.sites)
+            .map(|site| tables.slots(site))
+            .max()
+            .unwrap_or(0);
         for group in 0..tables.groups() {
             for site in members(node.allowed[group] & !node.needed[group]) {
                 let index = group * tables.sites + site;

@@ -64,7 +64,11 @@ fn share_of(left: u32, spent: &mut Spent) -> u32 {
 /// The same for an objective: what comes first matters most, and is the harder the less limits there are.
 fn end_of(left: u32, spent: &mut Spent) -> u32 {
     let now = spent().min(WHOLE);
-    now + if left > 1 { (WHOLE - now) * 3 / 4 } else { WHOLE - now }
+    now + if left > 1 {
+        (WHOLE - now) * 3 / 4
+    } else {
+        WHOLE - now
+    }
 }
 
 /// Looks for a placement with less of an objective, and returns a lower bound.

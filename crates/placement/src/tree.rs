@@ -18,7 +18,10 @@ pub(crate) fn grow(groups: usize, pairs: &[((usize, usize), u128)]) -> Vec<Edge>
         let (one, other) = pairs[pair].0;
         let (from, to) = (leader[one], leader[other]);
         if from != to {
-            leader.iter_mut().filter(|leader| **leader == from).for_each(|leader| *leader = to);
+            leader
+                .iter_mut()
+                .filter(|leader| **leader == from)
+                .for_each(|leader| *leader = to);
             beside[one].push((other, pair));
             beside[other].push((one, pair));
         }
