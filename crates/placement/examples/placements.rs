@@ -9,9 +9,9 @@ use instances::{Size, instance};
 use std::time::Instant;
 
 fn main() {
-    let words: Vec<u64> = std::env::args()
+    let words: Vec<u64> = std::env::args_os()
         .skip(1)
-        .filter_map(|word| word.parse().ok())
+        .filter_map(|word| word.to_str()?.parse().ok())
         .collect();
     let [sites, nodes, groups, first, count, seconds] = words[..] else {
         eprintln!("placements SITES NODES GROUPS FIRST_SEED COUNT SECONDS");

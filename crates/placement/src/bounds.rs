@@ -163,8 +163,8 @@ impl Bounds<'_> {
         sides
     }
 
-    /// What a pair's traffic takes at least at a site where not both groups can be, or are, and nowhere else: one
-    /// of them has another site then, and the other this or a third one.
+    /// What a pair's traffic takes at least at a site where not both groups can be, or are, and nowhere else:
+    /// one of them has another site then, and the other this or a third one.
     fn apart(&self, pair: &Pair, site: usize) -> u64 {
         let (one, other) = pair.groups;
         let ranks = |group: usize| self.node.chosen(self.tables, group).ranks;

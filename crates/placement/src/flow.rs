@@ -64,8 +64,8 @@ impl Transport {
         Some(placed)
     }
 
-    /// Finds the shortest ways from a group to all bins (Bellman and Ford): forward along arcs with room, back
-    /// along arcs with ranks.
+    /// Finds the shortest ways from a group to all bins (Bellman and Ford): forward along arcs with room,
+    /// back along arcs with ranks.
     fn ways(&self, from: usize, placed: &[Vec<u64>], users: &[Vec<(usize, usize)>]) -> Ways {
         let mut ways = Ways {
             group: vec![FAR; self.groups.len()],

@@ -1,7 +1,7 @@
 //! A lower bound of all traffic together, by dynamic programming. Every group has one of its sites as its
-//! *anchor*. Traffic of a pair takes at least what it takes between the anchors, and at least what it takes for
-//! each anchor by itself. Pairs that form a forest over the groups can be minimised exactly; any other pair
-//! counts by its own bound, and by what one of its anchors adds to that.
+//! *anchor*. Traffic of a pair takes at least what it takes between the anchors, and at least what it takes
+//! for each anchor by itself. Pairs that form a forest over the groups can be minimised exactly; any other
+//! pair counts by its own bound, and by what one of its anchors adds to that.
 
 use crate::node::Node;
 use crate::tables::{Tables, members};

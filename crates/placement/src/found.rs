@@ -63,7 +63,7 @@ pub(crate) struct Times {
 pub(crate) struct Found {
     /// For each group the index of its choice.
     pub choice: Vec<usize>,
-    /// By group and class.
+    /// The ranks, by group and class.
     pub ranks: Vec<Vec<u64>>,
     pub start: u64,
     pub time: Times,
@@ -132,8 +132,8 @@ impl Found {
         })
     }
 
-    /// The first class of which more nodes are used than there are: ranks that take more than a slot's share of
-    /// the memory share no node with another group's.
+    /// The first class of which more nodes are used than there are: ranks that take more than a slot's share
+    /// of the memory share no node with another group's.
     pub fn overfull(&self, tables: &Tables) -> Option<usize> {
         (0..tables.classes.len()).find(|class| {
             let row = &tables.classes[*class];

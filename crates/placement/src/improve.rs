@@ -1,5 +1,5 @@
-//! Makes a placement better step by step: most groups stay on their sites, the others are placed anew. It proves
-//! nothing, but large jobs get good placements by it long before the search comes to them.
+//! Makes a placement better step by step: most groups stay on their sites, the others are placed anew. It
+//! proves nothing, but large jobs get good placements by it long before the search comes to them.
 
 use crate::found::{Found, Limits};
 use crate::model::Objective;
@@ -9,7 +9,7 @@ use crate::tables::Tables;
 use std::collections::BTreeSet;
 
 /// Steps for one attempt: most that succeed need fewer.
-const STEPS: u32 = 100;
+const STEPS: u32 = 40;
 
 /// Improves a placement within the limits by one objective, until no attempt succeeds or it may not go on.
 pub(crate) fn improve(
@@ -21,8 +21,10 @@ pub(crate) fn improve(
 ) {
     let attempts = attempts(tables);
     let mut since = 0;
-    for free in attempts.iter().cycle() {
-        if since == attempts.len() {
+    // Both ways to split find something that the other one does not.
+    let both = [false, true].map(|proves| attempts.iter().map(move |free| (free, proves)));
+    for (free, proves) in both.into_iter().flatten().collect::<Vec<_>>().iter().cycle() {
+        if since == 2 * attempts.len() {
             return;
         }
         since += 1;
@@ -33,7 +35,8 @@ pub(crate) fn improve(
         limits.set(objective, less);
         let mut steps = 0;
         let mut goes_on = true;
-        let search = Search::new(tables, limits, Some(objective)).within(around(tables, found, free));
+        let search =
+            Search::new(tables, limits, Some(objective)).within(around(tables, found, free), *proves);
         let ended = search.run(&mut || {
             steps += 1;
             goes_on = steps <= STEPS && may_go_on();
@@ -49,7 +52,8 @@ pub(crate) fn improve(
     }
 }
 
-/// The groups that are placed anew together: each alone, any two, and each with those that it has traffic with.
+/// The groups that are placed anew together: each alone, any two, and each with those that it has traffic
+/// with.
 fn attempts(tables: &Tables) -> Vec<Vec<usize>> {
     let groups = tables.groups();
     let mut attempts: Vec<Vec<usize>> = (0..groups).map(|group| vec![group]).collect();

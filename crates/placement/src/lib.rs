@@ -7,15 +7,16 @@
 //!
 //! What a placement is:
 //!
-//! - The nodes are the job's alone, and its groups share them. Ranks that need at most a slot's share of their
-//!   node's memory share nodes with any others of that kind. Ranks that need more (*heavy* ones) get nodes of
-//!   their own, as many on each as its memory holds, where no other group has ranks. Who has a mixture on one
-//!   node may do with fewer nodes than this; but whether a mixture fits would be another, harder problem.
-//! - A group may be spread over classes and sites. A requirement of the network holds for every two sites over
-//!   which the ranks in question are spread, also for those of one group.
+//! - The nodes are the job's alone, and its groups share them. Ranks that need at most a slot's share of
+//!   their node's memory share nodes with any others of that kind. Ranks that need more (*heavy* ones) get
+//!   nodes of their own, as many on each as its memory holds, where no other group has ranks. Who has a
+//!   mixture on one node may do with fewer nodes than this; but whether a mixture fits would be another,
+//!   harder problem.
+//! - A group may be spread over classes and sites. A requirement of the network holds for every two sites
+//!   over which the ranks in question are spread, also for those of one group.
 //! - Every two sites of the job need a link.
 //!
-//! Read [`search`] for how it is found. docs/decisions/0021-placement.md has what was measured.
+//! src/search.rs says how it is found, and docs/decisions/0021-placement.md has what was measured.
 
 mod answer;
 mod bounds;
@@ -39,9 +40,9 @@ pub use model::{
     Resources, Site, Traffic,
 };
 
-/// How much of a budget is spent, in thousandths. It is asked before every step; when it says 1000 or more, the
-/// search ends with what it has. The same answers to these questions give the same placement, so a budget of
-/// steps ([`steps`]) makes it repeatable, and one of time does not.
+/// How much of a budget is spent, in thousandths. It is asked before every step; when it says 1000 or more,
+/// the search ends with what it has. The same answers to these questions give the same placement, so a budget
+/// of steps ([`steps`]) makes it repeatable, and one of time does not.
 pub type Spent<'a> = dyn FnMut() -> u32 + 'a;
 
 /// A budget of so many steps.
@@ -53,8 +54,8 @@ pub fn steps(limit: u64) -> impl FnMut() -> u32 {
     }
 }
 
-/// Places a job on the resources, best by the first objective, then by the next. The budget is shared among the
-/// objectives; a refusal may spend it again.
+/// Places a job on the resources, best by the first objective, then by the next. The budget is shared among
+/// the objectives; a refusal is explained with what is left of it.
 pub fn place(
     resources: &Resources,
     job: &Job,

@@ -13,9 +13,9 @@ pub const MAX_NODE_COST: u64 = 1 << 40;
 pub struct Resources {
     /// The sites; elsewhere a site is its index here.
     pub sites: Vec<Site>,
-    /// Links between sites, at most one for two sites, in either order. Two sites without one cannot be in the
-    /// same job. A link from a site to itself describes the network inside; a site without one is taken to
-    /// meet every network requirement there, at no cost.
+    /// Links between sites, at most one for two sites, in either order. Two sites without one cannot be in
+    /// the same job. A link from a site to itself describes the network inside; a site without one is taken
+    /// to meet every network requirement there, at no cost.
     pub links: Vec<Link>,
 }
 
@@ -134,7 +134,7 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// What is to be as small as possible.
+/// A figure that is made as small as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// When the last of the used classes can be had, in seconds.

@@ -153,8 +153,8 @@ impl Node {
         (time.compute <= self.slowest.1).then_some(())
     }
 
-    /// Takes out sites that are too small for groups which would all have to be there, and nowhere else: paths
-    /// to other sites take more than their traffic may.
+    /// Takes out sites that are too small for groups which would all have to be there, and nowhere else:
+    /// paths to other sites take more than their traffic may.
     fn keep_together(&mut self, tables: &Tables, limits: &Limits, time: &TimeBound) {
         let mosts: Vec<u64> = (0..tables.pairs.len())
             .map(|pair| time.most(self, limits.time, pair))

@@ -1,7 +1,7 @@
 //! A part of all placements: which sites each group may use, and which it is charged for.
 //!
-//! A group that is charged for a site need not use it: a placement in which it does not is at most as dear, and
-//! is looked at where the group may not use that site.
+//! A group that is charged for a site need not use it: a placement in which it does not is at most as dear,
+//! and is looked at where the group may not use that site.
 
 use crate::tables::{Choice, Sites, Tables, members};
 
@@ -10,9 +10,9 @@ use crate::tables::{Choice, Sites, Tables, members};
 pub(crate) struct Reserved {
     pub group: usize,
     pub class: usize,
-    /// At least so many nodes.
+    /// The least number of nodes.
     pub least: u64,
-    /// At most so many.
+    /// The most of them.
     pub most: u64,
 }
 
@@ -70,7 +70,7 @@ impl Node {
         choice.fit[class] > 0 && choice.compute[class] <= self.slowest.1
     }
 
-    /// What is reserved for a group on a class.
+    /// Finds the nodes of a class that are reserved for a group.
     pub fn reserved_for(&self, group: usize, class: usize) -> Option<&Reserved> {
         self.reserved
             .iter()

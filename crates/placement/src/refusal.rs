@@ -23,7 +23,7 @@ pub(crate) fn explain(resources: &Resources, job: &Job, spent: &mut Spent) -> Re
         is_sure: true,
     };
     let mut conflict = all.clone();
-    // Networks and features are left out first: fewer words about more basic things explain more.
+    // What is left out first is named least: a user thinks of ranks and memory before networks.
     for requirement in all.iter().rev() {
         if !conflict.remove(requirement) {
             continue;
@@ -75,6 +75,10 @@ struct Asker<'a, 'b> {
 impl Asker<'_, '_> {
     /// Says whether these requirements cannot hold together; not if the budget ends before that is known.
     fn conflicts(&mut self, these: &BTreeSet<Requirement>) -> bool {
+        if (self.spent)() >= 1000 {
+            self.is_sure = false;
+            return false;
+        }
         let without: BTreeSet<Requirement> = self.all.difference(these).copied().collect();
         let scope = Scope {
             resources: self.resources,
@@ -102,6 +106,9 @@ impl Asker<'_, '_> {
                     }
                     if self.conflicts(&these) {
                         return (Some(these), self.is_sure);
+                    }
+                    if !self.is_sure {
+                        return (None, false);
                     }
                 }
                 if !advance(&mut picked, all.len()) {

@@ -1,14 +1,15 @@
-//! Branch and bound. Each node is narrowed, and its ranks are shared out without a look at links: if the result
-//! is within the limits, it is a placement; otherwise the node is split where the result breaks a limit.
+//! Branch and bound. Each node is narrowed, and its ranks are shared out without a look at links. If the
+//! result is within the limits, it is a placement; otherwise the node is split where a limit is broken.
 //!
 //! ```text
 //!     node ── narrow ── share out ──┬── breaks nothing: found, and the limit goes down
-//!       │        │          │       ├── a bad link: with or without one of its two uses
-//!       │        v          v       ├── too many nodes: more or fewer for one group
-//!       │     nothing left: closed  └── too long, too many sites: without the worst one, or charged for it
+//!       │        │          │       ├── too long: by the sites of a group, or what a pair's traffic takes
+//!       │        v          v       ├── a bad link: with or without one of its two uses
+//!       │     nothing left: closed  ├── too many nodes: more or fewer for one group
+//!       └── several alternatives    └── too many sites: without the one with the fewest ranks, or charged
 //! ```
 //!
-//! The search goes down the first half of a split, and then on at the node with the least bound.
+//! The search goes down the first part of a split, and then on at the node with the least bound.
 
 use crate::found::{Found, Limits};
 use crate::model::Objective;
@@ -35,6 +36,8 @@ pub(crate) struct Search<'a> {
     is_over: bool,
     /// Where it begins.
     from: Node,
+    /// Whether it splits by the sites of a group where the time is too long: that makes proofs short.
+    proves: bool,
 }
 
 /// What a node became.
@@ -53,12 +56,13 @@ impl Search<'_> {
             minimise,
             is_over: false,
             from: Node::all(tables),
+            proves: true,
         }
     }
 
-    /// Searches only this part of all placements.
-    pub fn within(self, from: Node) -> Self {
-        Search { from, ..self }
+    /// Searches only this part of all placements, split as for a proof or not.
+    pub fn within(self, from: Node, proves: bool) -> Self {
+        Search { from, proves, ..self }
     }
 
     /// Searches as long as it may go on; it is asked before every node but the first.
@@ -104,7 +108,8 @@ impl Search<'_> {
         if self.is_over || limit.is_some_and(|limit| node.bound > limit) {
             return Split::Closed;
         }
-        if self.minimise == Some(Objective::Time)
+        if self.proves
+            && self.minimise == Some(Objective::Time)
             && let Some(parts) = self.at_anchor(&node, &view, &found)
         {
             return Split::Into(parts);
@@ -187,8 +192,8 @@ impl Search<'_> {
         Some((0..node.choice[group]).map(with).collect())
     }
 
-    /// Shares ranks out, and keeps what is a better placement. Nothing where there is no room, or what there is
-    /// costs too much; otherwise what the node is to be split by.
+    /// Shares ranks out, and keeps what is a better placement. Nothing where there is no room, or what there
+    /// is costs too much; otherwise what the node is to be split by.
     fn share_out(
         &mut self,
         node: &mut Node,
@@ -316,8 +321,8 @@ impl Search<'_> {
         vec![without, with]
     }
 
-    /// Splits at the term of the time that is most above its bound: it takes less than half of what it is above,
-    /// or not. Where a path takes more than its pair may, splits by that.
+    /// Splits at the term of the time that is most above its bound: it takes less than half of what it is
+    /// above, or not. Where a path takes more than its pair may, splits by that.
     fn at_time(&self, node: &Node, view: &View, found: &Found) -> Vec<Node> {
         let above = |pair: &usize| {
             found.time.pairs[*pair].saturating_sub(view.time.most(node, self.limits.time, *pair))

@@ -6,8 +6,8 @@ use crate::narrow::View;
 use crate::node::Node;
 use crate::tables::{Tables, members};
 
-/// Ranks of each group on each class, and those of them for which no node is reserved though their group shares
-/// nodes with none.
+/// Ranks of each group on each class, and those of them for which no node is reserved though their group
+/// shares nodes with none.
 #[derive(Debug)]
 pub(crate) struct Shares {
     pub ranks: Vec<Vec<u64>>,
@@ -70,8 +70,8 @@ pub(crate) fn share(tables: &Tables, node: &Node, weight: impl Fn(usize, usize) 
     Some(shares)
 }
 
-/// Weights that lead to few bad links, short predicted times and few sites: where the node leaves a choice, the
-/// first placement that it gives is a better one.
+/// Weights that lead to few bad links, short predicted times and few sites: where the node leaves a choice,
+/// the first placement that it gives is a better one.
 pub(crate) struct Lead {
     by_site: Vec<i64>,
     sites: usize,

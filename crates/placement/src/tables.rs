@@ -1,5 +1,5 @@
-//! A job and its resources as tables over groups, classes and sites, without names. Requirements that are left
-//! out, to explain a refusal, are left out here.
+//! A job and its resources as tables over groups, classes and sites, without names. Requirements that are
+//! left out, to explain a refusal, are left out here.
 
 use crate::answer::Requirement;
 use crate::model::{Alternative, Job, Link, Network, Resources, Traffic};

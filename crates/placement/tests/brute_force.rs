@@ -426,7 +426,7 @@ fn compare(seed: u64) -> bool {
             check_refusal(&resources, &job, &refusal, seed);
             false
         }
-        Outcome::Undecided => panic!("seed {seed}: undecided"),
+        Outcome::Undecided => unreachable!("seed {seed}: undecided"),
     }
 }
 

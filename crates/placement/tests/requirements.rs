@@ -73,14 +73,14 @@ fn placed(resources: &Resources, job: &Job, objectives: &[Objective]) -> Placeme
             assert!(placement.reached.iter().all(|reached| reached.is_proved()));
             placement
         }
-        other => panic!("{other:?}"),
+        other => unreachable!("{other:?}"),
     }
 }
 
 fn refused(resources: &Resources, job: &Job) -> Refusal {
     match answer(resources, job, &[Objective::Sites]) {
         Outcome::Refused(refusal) => refusal,
-        other => panic!("{other:?}"),
+        other => unreachable!("{other:?}"),
     }
 }
 

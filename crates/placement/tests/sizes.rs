@@ -1,5 +1,5 @@
-//! What is placed within a budget of steps on instances of the size of real grids; docs/decisions/0021-placement.md
-//! has their times.
+//! Tests that instances of the size of real grids are placed within a budget of steps.
+//! docs/decisions/0021-placement.md has their times.
 
 mod instances;
 
@@ -12,12 +12,12 @@ fn placed(size: Size, seed: u64, limit: u64) -> Placement {
     let (resources, job) = instance(size, seed);
     match place(&resources, &job, &OBJECTIVES, &mut steps(limit)) {
         Ok(Outcome::Placed(placement)) => placement,
-        other => panic!("seed {seed}: {other:?}"),
+        other => unreachable!("seed {seed}: {other:?}"),
     }
 }
 
 #[test]
-fn of_jobs_of_eight_groups_on_a_thousand_nodes_three_of_four_are_proved() {
+fn of_jobs_of_eight_groups_on_a_thousand_nodes_two_of_three_are_proved() {
     let size = Size {
         sites: 10,
         nodes: 1000,
