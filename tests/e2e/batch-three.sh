@@ -48,6 +48,22 @@ all)
     run $three -- $mpirun -n 12 "$openmpi/ring_mpi"
     run $three -- mpirun.mpich -n 12 "$mpich/ring_mpi"
     run $own
+    # From a profile: each site's batch system has room for eight.
+    cat >job.toml <<END
+time = "10min"
+command = ["mpirun.mpich", "$mpich/ring_mpi"]
+[groups.master]
+ranks = 2
+sites = ["orsay"]
+[groups.work]
+ranks = 4
+sites = ["rennes"]
+[groups.more]
+ranks = 4
+sites = ["bordeaux"]
+END
+    causeway place job.toml 2>&1
+    run --profile job.toml
     ;;
 full)
     occupy 10
@@ -65,7 +81,8 @@ controller-before)
     ;;
 controller-while)
     # The job goes on, and what it had is given back when the controller is there again.
-    once 'bordeaux: holds' 1 stop_controller $few --own-mpi -- "$mpich/own_world"
+    once 'is there' 6 stop_controller $few -- mpirun.mpich -n 6 \
+        sh -c 'echo a rank is there; sleep 4; echo it has run without a controller'
     start_controller
     ;;
 interrupt)

@@ -19,6 +19,7 @@ mod lab;
 mod output;
 mod own_file;
 mod ping;
+mod place;
 mod places;
 mod preload;
 mod probe;
@@ -77,6 +78,8 @@ enum Task {
     /// Explain which algorithm each collective operation gets, and why.
     #[command(subcommand)]
     Collectives(collectives::Task),
+    /// Show which sites the groups of a job's profile get.
+    Place(place::Args),
     /// Measure round trips through the tunnel to another site.
     Ping(ping::Args),
     /// Measure the paths to other sites.
@@ -154,6 +157,7 @@ fn main() -> ExitCode {
         Task::Audit(args) => audit::main(args),
         Task::Check(args) => check::main(args),
         Task::Collectives(task) => collectives::main(task),
+        Task::Place(args) => place::main(&args),
         Task::Ping(args) => ping::main(args),
         Task::Probe(args) => probe::main(args),
         Task::Bench(task) => bench::main(task),

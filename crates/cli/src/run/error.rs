@@ -163,6 +163,12 @@ pub enum RunError {
     /// A site does not give an allocation.
     #[error("{0} gives no allocation: {1}; what other sites have given goes back")]
     NotGiven(String, String),
+    /// The profile has mistakes, or cannot be placed.
+    #[error("--profile: {0}")]
+    Profile(String),
+    /// The profile says neither command nor program.
+    #[error("--profile: {} says nothing to run: add command = \"mpirun ./app\" or program = \"./app\"", .0.display())]
+    NothingInProfile(PathBuf),
     /// The command of `[start]` has not given a gateway.
     #[error("start the gateway of {0} by '{1}' ([start] of gateway.toml): {2}")]
     GatewayNotStarted(String, String, String),

@@ -21,6 +21,7 @@ pub mod leftovers;
 pub mod own;
 mod patience;
 pub mod phase;
+mod placed;
 mod programs;
 pub mod rewrite;
 pub mod rules;
@@ -72,7 +73,7 @@ pub const LOST: u8 = 4;
 const MAX_NAME: usize = 200;
 
 /// Run an MPI launcher over the sites of the grid.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Sites to use, with or without the ranks of each: rennes=2,nancy=2 or rennes,nancy [default: all].
     #[arg(long, value_name = "SITE[=RANKS],...")]
@@ -110,6 +111,15 @@ pub struct Args {
     /// Profile that names groups of ranks, which the program can query (docs/topology.md, docs/profile.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["direct", "transparent", "no_collectives"])]
     pub groups: Option<PathBuf>,
+    /// Place the groups of a job's profile on sites, and run the profile's command or program there, for the
+    /// profile's time. A command given here takes the place of the profile's (docs/profile.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "sites", "alloc", "time", "at", "own_mpi", "groups", "direct", "transparent", "no_collectives",
+    ])]
+    pub profile: Option<PathBuf>,
+    /// The group of each range of ranks, by a placement.
+    #[arg(skip)]
+    pub placed: Option<String>,
     /// Rules that choose the algorithms of collective operations (docs/collectives.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["no_collectives", "direct", "transparent"])]
     pub collectives: Option<PathBuf>,
@@ -160,9 +170,11 @@ pub fn main(args: Args) -> ExitCode {
     if args.report.is_some() {
         let _ = set_pdeathsig(Signal::SIGKILL);
     }
-    let ran = match args.runs_own_mpis() {
-        false => run(&args),
-        true => own::run(&args),
+    let file = args.profile.clone();
+    let ran = match file.map_or(Ok(args.clone()), |file| placed::placed(args.clone(), &file)) {
+        Ok(args) if args.runs_own_mpis() => own::run(&args),
+        Ok(args) => run(&args),
+        Err(error) => Err(error),
     };
     match ran {
         Ok(status) => ExitCode::from(status),
@@ -186,6 +198,9 @@ pub fn main(args: Args) -> ExitCode {
 /// # Errors
 /// What is wrong with the command line.
 pub fn check(args: &Args) -> Result<(), RunError> {
+    if let Some(file) = &args.profile {
+        return placed::check(args, file);
+    }
     coallocation::check(args)?;
     let wanted = allocations::sites(args)?;
     if args.runs_own_mpis() {
@@ -398,7 +413,7 @@ fn libraries(
 /// may take part.
 fn groups_of(args: &Args, known: &Sites, sites: &[String], wish: &Wish) -> Result<Option<String>, RunError> {
     let Some(file) = &args.groups else {
-        return Ok(None);
+        return Ok(args.placed.clone());
     };
     let any: Vec<String> = known.sites.iter().map(|site| site.name.clone()).collect();
     let sites = if sites.is_empty() { &any } else { sites };

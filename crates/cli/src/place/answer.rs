@@ -1,0 +1,144 @@
+//! What a run takes from a placement: the ranks of each site, and the group of each rank. Pure.
+
+use super::model::Question;
+use causeway_placement::Placement;
+
+/// See the module.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Sites and their ranks, in the order of the ranks.
+    pub sites: Vec<(String, u32)>,
+    /// The group of each range of ranks, as `--groups` gives it to the ranks.
+    pub value: String,
+    /// All nodes come from batch systems.
+    pub is_of_batch_systems: bool,
+    /// For each group its ranks at each site.
+    shares: Vec<(String, Vec<(String, u32)>)>,
+    /// How good it is.
+    quality: String,
+}
+
+impl Placed {
+    /// Numbers the ranks: by site in the order in which the groups come to them, and at each site by group.
+    /// So ranks of one site are neighbours, as a launcher starts them.
+    pub fn of(question: &Question, placement: &Placement) -> Placed {
+        let site_name = |site: usize| question.resources.sites[site].name.clone();
+        let mut order: Vec<usize> = Vec::new();
+        for share in &placement.shares {
+            if !order.contains(&share.site) {
+                order.push(share.site);
+            }
+        }
+        let ranks = |site: usize, group: usize| {
+            let own = placement.shares.iter();
+            let own = own.filter(|share| share.site == site && share.group == group);
+            own.map(|share| share.ranks).sum::<u32>()
+        };
+        let (mut sites, mut ranges, mut next) = (Vec::new(), Vec::new(), 0);
+        for site in &order {
+            let first = next;
+            for (number, group) in question.job.groups.iter().enumerate() {
+                let count = ranks(*site, number);
+                match count {
+                    0 => continue,
+                    1 => ranges.push(format!("{next}={}", group.name)),
+                    _ => ranges.push(format!("{next}-{}={}", next + count - 1, group.name)),
+                }
+                next += count;
+            }
+            sites.push((site_name(*site), next - first));
+        }
+        let shares = question.job.groups.iter().enumerate().map(|(number, group)| {
+            let places = order.iter().map(|site| (site_name(*site), ranks(*site, number)));
+            (
+                group.name.clone(),
+                places.filter(|(_, ranks)| *ranks > 0).collect(),
+            )
+        });
+        let is_best = placement
+            .reached
+            .iter()
+            .all(causeway_placement::Reached::is_proved);
+        let count = sites.len();
+        let quality = match is_best {
+            true => format!("no placement has fewer sites than {count}"),
+            false => format!("there may be a placement with fewer sites than {count}"),
+        };
+        Placed {
+            is_of_batch_systems: order.iter().all(|site| question.is_of_batch_system(*site)),
+            shares: shares.collect(),
+            sites,
+            value: ranges.join(","),
+            quality,
+        }
+    }
+
+    /// The value of `--sites`.
+    pub fn sites_option(&self) -> String {
+        let all = self.sites.iter().map(|(site, ranks)| format!("{site}={ranks}"));
+        all.collect::<Vec<_>>().join(",")
+    }
+
+    /// A line for each group.
+    pub fn groups(&self) -> Vec<String> {
+        { self.shares.iter() }
+            .map(|(group, places)| {
+                let places = places.iter().map(|(site, ranks)| format!("{ranks} at {site}"));
+                format!("group {group}: {}", places.collect::<Vec<_>>().join(", "))
+            })
+            .collect()
+    }
+
+    /// The groups, and what follows from them.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = self.groups();
+        lines.push(format!("--sites {}", self.sites_option()));
+        lines.push(self.quality.clone());
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OBJECTIVES;
+    use super::super::model::tests::{profile, sites};
+    use super::*;
+    use causeway_placement::{Outcome, place, steps};
+
+    fn placed(text: &str) -> Placed {
+        let question = Question::of(&profile(text), &sites()).unwrap();
+        let found = place(
+            &question.resources,
+            &question.job,
+            &OBJECTIVES,
+            &mut steps(100_000),
+        );
+        match found.unwrap() {
+            Outcome::Placed(placement) => Placed::of(&question, &placement),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn ranks_are_numbered_by_site_and_there_by_group() {
+        let text = "[groups.master]\nranks = 1\nsites = ['nancy']\n[groups.work]\nranks = 14\n\
+                    sites = ['rennes', 'nancy']\n";
+        let placed = placed(text);
+        let of_nancy = placed.sites.iter().find(|(site, _)| site == "nancy").unwrap().1;
+        assert_eq!(placed.sites.iter().map(|(_, ranks)| ranks).sum::<u32>(), 15);
+        assert_eq!(placed.sites[0].0, "nancy");
+        let expected = format!("0=master,1-{}=work,{of_nancy}-14=work", of_nancy - 1);
+        assert_eq!(placed.value, expected);
+        assert!(
+            placed
+                .lines()
+                .contains(&"no placement has fewer sites than 2".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_job_that_fits_one_site_gets_one() {
+        let text = "[groups.a]\nranks = 4\nsites = ['rennes', 'nancy']\n[groups.b]\nranks = 4\nsites = ['rennes', 'nancy']\n";
+        assert_eq!(placed(text).sites.len(), 1);
+    }
+}

@@ -1,0 +1,124 @@
+//! `causeway place`, and `causeway run --profile`: which sites get the groups of a job's profile.
+//!
+//! `model` makes a question for crates/placement of a profile and of what the gateway knows of the sites;
+//! `answer` makes the sites and groups of a run of its answer.
+
+mod answer;
+mod model;
+
+use crate::failure::Failure;
+use crate::{profile, say};
+pub use answer::Placed;
+use causeway_control::{self as control, Reply, Request, Sites};
+use causeway_placement::{Objective, Outcome, Refusal};
+use causeway_profile::Profile;
+use model::Question;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// What is made as small as possible, the first before the second.
+const OBJECTIVES: [Objective; 2] = [Objective::Start, Objective::Sites];
+
+/// Show which sites the groups of a job's profile get (docs/profile.md).
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The profile, in TOML or QCG's XML.
+    #[arg(value_name = "PROFILE")]
+    file: PathBuf,
+    /// Look for so long for a placement and for a proof that there is no better one, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    seconds: u32,
+}
+
+/// How long a run looks.
+const SECONDS: u32 = 10;
+
+/// Prints a line for each group, and the command that runs the job so. The status is 2 where the profile has
+/// mistakes or cannot be placed.
+pub fn main(args: &Args) -> ExitCode {
+    match place(&args.file, args.seconds) {
+        Ok((_, placed)) => say::result(placed.lines().join("\n")),
+        Err(failure) => {
+            say::error(format_args!("causeway place: {failure}"));
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Places the profile of a run, and says where.
+///
+/// # Errors
+/// See [`main`].
+pub fn for_run(file: &Path) -> Result<(Profile, Placed), Failure> {
+    let (profile, placed) = place(file, SECONDS)?;
+    for line in placed.groups() {
+        say::error(format_args!("causeway: {line}"));
+    }
+    Ok((profile, placed))
+}
+
+/// Reads the profile of a run.
+///
+/// # Errors
+/// It cannot be read, or has mistakes.
+pub fn read(file: &Path) -> Result<Profile, Failure> {
+    let text = profile::text(file).map_err(Failure::new)?;
+    let reading = causeway_profile::read(&text, &file.display().to_string());
+    let read = reading.finish().map_err(Failure::usage)?;
+    for warning in &read.warnings {
+        say::error(format_args!("causeway: {warning}"));
+    }
+    Ok(read.value)
+}
+
+fn place(file: &Path, seconds: u32) -> Result<(Profile, Placed), Failure> {
+    let profile = read(file)?;
+    let sites = known_sites()?;
+    let question = Question::of(&profile, &sites).map_err(Failure::usage)?;
+    for warning in &question.warnings {
+        say::error(format_args!("causeway: {warning}"));
+    }
+    let (began, budget) = (Instant::now(), Duration::from_secs(seconds.into()));
+    let mut spent = || {
+        let thousandths = began.elapsed().as_micros() * 1000 / budget.as_micros().max(1);
+        u32::try_from(thousandths).unwrap_or(u32::MAX)
+    };
+    let placed = causeway_placement::place(&question.resources, &question.job, &OBJECTIVES, &mut spent);
+    match placed.map_err(Failure::usage)? {
+        Outcome::Placed(placement) => {
+            let placed = Placed::of(&question, &placement);
+            Ok((profile, placed))
+        }
+        Outcome::Refused(refusal) => Err(Failure::usage(why(&question, &refusal))),
+        Outcome::Undecided => Err(Failure::usage(format_args!(
+            "no placement was found within {seconds} s; --seconds gives it more time"
+        ))),
+    }
+}
+
+fn known_sites() -> Result<Sites, Failure> {
+    match control::ask(&control::socket(), &Request::Sites {}) {
+        Ok((Reply::Sites(sites), _)) => Ok(sites),
+        Ok((other, _)) => Err(Failure::usage(control::ControlError::Answer(format!(
+            "{other:?}"
+        )))),
+        Err(error) => Err(Failure::usage(error)),
+    }
+}
+
+/// Why there is no placement, for people.
+fn why(question: &Question, refusal: &Refusal) -> String {
+    let all = refusal.conflict.iter().map(|one| one.describe(&question.job));
+    let all: Vec<String> = all.collect();
+    let proved = match refusal.is_irreducible {
+        true => "without any one of these it could be",
+        false => "some of these may not matter",
+    };
+    let known: Vec<String> = { question.resources.sites.iter() }.map(model::shown).collect();
+    format!(
+        "the job cannot be placed: {} cannot all be met ({proved}); the sites are {}",
+        all.join(", "),
+        known.join(", ")
+    )
+}
