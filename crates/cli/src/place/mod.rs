@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What is made as small as possible, the first before the second.
+/// Lists what is made as small as possible, the first before the second.
 const OBJECTIVES: [Objective; 2] = [Objective::Start, Objective::Sites];
 
 /// Show which sites the groups of a job's profile get (docs/profile.md).
