@@ -70,6 +70,7 @@ lint: setup ## formatting, clippy, licences, links and figures of documents, the
 	tools/lint/calls.py
 	tests/tiers.sh --check
 	tools/lint/sentences.py
+	tools/lint/facts.py
 	tools/results/index.py --check
 	tools/papers/papers.py --check
 	tools/results/figures.py
