@@ -102,12 +102,17 @@ fn debian_jobs_that_are_submitted_wait_run_and_end_without_anybody_and_survive_t
                 "waits: cancel 0, wait 143",
                 "runs: cancel 0, wait",
                 "ended before",
+                "prints: cancel 0",
                 "canceled  queued",
             ],
         ),
         queued(
             "gateway",
-            &["gateway: wait 0", "gateway and all it has started: wait 0"],
+            &[
+                "carrier: wait 0",
+                "gateway: wait 0",
+                "gateway and all it has started: wait 0",
+            ],
         ),
         queued(
             "killed",

@@ -63,19 +63,24 @@ queue-*)
         causeway wait "$id"
         echo "runs: cancel $canceled, wait $?"
         causeway cancel "$id"
+        id=$(causeway submit --sites rennes=1 --time 1min -- $mpirun -n 1 sh -c 'while :; do echo x; sleep 0.05; done')
+        until_job "$id" active
+        causeway cancel "$id"
+        echo "prints: cancel $?"
         causeway jobs
         ;;
     queue-gateway)
-        for what in 'gateway' 'gateway and all it has started'; do
+        for what in 'carrier' 'gateway' 'gateway and all it has started'; do
             occupy
             id=$(causeway submit $four --idle 1min -- $mpirun -n 8 hostname)
             until_job "$id" 'nancy: allocation'
             case $what in
+            carrier) pkill -KILL -f 'causeway carr[y]' ;;
             gateway) pkill -KILL -f 'causeway gatewa[y]' ;;
             *) pkill -KILL -f 'causeway (gatewa[y]|holde[r]|carr[y])' ;;
             esac
             until_job "$id" queued
-            gateway_again
+            [ "$what" = carrier ] || gateway_again
             $nancy scancel "$n"
             timeout 50 causeway wait "$id"
             echo "$what: wait $?"

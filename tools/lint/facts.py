@@ -27,7 +27,7 @@ FACTS = {
         r"`--idle (\d+min)`",
         r"have waited for the others for so long, and ask again \| (\d+min)",
     ],
-    "how long allocations may take": [r"`--wait (\d+h)`", r"not all begun after so long \| (\d+h)"],
+    "how long allocations may take": [r"`--wait (\d+h)`", r"have not begun after so long \[default: (\d+h)\]"],
     "ended jobs that are kept": [r"Of ended jobs, (\d+) are kept", r"(\d+) ended jobs at most"],
     "days for which ended jobs are kept": [r"are kept, each for (\d+ days)", r"at most, each for (\d+ days)"],
     "when what is shared with a killed gateway ends": [

@@ -1,10 +1,10 @@
 //! `causeway cancel`.
 
-use super::store::{self, End, Job, now};
+use super::store::{self, CANCELED, End, Job, now};
 use super::{LOOK_EVERY, One, refused};
+use crate::run::phase::Phase;
 use crate::say;
 use causeway_wire::TextError;
-use nix::sys::signal::Signal;
 use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -48,11 +48,14 @@ fn cancel(job: &Job) -> Result<bool, TextError> {
         if let Some(_lock) = job.lock().map_err(text)?
             && job.end().is_none()
         {
-            let end = End {
-                is_canceled: true,
-                status: 128 + Signal::SIGTERM as u8,
-                at: now(),
-                why: None,
+            let end = match job.phase() {
+                Some(Phase::Running { .. }) => End::of_a_lost_job(job),
+                _ => End {
+                    is_canceled: true,
+                    status: CANCELED,
+                    at: now(),
+                    why: None,
+                },
             };
             job.set_end(&end).map_err(text)?;
             return Ok(true);

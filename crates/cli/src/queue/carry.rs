@@ -1,23 +1,25 @@
 //! `causeway carry`: runs a submitted job to its end. It outlives the gateway that started it. A run that
 //! ends before its program has begun, because a gateway was away, is tried again.
 
+use super::WRONG_USE;
 use super::kept::Writer;
-use super::store::{self, End, Job, Submitted, now};
+use super::store::{self, CANCELED, End, Job, Submitted, now};
 use crate::background::leave_session;
 use crate::batch::unblock_signals;
 use crate::run::gateways;
 use crate::run::phase::Phase;
-use crate::run::{LOST, NO_COMMON_START};
+use crate::run::{AWAY, NO_COMMON_START};
 use crate::say;
 use causeway_batch::System;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::fs::File;
 use std::io::{self, PipeReader, Read};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// The pause before a gateway that is away is looked for again, at first and at most.
@@ -30,6 +32,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// What a cancelled run gets to end by itself before it is told again, and before it is killed.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
 const KILLED: Duration = Duration::from_secs(40);
+
+/// How long somebody may look at a job's lock.
+const LOOKED_AT: Duration = Duration::from_secs(2);
+
+/// Parts of output that wait to be written, of 64 kB at most.
+const MOST_PARTS: usize = 16;
 
 /// How long what a run has started may keep its output open after its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -52,6 +60,16 @@ pub fn main(args: &Args) -> ExitCode {
         start_all(&args.directory, site);
         return ExitCode::SUCCESS;
     }
+    // The program is replaced while jobs wait: the path that it has now is that of its successor, too.
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(error) => {
+            say::error(format_args!(
+                "causeway: carry a job: find causeway's own path: {error}"
+            ));
+            return ExitCode::FAILURE;
+        }
+    };
     // Started as a group's leader it has a session of its own already.
     let _ = leave_session();
     let id = args
@@ -62,10 +80,10 @@ pub fn main(args: &Args) -> ExitCode {
         id: id.unwrap_or_default(),
         directory: args.directory.clone(),
     };
-    let carried = job.lock().and_then(|lock| match lock {
+    let carried = lock(&job).and_then(|lock| match lock {
         // Another process carries it.
         None => Ok(()),
-        Some(_lock) => carry(&job),
+        Some(_lock) => carry(&job, &own),
     });
     match carried {
         Ok(()) => ExitCode::SUCCESS,
@@ -76,6 +94,18 @@ pub fn main(args: &Args) -> ExitCode {
             ));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The job's lock, which whoever looks at a job has for a moment.
+fn lock(job: &Job) -> io::Result<Option<File>> {
+    let until = Instant::now() + LOOKED_AT;
+    loop {
+        let lock = job.lock()?;
+        if lock.is_some() || Instant::now() >= until {
+            return Ok(lock);
+        }
+        std::thread::sleep(LOOK_EVERY);
     }
 }
 
@@ -101,21 +131,16 @@ fn start_all(place: &Path, site: &str) {
     }
 }
 
-fn carry(job: &Job) -> io::Result<()> {
+fn carry(job: &Job, own: &Path) -> io::Result<()> {
     if job.end().is_some() {
         return Ok(());
     }
     let submitted = job.submitted()?;
-    let mut output = Writer::of(&job.directory)?;
+    let mut output = Writer::resume(&job.directory)?;
     let end = match job.phase() {
         // It began under a process that has been killed: nobody knows how far it came.
-        Some(Phase::Running { .. }) => End {
-            is_canceled: false,
-            status: LOST,
-            at: now(),
-            why: Some("the process that carried it was killed while the program ran".to_owned()),
-        },
-        _ => try_until_it_ends(job, &submitted, &mut output)?,
+        Some(Phase::Running { .. }) => End::of_a_lost_job(job),
+        _ => try_until_it_ends(job, own, &submitted, &mut output),
     };
     // That it has ended counts for more than its last output.
     if job.set_end(&with_losses(&end, &output)).is_ok() {
@@ -151,7 +176,7 @@ enum Attempt {
     Away(String),
 }
 
-fn try_until_it_ends(job: &Job, submitted: &Submitted, output: &mut Writer) -> io::Result<End> {
+fn try_until_it_ends(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) -> End {
     let end = |is_canceled, status, why| End {
         is_canceled,
         status,
@@ -163,18 +188,18 @@ fn try_until_it_ends(job: &Job, submitted: &Submitted, output: &mut Writer) -> i
     let mut last = "its gateway does not run".to_owned();
     loop {
         if job.is_to_be_canceled() {
-            return Ok(end(true, 128 + Signal::SIGTERM as u8, None));
-        }
-        if serves(&submitted.control) {
-            match attempt(job, submitted, output) {
-                Ok(Attempt::Ended(status)) => return Ok(end(job.is_to_be_canceled(), status, None)),
-                Ok(Attempt::Away(why)) => last = why,
-                Err(error) => return Ok(end(false, LOST, Some(format!("start it: {error}")))),
-            }
+            return end(true, CANCELED, None);
         }
         if now() >= until {
             let why = format!("it could not begin within {} s: {last}", submitted.wait_seconds);
-            return Ok(end(false, NO_COMMON_START, Some(why)));
+            return end(false, NO_COMMON_START, Some(why));
+        }
+        if serves(&submitted.control) {
+            match attempt(job, own, submitted, output) {
+                Ok(Attempt::Ended(status)) => return end(job.is_to_be_canceled(), status, None),
+                Ok(Attempt::Away(why)) => last = why,
+                Err(error) => return end(false, WRONG_USE, Some(format!("start it: {error}"))),
+            }
         }
         wait_for(job, pause);
         pause = (pause * 2).min(SELDOM);
@@ -194,15 +219,13 @@ fn wait_for(job: &Job, pause: Duration) {
     }
 }
 
-fn attempt(job: &Job, submitted: &Submitted, output: &mut Writer) -> io::Result<Attempt> {
+fn attempt(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) -> io::Result<Attempt> {
     let _ = std::fs::remove_file(job.phase_file());
     let (reader, writer) = io::pipe()?;
-    let mut command = Command::new(std::env::current_exe()?);
-    command
-        .arg("run")
-        .arg("--report")
-        .arg(job.phase_file())
-        .args(job.words()?);
+    let until = submitted.at.saturating_add(submitted.wait_seconds);
+    let mut command = Command::new(own);
+    command.arg("run").arg("--report").arg(job.phase_file());
+    command.arg(format!("--wait-until={until}")).args(job.words()?);
     // The allocation of the shell that submitted it is that shell's.
     let variables = job.environment()?.into_iter();
     let variables = variables.filter(|(name, _)| !System::Slurm.is_of_a_process(name));
@@ -214,12 +237,19 @@ fn attempt(job: &Job, submitted: &Submitted, output: &mut Writer) -> io::Result<
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer);
-    let child = command.spawn().map_err(|error| {
-        io::Error::new(
-            error.kind(),
-            format!("in {}: {error}", submitted.directory.display()),
-        )
-    })?;
+    let child = match command.spawn() {
+        Ok(child) => child,
+        // It is being replaced by another version.
+        Err(error) if !own.is_file() => return Ok(Attempt::Away(format!("run {}: {error}", own.display()))),
+        Err(error) => {
+            let text = format!(
+                "run {} in {}: {error}",
+                own.display(),
+                submitted.directory.display()
+            );
+            return Err(io::Error::new(error.kind(), text));
+        }
+    };
     // The writing ends are the child's alone.
     drop(command);
     let status = follow(job, child, read_all(reader)?, output)?;
@@ -227,15 +257,20 @@ fn attempt(job: &Job, submitted: &Submitted, output: &mut Writer) -> io::Result<
         (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
         (None, signal) => 128_u8.saturating_add(u8::try_from(signal.unwrap_or_default()).unwrap_or_default()),
     };
-    match job.phase() {
-        Some(Phase::Away { line }) if !job.is_to_be_canceled() => Ok(Attempt::Away(line)),
-        _ => Ok(Attempt::Ended(status)),
-    }
+    // A file that a full disk keeps from being written must not end a job that can wait.
+    Ok(match job.phase() {
+        _ if job.is_to_be_canceled() => Attempt::Ended(status),
+        Some(Phase::Away { line }) => Attempt::Away(line),
+        Some(Phase::Running { .. }) => Attempt::Ended(status),
+        _ if status == AWAY => Attempt::Away("a gateway was away, or the disk full".to_owned()),
+        _ => Attempt::Ended(status),
+    })
 }
 
 /// Reads what the run and what it starts print.
 fn read_all(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
-    let (sender, parts) = channel();
+    // A disk that is slower than the program holds the program up.
+    let (sender, parts) = sync_channel(MOST_PARTS);
     let thread = std::thread::Builder::new().name("output".to_owned());
     thread.spawn(move || {
         let mut bytes = vec![0; 64 * 1024];
@@ -257,14 +292,15 @@ fn follow(
 ) -> io::Result<ExitStatus> {
     let mut canceled: Option<(Instant, u32)> = None;
     let status = loop {
-        while let Ok(bytes) = parts.recv_timeout(LOOK_EVERY) {
-            output.add(&bytes);
+        match parts.recv_timeout(LOOK_EVERY) {
+            Ok(bytes) => output.add(&bytes),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The run has closed its output and goes on.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(LOOK_EVERY),
         }
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        // The pipe may be closed before the run has ended: then nothing waits above.
-        std::thread::sleep(Duration::from_millis(20));
         if job.is_to_be_canceled() {
             let (since, told) = *canceled.get_or_insert((Instant::now(), 0));
             let (signal, wanted) = match since.elapsed() {
@@ -279,8 +315,11 @@ fn follow(
         }
     };
     let until = Instant::now() + LAST_WORDS;
-    while let Ok(bytes) = parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        output.add(&bytes);
+    while Instant::now() < until {
+        match parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(bytes) => output.add(&bytes),
+            Err(_) => break,
+        }
     }
     Ok(status)
 }

@@ -55,6 +55,20 @@ impl Writer {
         })
     }
 
+    /// Goes on with the last part that is there.
+    ///
+    /// # Errors
+    /// The directory or the part cannot be read.
+    pub fn resume(directory: &Path) -> io::Result<Writer> {
+        let mut writer = Writer::of(directory)?;
+        if let Some(last) = writer.next.checked_sub(1) {
+            let file = OpenOptions::new().append(true).open(part(directory, last))?;
+            writer.length = file.metadata()?.len();
+            writer.file = Some(file);
+        }
+        Ok(writer)
+    }
+
     /// Adds bytes. What a full disk does not take is counted: the program that writes goes on.
     pub fn add(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
@@ -73,12 +87,14 @@ impl Writer {
     /// Gives the disk back what was kept last: that a job has ended must find room.
     pub fn make_room(&mut self) {
         self.file = None;
-        let Ok(Some(last)) = parts(&self.directory).map(|numbers| numbers.last().copied()) else {
+        let bytes =
+            |number: &u64| fs::metadata(part(&self.directory, *number)).map_or(0, |found| found.len());
+        let numbers = parts(&self.directory).unwrap_or_default();
+        let Some(last) = numbers.iter().rev().find(|number| bytes(number) > 0) else {
             return;
         };
-        let path = part(&self.directory, last);
-        let bytes = fs::metadata(&path).map_or(0, |found| found.len());
-        if fs::remove_file(path).is_ok() {
+        let bytes = bytes(last);
+        if fs::remove_file(part(&self.directory, *last)).is_ok() {
             let full = io::Error::from(ErrorKind::StorageFull);
             self.lost.get_or_insert((0, full)).0 += bytes;
         }
@@ -120,6 +136,8 @@ pub struct Reader {
     directory: PathBuf,
     /// The part that is read, and how much of it has been.
     at: Option<(u64, u64)>,
+    /// The rest of that part is kept no more.
+    is_cut: bool,
 }
 
 impl Reader {
@@ -128,6 +146,7 @@ impl Reader {
         Reader {
             directory: directory.to_owned(),
             at: None,
+            is_cut: false,
         }
     }
 
@@ -140,7 +159,10 @@ impl Reader {
             // In this order: a part that has a later one is whole.
             let numbers = parts(&self.directory)?;
             if let Some((number, read)) = self.at {
-                self.at = Some((number, read + self.copy_part(number, read, sink)?));
+                match self.copy_part(number, read, sink)? {
+                    Some(copied) => self.at = Some((number, read + copied)),
+                    None => self.is_cut = true,
+                }
             }
             let next = match self.at {
                 Some((at, _)) => numbers.iter().copied().find(|number| *number > at),
@@ -148,21 +170,18 @@ impl Reader {
             };
             let Some(next) = next else { return Ok(()) };
             let expected = self.at.map_or(0, |(at, _)| at + 1);
-            if next > expected {
-                let bytes = (next - expected) * PART;
-                writeln!(
-                    sink,
-                    "\n[causeway: about {bytes} bytes of output were not kept here]"
-                )?;
+            if next > expected || self.is_cut {
+                writeln!(sink, "\n[causeway: output was not kept here]")?;
             }
+            self.is_cut = false;
             self.at = Some((next, 0));
         }
     }
 
-    fn copy_part(&self, number: u64, read: u64, sink: &mut impl Write) -> io::Result<u64> {
+    fn copy_part(&self, number: u64, read: u64, sink: &mut impl Write) -> io::Result<Option<u64>> {
         let mut file = match File::open(part(&self.directory, number)) {
             // It is kept no more.
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
         file.seek(SeekFrom::Start(read))?;
@@ -170,7 +189,7 @@ impl Reader {
         let mut bytes = vec![0; 64 * 1024];
         loop {
             match file.read(&mut bytes) {
-                Ok(0) => return Ok(copied),
+                Ok(0) => return Ok(Some(copied)),
                 Ok(count) => {
                     sink.write_all(&bytes[..count])?;
                     copied += count as u64;

@@ -5,7 +5,6 @@ use super::store::{self, Job, State, Submitted, now};
 use crate::run::phase::Phase;
 use crate::say;
 use crate::status::columns::Width;
-use causeway_control::ControlError;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -49,6 +48,7 @@ pub fn main(args: &Args) -> ExitCode {
         Err(error) => return refused("jobs", &error),
     };
     let jobs = store::all(&place);
+    jobs.iter().for_each(Job::see_to_it);
     let is_shown = |job: &Shown| args.all || job.ended.is_none_or(|at| at + SHOWN_SECONDS > now());
     let jobs: Vec<Shown> = jobs.iter().filter_map(shown).filter(is_shown).collect();
     let lines: Vec<String> = match args.json {
@@ -83,7 +83,9 @@ fn shown(job: &Job) -> Option<Shown> {
             _ => String::new(),
         },
         _ if at + CARRIED_SECONDS > now() => String::new(),
-        _ => format!("waits for the gateway of {site}: 'causeway gateway' starts it"),
+        _ => format!(
+            "no process carries it: a gateway of {site} looks for it when it starts, and every minute"
+        ),
     };
     Some(Shown {
         id: job.id,
@@ -131,11 +133,6 @@ fn span(seconds: u64) -> String {
         7200..=172_799 => format!("{} h", seconds / 3600),
         _ => format!("{} d", seconds / 86_400),
     }
-}
-
-/// Says that a job waits for its gateway.
-pub fn why_nobody(error: &ControlError) -> String {
-    format!("no process carries it yet: {error}; a gateway that starts carries it on")
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@
 //! | `end.json` | [`End`] | carry, cancel |
 
 use crate::places;
+use crate::run::LOST;
 use crate::run::phase::{self, Phase};
+use causeway_control::{self as control, ControlError, Request};
 use causeway_wire::TextError;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -58,6 +60,22 @@ pub struct End {
     pub at: u64,
     /// What its status does not tell.
     pub why: Option<String>,
+}
+
+/// Status of a job that was cancelled while it was queued, as if SIGTERM had ended it.
+pub const CANCELED: u8 = 128 + 15;
+
+impl End {
+    /// The end of a job whose program ran when the process that carried it was killed: nobody knows how far
+    /// it came.
+    pub fn of_a_lost_job(job: &Job) -> End {
+        End {
+            is_canceled: job.is_to_be_canceled(),
+            status: LOST,
+            at: now(),
+            why: Some("the process that carried it was killed while the program ran".to_owned()),
+        }
+    }
 }
 
 /// The state of a job, in the words of PSI/J.
@@ -159,6 +177,11 @@ pub fn create(place: &Path, job: &Submitted, words: &[OsString]) -> io::Result<J
         write_file(&new.join("environment"), &joined(&variables))?;
         write_file(&new.join("lock"), b"")?;
         write_json(&new.join("job.json"), job)?;
+        // A file system without locks would let two processes carry it.
+        OpenOptions::new()
+            .write(true)
+            .open(new.join("lock"))?
+            .try_lock()?;
         name_it(place, &new)
     };
     // A full disk leaves no half of one.
@@ -286,6 +309,26 @@ impl Job {
         }
     }
 
+    /// Has it carried, where it has not ended and no process carries it. Nothing comes of it where its
+    /// gateway is away: one that starts looks for such jobs.
+    pub fn see_to_it(&self) {
+        let is_left = self.end().is_none() && self.lock().is_ok_and(|lock| lock.is_some());
+        if is_left && let (Ok(submitted), Some(place)) = (self.submitted(), self.directory.parent()) {
+            let _ = have_carried(&submitted.control, place);
+        }
+    }
+
+    /// Removes it, if nobody carries it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn remove(&self) -> io::Result<()> {
+        match self.lock()? {
+            Some(_lock) => fs::remove_dir_all(&self.directory),
+            None => Ok(()),
+        }
+    }
+
     /// Its state.
     pub fn state(&self) -> State {
         match (self.end(), self.phase()) {
@@ -296,6 +339,17 @@ impl Job {
             (None, _) => State::Queued,
         }
     }
+}
+
+/// Asks a gateway to have the jobs carried that no process carries.
+///
+/// # Errors
+/// Those of asking.
+pub fn have_carried(control: &Path, place: &Path) -> Result<(), ControlError> {
+    let request = Request::Carry {
+        jobs: place.to_owned(),
+    };
+    control::ask(control, &request).map(drop)
 }
 
 /// Seconds since 1970.

@@ -1,9 +1,9 @@
 //! `causeway submit`: writes a job down, and has the gateway carry it.
 
+use super::refused;
 use super::store::{self, Job, Submitted, now};
-use super::{refused, show};
 use crate::{ask, run, say};
-use causeway_control::{self as control, ControlError, Request};
+use causeway_control::{self as control, ControlError};
 use causeway_wire::TextError;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -58,22 +58,25 @@ fn submit(args: &Args) -> Result<Job, TextError> {
         control: std::path::absolute(&control).map_err(|error| error.to_string())?,
         directory,
         at: now(),
-        wait_seconds: args.run.wait.as_secs(),
+        wait_seconds: args.run.wait().as_secs(),
         command,
     };
     let place = store::place()?;
     let failed = |error: std::io::Error| format!("write the job down in {}: {error}", place.display());
     let job = store::create(&place, &submitted, &words).map_err(failed)?;
-    match control::ask(&control, &Request::Carry { jobs: place.clone() }) {
-        Ok(_) => Ok(job),
-        // It is there all the same: a gateway that starts carries it.
+    match store::have_carried(&control, &place) {
+        Ok(()) => Ok(job),
+        // Another gateway, such as a newer one, would carry it later: the user is told that it is not queued.
+        Err(ControlError::Refused(why)) => {
+            job.remove().map_err(failed)?;
+            Err(format!("the gateway does not carry it: {why}").into())
+        }
         Err(error) => {
-            let why = show::why_nobody(&error);
-            say::error(format_args!("causeway: job {}: {why}", job.id));
-            match error {
-                ControlError::Refused(_) => Err("the gateway does not carry it".into()),
-                _ => Ok(job),
-            }
+            say::error(format_args!(
+                "causeway: job {}: no process carries it yet: {error}; a gateway that starts carries it on",
+                job.id
+            ));
+            Ok(job)
         }
     }
 }

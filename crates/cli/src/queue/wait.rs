@@ -3,6 +3,10 @@
 use super::{LOOK_EVERY, One, refused, store};
 use crate::say;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How often it looks whether a process carries the job.
+const SEE_TO_IT_EVERY: Duration = Duration::from_secs(3);
 
 /// Wait until a submitted job has ended, and end with its status.
 #[derive(Debug, clap::Args)]
@@ -17,7 +21,12 @@ pub fn main(args: &Args) -> ExitCode {
         Ok(job) => job,
         Err(error) => return refused("wait", &error),
     };
+    let mut looked = Instant::now();
     loop {
+        if looked.elapsed() >= SEE_TO_IT_EVERY {
+            job.see_to_it();
+            looked = Instant::now();
+        }
         if let Some(end) = job.end() {
             if let Some(why) = end.why {
                 say::error(format_args!("causeway: job {}: {why}", job.id));

@@ -21,7 +21,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Attempts, each with twice the patience of the one before.
 const ATTEMPTS: u32 = 3;
@@ -119,7 +119,7 @@ impl Wish {
         Ok(Some(Wish {
             shares,
             minutes: u32::try_from(time.as_secs().div_ceil(60)).unwrap_or(u32::MAX),
-            wait: args.wait,
+            wait: left(args),
             idle: args.idle,
             options,
         }))
@@ -136,6 +136,13 @@ impl Wish {
             .iter()
             .fold(0, |sum, (_, ranks)| sum.saturating_add(*ranks))
     }
+}
+
+/// How long this run may wait: a submitted job has waited before.
+fn left(args: &Args) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let until = args.wait_until.map(Duration::from_secs);
+    until.map_or(args.wait(), |until| until.saturating_sub(now).min(args.wait()))
 }
 
 /// A job whose allocations are held.

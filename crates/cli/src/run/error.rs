@@ -163,6 +163,12 @@ pub enum RunError {
     /// A site does not give an allocation.
     #[error("{0} gives no allocation: {1}; what other sites have given goes back")]
     NotGiven(String, String),
+    /// Nobody would know that the program has begun.
+    #[error("write down that the program begins: {0}")]
+    Report(io::Error),
+    /// `--wait` says nothing about this run.
+    #[error("--wait is for allocations: add --time, or queue the run with 'causeway submit'")]
+    WaitWithoutTime,
     /// The profile has mistakes, or cannot be placed.
     #[error("--profile: {0}")]
     Profile(String),
@@ -192,7 +198,10 @@ impl RunError {
             RunError::Control(error) => {
                 matches!(error, ControlError::NoGateway { .. } | ControlError::Io { .. })
             }
-            RunError::Unreachable(..) | RunError::HolderGone(_) | RunError::GatewayNotStarted(..) => true,
+            RunError::Report(_)
+            | RunError::Unreachable(..)
+            | RunError::HolderGone(_)
+            | RunError::GatewayNotStarted(..) => true,
             _ => false,
         }
     }

@@ -66,6 +66,12 @@ const WRONG_USE: u8 = 2;
 /// time.
 pub const NO_COMMON_START: u8 = 3;
 
+/// Status for `causeway carry` where a gateway was away and nothing has begun: EX_TEMPFAIL of sysexits.
+pub const AWAY: u8 = 75;
+
+/// How long allocations may take to begin, where nothing else is said.
+const WAIT: Duration = Duration::from_secs(6 * 3600);
+
 /// Status where a site or its allocation was lost.
 pub const LOST: u8 = 4;
 
@@ -79,7 +85,7 @@ pub struct Args {
     #[arg(long, value_name = "SITE[=RANKS],...")]
     pub sites: Option<String>,
     /// Use nodes of an allocation that the site's batch system has given: rennes:1234, once for each site.
-    /// Without it, an allocation in which this command runs is used (docs/batch.md).
+    /// Without it, an allocation in which causeway run itself runs is used (docs/batch.md).
     #[arg(long, value_name = "SITE:ID", conflicts_with_all = ["direct", "transparent"])]
     pub alloc: Vec<String>,
     /// Get allocations of the batch systems of all sites of --sites at the same time, each for so long, run,
@@ -88,9 +94,9 @@ pub struct Args {
         "alloc", "direct", "transparent",
     ])]
     pub time: Option<Duration>,
-    /// Give up if the allocations of --time have not all begun after so long.
-    #[arg(long, value_name = "TIME", value_parser = coallocation::duration, default_value = "6h", requires = "time")]
-    pub wait: Duration,
+    /// Give up if the allocations of --time, or a submitted job, have not begun after so long [default: 6h].
+    #[arg(long, value_name = "TIME", value_parser = coallocation::duration)]
+    pub wait: Option<Duration>,
     /// Give all nodes back if those of one site have waited for the others for so long, and ask again.
     #[arg(long, value_name = "TIME", value_parser = coallocation::duration, default_value = "5min", requires = "time")]
     pub idle: Duration,
@@ -155,6 +161,9 @@ pub struct Args {
     /// Write to this file how far the run is; causeway carry passes this.
     #[arg(long, hide = true, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// When a submitted job gives up, in seconds since 1970; causeway carry passes this.
+    #[arg(long, hide = true, value_name = "SECONDS")]
+    pub wait_until: Option<u64>,
     /// The launcher and its arguments, as you would type them without causeway.
     #[arg(
         trailing_var_arg = true,
@@ -169,6 +178,11 @@ pub fn main(args: Args) -> ExitCode {
     // Whatever kills the process that carries this run, the run ends.
     if args.report.is_some() {
         let _ = set_pdeathsig(Signal::SIGKILL);
+    }
+    let is_ignored = args.wait.is_some() && args.time.is_none() && args.report.is_none();
+    if is_ignored && args.profile.is_none() {
+        say::error(format_args!("causeway: {}", RunError::WaitWithoutTime));
+        return ExitCode::from(WRONG_USE);
     }
     let file = args.profile.clone();
     let ran = match file.map_or(Ok(args.clone()), |file| placed::placed(args.clone(), &file)) {
@@ -185,6 +199,7 @@ pub fn main(args: Args) -> ExitCode {
                 phase::report(args.report.as_deref(), &Phase::Away { line });
             }
             ExitCode::from(match error {
+                _ if args.report.is_some() && error.may_pass() => AWAY,
                 RunError::NoCommonStart(_) => NO_COMMON_START,
                 RunError::HolderGone(_) => LOST,
                 _ => WRONG_USE,
@@ -212,6 +227,11 @@ pub fn check(args: &Args) -> Result<(), RunError> {
 }
 
 impl Args {
+    /// How long it may wait for its nodes.
+    pub fn wait(&self) -> Duration {
+        self.wait.unwrap_or(WAIT)
+    }
+
     /// Whether each site runs an MPI of its own.
     fn runs_own_mpis(&self) -> bool {
         self.own_mpi || !self.at.is_empty()
@@ -272,7 +292,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);
     }
-    phase::report(args.report.as_deref(), &Phase::running());
+    phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
     let expected = typed.expected(&known.site, &chosen);
     let ended = child::run(command, &connection, directory.path(), signals, expected)?;
     Ok(held.status_after(ended.status()?))

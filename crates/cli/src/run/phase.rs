@@ -44,15 +44,30 @@ pub fn report(file: Option<&Path>, phase: &Phase) {
     }
 }
 
-/// Writes the phase; the file is whole at any time.
+/// Writes that the program begins, where somebody asks for it. It is on the disk when this returns: a job
+/// that has begun must not begin again.
+///
+/// # Errors
+/// Those of the file system.
+pub fn report_running(file: Option<&Path>) -> io::Result<()> {
+    let Some(file) = file else { return Ok(()) };
+    try_write(file, &Phase::running())?;
+    let directory = file.parent().unwrap_or(Path::new("."));
+    fs::File::open(directory)?.sync_all()
+}
+
+/// Writes the phase.
 pub fn write(file: &Path, phase: &Phase) {
+    let _ = try_write(file, phase);
+}
+
+/// The file is whole at any time.
+fn try_write(file: &Path, phase: &Phase) -> io::Result<()> {
     let new = file.with_extension("new");
-    let write = || -> io::Result<()> {
-        let mut written = fs::File::create(&new)?;
-        written.write_all(&serde_json::to_vec(phase)?)?;
-        fs::rename(&new, file)
-    };
-    let _ = write();
+    let mut written = fs::File::create(&new)?;
+    written.write_all(&serde_json::to_vec(phase)?)?;
+    written.sync_all()?;
+    fs::rename(&new, file)
 }
 
 /// Reads the phase; nothing where there is none yet.

@@ -7,21 +7,47 @@ use crate::commands::starter::{Helper, Purpose, Start, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::CommandKey;
+use crate::sys::timers::CommandsDeadline;
 use causeway_control::Reply;
 use causeway_wire::{TextError, Token};
 use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
+
+/// How often jobs are looked for that no process carries.
+const LOOKS_EVERY: Duration = Duration::from_secs(60);
+
+/// Directories of submitted jobs: a user has one, or one for each home directory.
+const MOST_PLACES: usize = 4;
 
 impl Commands {
     /// A command has written down a job.
     pub(super) fn carry(&mut self, context: &mut CommandContext<'_>, key: CommandKey, jobs: &Path) {
         let reply = match self.start_carriers(context, jobs) {
-            Ok(()) => Reply::Noted {},
+            Ok(()) => {
+                if self.submitted.is_empty() {
+                    context.set_deadline(LOOKS_EVERY, CommandsDeadline::Submitted);
+                }
+                if self.submitted.len() < MOST_PLACES {
+                    self.submitted.insert(jobs.to_owned());
+                }
+                Reply::Noted {}
+            }
             Err(why) => Reply::Error(why.into()),
         };
         self.answer(context, key, reply);
+    }
+
+    /// Looks again for jobs that no process carries: what carries one may be killed.
+    pub(super) fn on_submitted_deadline(&mut self, context: &mut CommandContext<'_>) {
+        for jobs in self.submitted.clone() {
+            if let Err(why) = self.start_carriers(context, &jobs) {
+                context.say(format_args!("{why}"));
+            }
+        }
+        context.set_deadline(LOOKS_EVERY, CommandsDeadline::Submitted);
     }
 
     fn start_carriers(&mut self, context: &CommandContext<'_>, jobs: &Path) -> Result<(), TextError> {

@@ -18,9 +18,10 @@ use recording::Unrecorded;
 use slab::Slab;
 use spawner::Spawner;
 use starter::{Helper, KeptStarter, Start, Starter};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::time::Instant;
 
 mod allocations;
@@ -57,6 +58,8 @@ pub(crate) struct Commands {
     allocations: Allocations,
     /// Have submitted jobs carried, each for a moment.
     carriers: Vec<Helper>,
+    /// Directories in which commands have submitted jobs.
+    submitted: BTreeSet<PathBuf>,
     /// Reports what happened, for owners below.
     events: VecDeque<CommandsEvent>,
 }
@@ -79,6 +82,7 @@ impl Commands {
             CommandsDeadline::Starters => self.look_after_starters(context.driver),
             CommandsDeadline::Records => self.on_records_deadline(context),
             CommandsDeadline::Looks => self.on_looks_deadline(context),
+            CommandsDeadline::Submitted => self.on_submitted_deadline(context),
         }
     }
 
@@ -96,6 +100,7 @@ impl Commands {
             spawner: Spawner::begin(driver)?,
             allocations: Allocations::default(),
             carriers: Vec::new(),
+            submitted: BTreeSet::new(),
             events: VecDeque::new(),
         })
     }

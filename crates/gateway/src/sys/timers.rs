@@ -78,6 +78,8 @@ pub(crate) enum CommandsDeadline {
     Records,
     /// A batch system is to have answered by now.
     Looks,
+    /// Look for submitted jobs that no process carries.
+    Submitted,
 }
 
 macro_rules! deadlines {

@@ -20,7 +20,7 @@ use super::allocations::{self, Allocations};
 use super::coallocation::{self, Begun, Held};
 use super::error::RunError;
 use super::job::{ask_for_job, known_sites};
-use super::phase::{self, Phase};
+use super::phase;
 use super::sites::{self, own_address};
 use super::{Args, collectives};
 use crate::preload::{SHIM, UCX};
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let mut course = Course::new(&names, &ranks, args.verbose);
     tell(args, &commands, &nodes, &facts);
     let mut started = Vec::new();
-    phase::report(args.report.as_deref(), &Phase::running());
+    phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
     for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
         let place = match node {
             Some(node) => Place::Node(node),
