@@ -28,10 +28,12 @@ mod programs;
 mod queue;
 mod remote;
 mod report;
+mod resources;
 mod run;
 mod say;
 mod sink;
 mod status;
+mod text_file;
 mod tune;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -91,6 +93,8 @@ enum Task {
     Report(report::Args),
     /// Check the profile of a job, and print it in its other form, TOML or QCG's XML.
     Profile(profile::Args),
+    /// Show what the grid has: sites, nodes and links, as a table, JSON, DOT or Flux's JGF.
+    Resources(resources::Args),
     /// Show how to tune this host and its MPIs for the path to other sites, and apply it.
     Tune(tune::Args),
     /// Connect standard input and output to a port at another site, for ssh's ProxyCommand.
@@ -163,6 +167,7 @@ fn main() -> ExitCode {
         Task::Bench(task) => bench::main(task),
         Task::Report(args) => report::main(&args),
         Task::Profile(args) => profile::main(&args),
+        Task::Resources(args) => resources::main(&args),
         Task::Tune(args) => tune::main(&args),
         Task::BenchPart(part) => bench::part::main(&part),
         Task::Connect(args) => connect::main(args),

@@ -2,11 +2,9 @@
 //! is in crates/profile.
 
 use crate::failure::Failure;
-use crate::say;
+use crate::{say, text_file};
 use causeway_profile::{MAX_BYTES, Unsaid, is_xml, read, to_toml, to_xml};
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Check the profile of a job, and print it in its other form, TOML or QCG's XML (docs/profile.md).
@@ -23,14 +21,6 @@ pub struct Args {
     toml: bool,
 }
 
-/// Why a file holds no profile.
-#[derive(Debug, thiserror::Error)]
-#[error("read {}: {source}", .file.display())]
-pub struct ReadError {
-    file: PathBuf,
-    source: io::Error,
-}
-
 /// The status is 2 where the profile has mistakes, or says what XML cannot say; 1 where it cannot be read.
 pub fn main(args: &Args) -> ExitCode {
     match converted(args) {
@@ -42,29 +32,8 @@ pub fn main(args: &Args) -> ExitCode {
     }
 }
 
-/// The text of a file, one byte more than a profile may have at most: then its reader says so.
-///
-/// # Errors
-/// It cannot be read, or is no UTF-8.
-pub fn text(file: &Path) -> Result<String, ReadError> {
-    let error = |source| ReadError {
-        file: file.to_owned(),
-        source,
-    };
-    let mut bytes = Vec::new();
-    let most = MAX_BYTES as u64 + 1;
-    let opened = File::open(file).map_err(error)?;
-    opened.take(most).read_to_end(&mut bytes).map_err(error)?;
-    // A letter may have been cut.
-    if bytes.len() > MAX_BYTES {
-        return Ok(String::from_utf8_lossy(&bytes).into_owned());
-    }
-    let no_text = |reason| error(io::Error::new(io::ErrorKind::InvalidData, reason));
-    String::from_utf8(bytes).map_err(no_text)
-}
-
 fn converted(args: &Args) -> Result<String, Failure> {
-    let text = text(&args.file).map_err(Failure::new)?;
+    let text = text_file::read(&args.file, MAX_BYTES).map_err(Failure::new)?;
     let file = args.file.display().to_string();
     let found = read(&text, &file).finish().map_err(Failure::usage)?;
     for warning in &found.warnings {

@@ -7,11 +7,11 @@ mod answer;
 mod model;
 
 use crate::failure::Failure;
-use crate::{profile, say};
+use crate::{say, text_file};
 pub use answer::Placed;
 use causeway_control::{self as control, Reply, Request, Sites};
 use causeway_placement::{Objective, Outcome, Refusal};
-use causeway_profile::Profile;
+use causeway_profile::{MAX_BYTES, Profile};
 use model::Question;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,7 +63,7 @@ pub fn for_run(file: &Path) -> Result<(Profile, Placed), Failure> {
 /// # Errors
 /// It cannot be read, or has mistakes.
 pub fn read(file: &Path) -> Result<Profile, Failure> {
-    let text = profile::text(file).map_err(Failure::new)?;
+    let text = text_file::read(file, MAX_BYTES).map_err(Failure::new)?;
     let reading = causeway_profile::read(&text, &file.display().to_string());
     let read = reading.finish().map_err(Failure::usage)?;
     for warning in &read.warnings {

@@ -1,9 +1,9 @@
 //! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which one it
 //! is in. What a profile may say is in crates/profile.
 
-use crate::{profile, say};
+use crate::{say, text_file};
 pub use causeway_profile::Job;
-use causeway_profile::{Mistakes, Read};
+use causeway_profile::{MAX_BYTES, Mistakes, Read};
 use std::path::Path;
 
 /// Variable of mpi/collectives/topology/groups.c: `0=master,4-7=solvers,@nancy=store`. The first entry that
@@ -15,7 +15,7 @@ pub const VARIABLE: &str = "CAUSEWAY_COLLECTIVES_GROUPS";
 pub enum GroupsError {
     /// The file cannot be read.
     #[error("--groups: {0}")]
-    Read(#[from] profile::ReadError),
+    Read(#[from] text_file::ReadError),
     /// All mistakes in it, `file:line: key: reason` each.
     #[error("--groups: {0}")]
     Mistakes(#[from] Mistakes),
@@ -26,7 +26,7 @@ pub enum GroupsError {
 /// # Errors
 /// See [`GroupsError`].
 pub fn load(file: &Path, job: Job) -> Result<String, GroupsError> {
-    let text = profile::text(file)?;
+    let text = text_file::read(file, MAX_BYTES)?;
     let read = parse(&text, file, job)?;
     for warning in &read.warnings {
         say::error(format_args!("causeway: --groups: {warning}"));

@@ -1,0 +1,164 @@
+//! The graph. Numbers are whole, in the units of their names; those of links and speeds are the finest units
+//! of a job's profile (crates/profile), so that both can be compared.
+
+use serde::Serialize;
+use std::net::IpAddr;
+
+/// Everything that is known of a grid.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Graph {
+    /// Its name.
+    pub name: String,
+    /// Its sites, each name once; the first is the one that was asked.
+    pub sites: Vec<Site>,
+    /// Links between them, one for each direction that somebody has told.
+    pub links: Vec<Link>,
+}
+
+/// A site: a cluster with its own network.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Site {
+    /// Its name.
+    pub name: String,
+    /// Why no job can run there now; none where one can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_unreachable: Option<String>,
+    /// Partitions of its batch system, each name once. They may share classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<Partition>,
+    /// Its nodes, by classes. Each class has a name that no other of the site has.
+    pub classes: Vec<Class>,
+}
+
+/// A partition: nodes for which a batch system has one queue and one set of limits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Partition {
+    /// Its name.
+    pub name: String,
+    /// Whether jobs that name no partition go there.
+    pub is_default: bool,
+    /// Whether jobs start there.
+    pub is_up: bool,
+    /// Longest time of a job; none where there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_seconds: Option<u64>,
+    /// Most nodes of a job; none where there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_nodes: Option<u32>,
+    /// Names of the site's classes whose nodes it has.
+    pub classes: Vec<String>,
+}
+
+/// Nodes of a site that are equal in all that placement looks at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// Processes that each node takes; cores, where a batch system tells them.
+    pub slots: u32,
+    /// Memory of each node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// How fast a core is, in thousandths of the grid's reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_thousandths: Option<u32>,
+    /// What each node has, in the words of the site's batch system.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+    /// The nodes.
+    pub nodes: Vec<Node>,
+}
+
+/// A node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Node {
+    /// The name by which its site knows it.
+    pub name: String,
+    /// Its address, as the grid knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// Whether its batch system gives it to nobody: it does not answer, or is drained.
+    pub is_down: bool,
+    /// Slots that no job has now; none where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_slots: Option<u32>,
+    /// When the last job that has slots of it ends at the latest, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_at: Option<u64>,
+}
+
+/// The way from a site to another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Where it begins.
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// Time of a short message, one way: half of the round trip without waiting in queues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<u64>,
+    /// What it was seen to carry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth_bits_per_second: Option<u64>,
+    /// Packets that it loses, of a thousand million.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_ppb: Option<u32>,
+    /// Who says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// When that was so, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<u64>,
+}
+
+/// From where the numbers of a link are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The gateway that was asked has them from its own lanes.
+    Lanes,
+    /// The gateway at the link's beginning has told them.
+    Told,
+}
+
+impl Source {
+    /// The word for it in all forms.
+    pub fn word(self) -> &'static str {
+        match self {
+            Source::Lanes => "lanes",
+            Source::Told => "told",
+        }
+    }
+
+    /// What a word means; none for another word.
+    pub fn of_word(word: &str) -> Option<Source> {
+        let all = [Source::Lanes, Source::Told];
+        all.into_iter().find(|source| source.word() == word)
+    }
+}
+
+impl Site {
+    /// The class of this name.
+    pub fn class(&self, name: &str) -> Option<&Class> {
+        self.classes.iter().find(|class| class.name == name)
+    }
+
+    /// How many nodes there are, those that are down among them.
+    pub fn node_count(&self) -> usize {
+        self.classes.iter().map(|class| class.nodes.len()).sum()
+    }
+
+    /// How many processes all its nodes take together.
+    pub fn slot_count(&self) -> u64 {
+        let slots = |class: &Class| u64::from(class.slots) * class.nodes.len() as u64;
+        self.classes.iter().map(slots).sum()
+    }
+}
+
+impl Class {
+    /// Says whether a node of this class is free as a whole; none where that is not known.
+    pub fn is_free(&self, node: &Node) -> Option<bool> {
+        let free = node.free_slots.map(|free| free >= self.slots);
+        if node.is_down { Some(false) } else { free }
+    }
+}

@@ -1,0 +1,176 @@
+//! The table for people: what each site has, and its links.
+
+use crate::model::{Class, Graph, Link, Partition, Site, Source};
+use crate::shown::{count, cut, latency, loss, memory, rate, time};
+
+/// Longest name that is shown whole. Ten columns of it and of numbers keep to 100.
+const NAME: usize = 18;
+
+/// Longest reason that is shown whole.
+const REASON: usize = 76;
+
+/// The sites and the links as two tables, in lines of at most 100 columns, each with its end. `now` is in
+/// seconds since 1970: times are told from there.
+pub fn table(graph: &Graph, now: u64) -> String {
+    let mut rows = vec![SITES.map(str::to_owned)];
+    for site in &graph.sites {
+        rows.extend(site_rows(site, now));
+    }
+    let mut text = laid_out(&rows, &[0, 1]);
+    for site in &graph.sites {
+        if let Some(why) = &site.why_unreachable {
+            let name = cut(&site.name, NAME);
+            text += &format!("{name}: {}\n", cut(&one_line(why), REASON));
+        }
+    }
+    if !graph.links.is_empty() {
+        let mut rows = vec![LINKS.map(str::to_owned)];
+        rows.extend(graph.links.iter().map(|link| link_row(link, now)));
+        text += "\n";
+        text += &laid_out(&rows, &[0, 1, 5]);
+    }
+    text
+}
+
+const SITES: [&str; 9] = [
+    "site",
+    "partition",
+    "nodes",
+    "slots",
+    "memory",
+    "free",
+    "down",
+    "next free",
+    "longest job",
+];
+
+const LINKS: [&str; 6] = ["from", "to", "one way", "bandwidth", "loss", "from its"];
+
+/// A row for each partition and class of it, and one for each class that is in none.
+fn site_rows(site: &Site, now: u64) -> Vec<[String; 9]> {
+    let mut rows = Vec::new();
+    for partition in &site.partitions {
+        let classes = partition.classes.iter().filter_map(|name| site.class(name));
+        rows.extend(classes.map(|class| class_row(site, Some(partition), class, now)));
+    }
+    let is_in_one = |class: &Class| {
+        site.partitions
+            .iter()
+            .any(|one| one.classes.contains(&class.name))
+    };
+    let others = site.classes.iter().filter(|class| !is_in_one(class));
+    rows.extend(others.map(|class| class_row(site, None, class, now)));
+    if rows.is_empty() {
+        let mut row = [(); 9].map(|()| "-".to_owned());
+        row[0] = cut(&site.name, NAME);
+        rows.push(row);
+    }
+    rows
+}
+
+fn class_row(site: &Site, partition: Option<&Partition>, class: &Class, now: u64) -> [String; 9] {
+    let unknown = || "-".to_owned();
+    let free: Vec<bool> = class
+        .nodes
+        .iter()
+        .filter_map(|node| class.is_free(node))
+        .collect();
+    let is_known = class.nodes.iter().any(|node| node.free_slots.is_some());
+    let down = class.nodes.iter().filter(|node| node.is_down).count();
+    let longest = partition.map(|partition| partition.max_seconds.map_or_else(|| "any".to_owned(), time));
+    [
+        cut(&site.name, NAME),
+        partition.map_or_else(unknown, partition_name),
+        class.nodes.len().to_string(),
+        class.slots.to_string(),
+        class.memory_bytes.map_or_else(unknown, memory),
+        match is_known {
+            true => free.iter().filter(|free| **free).count().to_string(),
+            false => unknown(),
+        },
+        down.to_string(),
+        next_free(class, now).unwrap_or_else(unknown),
+        longest.unwrap_or_else(unknown),
+    ]
+}
+
+/// The default partition has a star, as sinfo(1) shows it.
+fn partition_name(partition: &Partition) -> String {
+    let star = if partition.is_default { "*" } else { "" };
+    let down = if partition.is_up { "" } else { " down" };
+    format!(
+        "{}{star}{down}",
+        cut(&partition.name, NAME - down.len() - star.len())
+    )
+}
+
+/// `2 in 4 min`: nodes that become free next, together.
+fn next_free(class: &Class, now: u64) -> Option<String> {
+    let busy = class
+        .nodes
+        .iter()
+        .filter(|node| class.is_free(node) == Some(false));
+    let times: Vec<u64> = busy.filter_map(|node| node.free_at).collect();
+    let first = *times.iter().min()?;
+    let together = times.iter().filter(|at| **at == first).count();
+    Some(format!("{together} in {}", time(first.saturating_sub(now))))
+}
+
+fn link_row(link: &Link, now: u64) -> [String; 6] {
+    let unknown = || "-".to_owned();
+    let age = link
+        .seen_at
+        .map(|at| now.saturating_sub(at))
+        .filter(|age| *age > 0);
+    let age = age.map_or_else(String::new, |age| format!(", {} ago", time(age)));
+    let source = match link.source {
+        Some(Source::Lanes) => "lanes",
+        Some(Source::Told) => "gateway",
+        None => "-",
+    };
+    [
+        cut(&link.from, NAME),
+        cut(&link.to, NAME),
+        link.latency_ns.map_or_else(unknown, latency),
+        link.bandwidth_bits_per_second.map_or_else(unknown, rate),
+        link.loss_ppb.map_or_else(unknown, loss),
+        format!("{source}{age}"),
+    ]
+}
+
+/// Rows as lines. Columns of names begin at the same place, those of numbers end there.
+fn laid_out<const N: usize>(rows: &[[String; N]], names: &[usize]) -> String {
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| match names.contains(&column) {
+            true => format!("{cell:<width$}"),
+            false => format!("{cell:>width$}"),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        format!("{}\n", line.trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r', '\t'], " ")
+}
+
+/// `3 sites, 12 nodes, 48 slots`.
+pub(crate) fn summary(sites: &[Site]) -> String {
+    let nodes: usize = sites.iter().map(Site::node_count).sum();
+    let slots: u64 = sites.iter().map(Site::slot_count).sum();
+    let parts = [
+        count(sites.len() as u64, "site"),
+        count(nodes as u64, "node"),
+        count(slots, "slot"),
+    ];
+    parts.join(", ")
+}
