@@ -4,8 +4,10 @@
 //! A batch system has one module, and a variant of [`System`].
 
 mod hostlist;
+pub mod offer;
 pub mod release;
 mod slurm;
+mod slurm_offer;
 pub mod together;
 pub mod word;
 
@@ -14,6 +16,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use hostlist::expand;
+use offer::{Offer, OfferError};
 use word::Request;
 
 /// Most nodes of an allocation that are read.
@@ -228,6 +231,23 @@ impl System {
     pub fn nodes(self, id: &str, nodes: &str, answers: [&str; 2]) -> Result<Vec<Node>, AllocationError> {
         match self {
             System::Slurm => slurm::nodes(id, nodes, answers),
+        }
+    }
+
+    /// The commands that list what it has for this user: partitions with their nodes, and jobs that have some.
+    pub fn offer_words(self) -> [Vec<String>; 2] {
+        match self {
+            System::Slurm => slurm_offer::offer_words(),
+        }
+    }
+
+    /// What it has, by the answers to [`System::offer_words`].
+    ///
+    /// # Errors
+    /// They are not understood, or too long.
+    pub fn offer(self, answers: [&str; 2]) -> Result<Offer, OfferError> {
+        match self {
+            System::Slurm => slurm_offer::offer(answers),
         }
     }
 

@@ -267,7 +267,7 @@ fn counts(slots: &[u32]) -> String {
     shown.collect::<Vec<_>>().join(",")
 }
 
-fn words(words: &[&str]) -> Vec<String> {
+pub(crate) fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 

@@ -16,8 +16,8 @@ mod status;
 
 pub use client::{ControlError, SOCKET_ENV, ask, default_socket, later_reply, socket};
 pub use protocol::{
-    BATCH_NODE, Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, Plan, Pong, Reply, Request,
-    SINK_PORT, SiteMpi, Sites, VERSION,
+    BATCH_NODE, BatchAccess, Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, Plan, Pong, Reply,
+    Request, SINK_PORT, SiteMpi, Sites, VERSION,
 };
 pub use site::{LINKED_SITES, Link, MAX_NODES, MAX_SUBNETS, NodeInfo, SiteInfo};
 pub use status::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};

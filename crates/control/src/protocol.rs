@@ -302,9 +302,22 @@ pub struct Sites {
     /// runs; none where the site's gateway uses no batch system.
     #[serde(default)]
     pub allocated_by: Option<String>,
+    /// How commands of this host ask the batch system of the own site; none where its gateway uses none.
+    #[serde(default)]
+    pub batch: Option<BatchAccess>,
     /// Commands that start the gateways of sites where none runs, by the site's name.
     #[serde(default)]
     pub start: BTreeMap<String, Vec<String>>,
+}
+
+/// How a site's batch system is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchAccess {
+    /// Its name, as `[batch] system` has it.
+    pub system: String,
+    /// Its configuration; where its commands look by themselves, if nothing is said.
+    #[serde(default)]
+    pub conf: Option<PathBuf>,
 }
 
 /// A job that has started.

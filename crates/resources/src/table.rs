@@ -3,7 +3,10 @@
 use crate::model::{Class, Graph, Link, Partition, Site, Source};
 use crate::shown::{count, cut, latency, loss, memory, rate, time};
 
-/// Longest name that is shown whole. Ten columns of it and of numbers keep to 100.
+/// Longest line.
+const COLUMNS: usize = 100;
+
+/// Longest name that is shown whole, so that the numbers beside two of them have room.
 const NAME: usize = 18;
 
 /// Longest reason that is shown whole.
@@ -16,7 +19,7 @@ pub fn table(graph: &Graph, now: u64) -> String {
     for site in &graph.sites {
         rows.extend(site_rows(site, now));
     }
-    let mut text = laid_out(&rows, &[0, 1]);
+    let mut text = laid_out(&rows, &[0, 1, 9]);
     for site in &graph.sites {
         if let Some(why) = &site.why_unreachable {
             let name = cut(&site.name, NAME);
@@ -32,7 +35,8 @@ pub fn table(graph: &Graph, now: u64) -> String {
     text
 }
 
-const SITES: [&str; 9] = [
+/// Features are last: there is what room is left.
+const SITES: [&str; 10] = [
     "site",
     "partition",
     "nodes",
@@ -41,13 +45,14 @@ const SITES: [&str; 9] = [
     "free",
     "down",
     "next free",
-    "longest job",
+    "longest",
+    "features",
 ];
 
 const LINKS: [&str; 6] = ["from", "to", "one way", "bandwidth", "loss", "from its"];
 
 /// A row for each partition and class of it, and one for each class that is in none.
-fn site_rows(site: &Site, now: u64) -> Vec<[String; 9]> {
+fn site_rows(site: &Site, now: u64) -> Vec<[String; 10]> {
     let mut rows = Vec::new();
     for partition in &site.partitions {
         let classes = partition.classes.iter().filter_map(|name| site.class(name));
@@ -61,14 +66,14 @@ fn site_rows(site: &Site, now: u64) -> Vec<[String; 9]> {
     let others = site.classes.iter().filter(|class| !is_in_one(class));
     rows.extend(others.map(|class| class_row(site, None, class, now)));
     if rows.is_empty() {
-        let mut row = [(); 9].map(|()| "-".to_owned());
+        let mut row = [(); 10].map(|()| "-".to_owned());
         row[0] = cut(&site.name, NAME);
         rows.push(row);
     }
     rows
 }
 
-fn class_row(site: &Site, partition: Option<&Partition>, class: &Class, now: u64) -> [String; 9] {
+fn class_row(site: &Site, partition: Option<&Partition>, class: &Class, now: u64) -> [String; 10] {
     let unknown = || "-".to_owned();
     let free: Vec<bool> = class
         .nodes
@@ -91,6 +96,10 @@ fn class_row(site: &Site, partition: Option<&Partition>, class: &Class, now: u64
         down.to_string(),
         next_free(class, now).unwrap_or_else(unknown),
         longest.unwrap_or_else(unknown),
+        match class.features.is_empty() {
+            true => unknown(),
+            false => one_line(&class.features.join(",")),
+        },
     ]
 }
 
@@ -154,7 +163,7 @@ fn laid_out<const N: usize>(rows: &[[String; N]], names: &[usize]) -> String {
             false => format!("{cell:>width$}"),
         });
         let line = cells.collect::<Vec<_>>().join("  ");
-        format!("{}\n", line.trim_end())
+        format!("{}\n", cut(line.trim_end(), COLUMNS))
     };
     rows.iter().map(line).collect()
 }

@@ -42,20 +42,21 @@ fn example() -> Graph {
         max_nodes: None,
         classes: classes.iter().map(|name| (*name).to_owned()).collect(),
     };
+    let small = Class {
+        features: vec!["ib".into(), "fast".into()],
+        ..class(
+            "small",
+            4,
+            vec![node("r-1", Some(4), None), node("r-2", Some(1), Some(1300))],
+        )
+    };
     let rennes = Site {
         name: "rennes".into(),
         partitions: vec![
             partition("fast", true, &["small"]),
             partition("long", false, &["small", "large"]),
         ],
-        classes: vec![
-            class(
-                "small",
-                4,
-                vec![node("r-1", Some(4), None), node("r-2", Some(1), Some(1300))],
-            ),
-            class("large", 16, vec![node("r-3", Some(0), Some(8200))]),
-        ],
+        classes: vec![small, class("large", 16, vec![node("r-3", Some(0), Some(8200))])],
         ..Site::default()
     };
     let nancy = Site {
@@ -356,12 +357,12 @@ fn the_table_says_what_is_free_now_and_what_next() {
     assert_eq!(
         table(&example(), 1060),
         "\
-site    partition  nodes  slots  memory  free  down     next free  longest job
-rennes  fast*          2      4   32 GB     1     0    1 in 4 min          2 h
-rennes  long           2      4   32 GB     1     0    1 in 4 min          2 h
-rennes  long           1     16   32 GB     0     0  1 in 119 min          2 h
-nancy   -              1      4       -     -     0             -            -
-lyon    -              -      -       -     -     -             -            -
+site    partition  nodes  slots  memory  free  down     next free  longest  features
+rennes  fast*          2      4   32 GB     1     0    1 in 4 min      2 h  ib,fast
+rennes  long           2      4   32 GB     1     0    1 in 4 min      2 h  ib,fast
+rennes  long           1     16   32 GB     0     0  1 in 119 min      2 h  -
+nancy   -              1      4       -     -     0             -        -  -
+lyon    -              -      -       -     -     -             -        -  -
 lyon: its gateway does not answer
 
 from    to     one way   bandwidth   loss  from its

@@ -274,6 +274,7 @@ pub(super) mod tests {
             ]),
             mpi: Default::default(),
             allocated_by: None,
+            batch: None,
             start: Default::default(),
         }
     }

@@ -55,6 +55,7 @@ fn serve(listener: UnixListener) {
                 links: Default::default(),
                 mpi: Default::default(),
                 allocated_by: None,
+                batch: None,
                 start: Default::default(),
                 sites: sites(),
             })

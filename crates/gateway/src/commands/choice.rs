@@ -3,7 +3,7 @@
 use crate::base::Bundle;
 use crate::commands::CommandContext;
 use crate::membership::participants::why_without;
-use causeway_control::Sites;
+use causeway_control::{BatchAccess, Sites};
 
 /// The sites as a user sees them who is to choose among them: one that would take no part in a job counts as
 /// unreachable.
@@ -21,6 +21,10 @@ pub(super) fn sites_for_jobs(context: &CommandContext<'_>) -> Sites {
         links: context.tunnels.ways().links(context.driver),
         mpi: config.mpi.clone(),
         allocated_by: { config.batch.as_ref() }.map(|batch| batch.system.own_allocation().to_owned()),
+        batch: config.batch.as_ref().map(|batch| BatchAccess {
+            system: batch.system.to_string(),
+            conf: batch.conf.clone(),
+        }),
         start: config.start.clone(),
     }
 }

@@ -35,6 +35,7 @@ pub(super) fn known() -> Sites {
         links: Default::default(),
         mpi: Default::default(),
         allocated_by: None,
+        batch: None,
         start: Default::default(),
     }
 }

@@ -1,0 +1,93 @@
+//! `causeway resources`: what the grid has, as this host's gateway knows it, or as a file in Flux's JGF says.
+//! What a graph is, and its forms, is in crates/resources. `known` is what the gateway says, `offered` what the
+//! batch system of its site has.
+
+mod known;
+mod offered;
+
+use crate::failure::Failure;
+use crate::{ask, say, text_file};
+use causeway_control::{self as control, ControlError, Reply, Request};
+use causeway_resources::{Graph, MAX_BYTES, picture, read_jgf, table, to_dot, to_jgf};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Show what the grid has: sites, nodes and links, as a picture and a table, or in another form
+/// (docs/resources.md).
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long, conflicts_with_all = ["dot", "jgf"])]
+    json: bool,
+    /// Print a graph for Graphviz: `causeway resources --dot | dot -Tsvg`.
+    #[arg(long, conflicts_with = "jgf")]
+    dot: bool,
+    /// Print Flux's JSON graph format.
+    #[arg(long)]
+    jgf: bool,
+    /// Show what FILE says, in Flux's JSON graph format, and ask no gateway.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+}
+
+/// The status is 2 where a file has mistakes; 1 where it cannot be read, or no gateway answers.
+pub fn main(args: &Args) -> ExitCode {
+    match shown(args) {
+        Ok(text) => say::result(text.trim_end()),
+        Err(failure) => {
+            say::error(format_args!("causeway resources: {failure}"));
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn shown(args: &Args) -> Result<String, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_secs();
+    let graph = match &args.from {
+        Some(file) => of_file(file)?,
+        None => of_gateway(now).map_err(Failure::new)?,
+    };
+    if args.json {
+        return serde_json::to_string_pretty(&graph).map_err(Failure::new);
+    }
+    Ok(match (args.dot, args.jgf) {
+        (true, _) => to_dot(&graph),
+        (_, true) => to_jgf(&graph),
+        _ => format!("{}\n{}", picture(&graph), table(&graph, now)),
+    })
+}
+
+fn of_file(file: &Path) -> Result<Graph, Failure> {
+    let text = text_file::read(file, MAX_BYTES).map_err(Failure::new)?;
+    let name = file.display();
+    let read = read_jgf(&text).map_err(|mistakes| {
+        let lines = mistakes.to_string().replace('\n', &format!("\n{name}: "));
+        Failure::usage(format_args!("{name}: {lines}"))
+    })?;
+    for warning in read.warnings {
+        say::error(format_args!("causeway resources: {name}: {warning}"));
+    }
+    Ok(read.graph)
+}
+
+fn of_gateway(now: u64) -> Result<Graph, ControlError> {
+    let socket = control::socket();
+    let sites = match control::ask(&socket, &Request::Sites {})? {
+        (Reply::Sites(sites), _) => sites,
+        (other, _) => return Err(ControlError::Answer(format!("{other:?}"))),
+    };
+    let mut graph = known::graph(&sites, &ask::status(&socket)?, now);
+    let own = graph.sites.iter_mut().find(|site| site.name == sites.site);
+    if let (Some(access), Some(own)) = (&sites.batch, own) {
+        // What else is known is worth showing.
+        if let Err(why) = offered::ask(access).map(|offer| offered::add(own, offer)) {
+            say::error(format_args!(
+                "causeway resources: batch system of {}: {why}",
+                sites.site
+            ));
+        }
+    }
+    Ok(graph)
+}
