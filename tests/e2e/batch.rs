@@ -25,6 +25,15 @@ fn debian_mpis_run_in_allocations_of_two_sites_of_slurm_and_leave_nothing_there(
                 "status 2",
             ],
         ),
+        case(
+            "resources",
+            &[
+                "grid grid: 2 sites, 2 nodes, 8 slots",
+                "rennes  all*           2      4       -     0     0  2 in ",
+                "\"name\": \"rennes-2\"",
+                "\"free_slots\": 0",
+            ],
+        ),
         case("cancelled", &["site nancy: "]),
         case("killed", &["status 137"]),
     ];

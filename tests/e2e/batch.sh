@@ -247,6 +247,11 @@ refused)
     run $both -- mpirun.openmpi -n 20 hostname
     run --alloc "rennes:$r" -- mpirun.openmpi --host rennes-1,10.1.0.77 -n 2 hostname
     ;;
+resources)
+    causeway resources
+    causeway resources --jgf >graph
+    CAUSEWAY_CONTROL=/nowhere causeway resources --from graph --json
+    ;;
 cancelled)
     once 'is there' 4 "$nancy scancel $n" $both --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" wait
     n=$($nancy salloc --no-shell -N2 -t 10 2>&1 | number)

@@ -234,7 +234,8 @@ impl System {
         }
     }
 
-    /// The commands that list what it has for this user: partitions with their nodes, and jobs that have some.
+    /// The commands that list what it has for this user: partitions with their nodes, and jobs that have
+    /// nodes.
     pub fn offer_words(self) -> [Vec<String>; 2] {
         match self {
             System::Slurm => slurm_offer::offer_words(),

@@ -21,7 +21,7 @@ pub fn to_dot(graph: &Graph) -> String {
     text + "}\n"
 }
 
-/// What is known of a link, in one line.
+/// Says what is known of a link, in one line.
 pub(crate) fn link_label(link: &Link) -> String {
     let known = [
         link.latency_ns.map(latency),

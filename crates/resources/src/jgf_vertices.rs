@@ -26,11 +26,12 @@ impl<'a> Vertex<'a> {
         }
     }
 
-    /// Properties without a value: so Flux says what a node has.
+    /// Properties without a value: so Flux says what a node has. A comma would make two of one.
     pub(crate) fn features(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let all = self.properties.into_iter().flatten();
         let without = all.filter(|(_, value)| value.as_str() == Some(""));
-        without.map(|(key, _)| key.as_str())
+        let keys = without.map(|(key, _)| key.as_str());
+        keys.filter(|key| !key.is_empty() && !key.contains(','))
     }
 
     /// How a mistake names it.

@@ -7,9 +7,9 @@
 //!       `- link: from a site to another
 //! ```
 //!
-//! `model` is the graph, `classes` puts equal nodes together. `jgf_reader` and `jgf_writer` are the JSON graph
-//! format of Flux, `dot` is Graphviz's. `table` and `picture` are for people. It does not find out what there
-//! is: `causeway resources` asks gateways.
+//! `model` is the graph, `classes` puts equal nodes together. `jgf_reader` and `jgf_writer` are the JSON
+//! graph format of Flux, `dot` is Graphviz's. `table` and `picture` are for people. It does not find out what
+//! there is: `causeway resources` asks gateways.
 #![forbid(unsafe_code)]
 
 mod classes;

@@ -5,7 +5,7 @@ use std::fmt;
 /// Most that are kept; of more, only the number is.
 const MAX: usize = 100;
 
-/// What is wrong with a text: at least one mistake, each a line without its end.
+/// The mistakes of a text: at least one, each a line without its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mistakes {
     /// In the order of the text.

@@ -226,7 +226,7 @@ fn a_damaged_jgf_is_refused_or_read_and_nothing_else() {
     }
 }
 
-/// As flux-sched has them: edges without metadata, a rack, a vertex for each core, and R around it.
+/// Flux-sched has such graphs: edges without metadata, a rack, a vertex for each core, and R around it.
 #[test]
 fn a_cluster_of_flux_is_a_site_and_its_equal_nodes_are_a_class() {
     let text = r#"{"version":1, "scheduling": {"graph": {

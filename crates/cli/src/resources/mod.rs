@@ -1,6 +1,6 @@
 //! `causeway resources`: what the grid has, as this host's gateway knows it, or as a file in Flux's JGF says.
-//! What a graph is, and its forms, is in crates/resources. `known` is what the gateway says, `offered` what the
-//! batch system of its site has.
+//! What a graph is, and its forms, is in crates/resources. `known` is what the gateway says, `offered` what
+//! the batch system of its site has.
 
 mod known;
 mod offered;

@@ -17,6 +17,7 @@ mod nets;
 mod output;
 mod paths;
 mod report;
+mod resources;
 mod run_directory;
 mod run_exits;
 mod start_node;
