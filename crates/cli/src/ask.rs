@@ -1,6 +1,6 @@
 //! Questions to the gateway of this host that several commands ask.
 
-use causeway_control::{self as control, ControlError, Reply, Request, Status};
+use causeway_control::{self as control, ControlError, Reply, Request, Sites, Status};
 use std::path::Path;
 
 /// Asks the gateway for its status.
@@ -10,6 +10,17 @@ use std::path::Path;
 pub fn status(socket: &Path) -> Result<Status, ControlError> {
     match control::ask(socket, &Request::Status {})? {
         (Reply::Status(status), _) => Ok(*status),
+        (other, _) => Err(ControlError::Answer(format!("{other:?}"))),
+    }
+}
+
+/// Asks the gateway for the sites that a job may choose among.
+///
+/// # Errors
+/// See [`ControlError`].
+pub fn sites(socket: &Path) -> Result<Sites, ControlError> {
+    match control::ask(socket, &Request::Sites {})? {
+        (Reply::Sites(sites), _) => Ok(sites),
         (other, _) => Err(ControlError::Answer(format!("{other:?}"))),
     }
 }

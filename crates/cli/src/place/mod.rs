@@ -7,9 +7,9 @@ mod answer;
 mod model;
 
 use crate::failure::Failure;
-use crate::{say, text_file};
+use crate::{ask, say, text_file};
 pub use answer::Placed;
-use causeway_control::{self as control, Reply, Request, Sites};
+use causeway_control as control;
 use causeway_placement::{Objective, Outcome, Refusal};
 use causeway_profile::{MAX_BYTES, Profile};
 use model::Question;
@@ -74,7 +74,7 @@ pub fn read(file: &Path) -> Result<Profile, Failure> {
 
 fn place(file: &Path, seconds: u32) -> Result<(Profile, Placed), Failure> {
     let profile = read(file)?;
-    let sites = known_sites()?;
+    let sites = ask::sites(&control::socket()).map_err(Failure::usage)?;
     let question = Question::of(&profile, &sites).map_err(Failure::usage)?;
     for warning in &question.warnings {
         say::error(format_args!("causeway: {warning}"));
@@ -94,16 +94,6 @@ fn place(file: &Path, seconds: u32) -> Result<(Profile, Placed), Failure> {
         Outcome::Undecided => Err(Failure::usage(format_args!(
             "no placement was found within {seconds} s; --seconds gives it more time"
         ))),
-    }
-}
-
-fn known_sites() -> Result<Sites, Failure> {
-    match control::ask(&control::socket(), &Request::Sites {}) {
-        Ok((Reply::Sites(sites), _)) => Ok(sites),
-        Ok((other, _)) => Err(Failure::usage(control::ControlError::Answer(format!(
-            "{other:?}"
-        )))),
-        Err(error) => Err(Failure::usage(error)),
     }
 }
 

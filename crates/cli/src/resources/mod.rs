@@ -7,7 +7,7 @@ mod offered;
 
 use crate::failure::Failure;
 use crate::{ask, say, text_file};
-use causeway_control::{self as control, ControlError, Reply, Request};
+use causeway_control::{self as control, ControlError};
 use causeway_resources::{Graph, MAX_BYTES, picture, read_jgf, table, to_dot, to_jgf};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -74,10 +74,7 @@ fn of_file(file: &Path) -> Result<Graph, Failure> {
 
 fn of_gateway(now: u64) -> Result<Graph, ControlError> {
     let socket = control::socket();
-    let sites = match control::ask(&socket, &Request::Sites {})? {
-        (Reply::Sites(sites), _) => sites,
-        (other, _) => return Err(ControlError::Answer(format!("{other:?}"))),
-    };
+    let sites = ask::sites(&socket)?;
     let mut graph = known::graph(&sites, &ask::status(&socket)?, now);
     let own = graph.sites.iter_mut().find(|site| site.name == sites.site);
     if let (Some(access), Some(own)) = (&sites.batch, own) {

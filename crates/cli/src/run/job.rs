@@ -5,6 +5,7 @@ use super::MAX_NAME;
 use super::error::RunError;
 use super::gateways;
 use super::sites;
+use crate::ask;
 use causeway_control::{self as control, JobReply, Plan, Reply, Request, SiteStatus, Sites, Status};
 use causeway_wire::Grid;
 use std::os::unix::net::UnixStream;
@@ -35,10 +36,7 @@ pub(super) fn known_sites(args: &Args, wanted: &[String]) -> Result<Sites, RunEr
 }
 
 fn ask_for_sites() -> Result<Sites, RunError> {
-    match control::ask(&control::socket(), &Request::Sites {})? {
-        (Reply::Sites(sites), _) => Ok(sites),
-        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
-    }
+    Ok(ask::sites(&control::socket())?)
 }
 
 /// Starts the job at the sites of the plan, all of which take part.

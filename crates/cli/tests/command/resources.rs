@@ -35,7 +35,10 @@ fn a_file_of_flux_is_shown_in_each_form_and_its_mistakes_are_told() {
     let (out, errors) = (text(&shown.stdout), text(&shown.stderr));
     assert_eq!(shown.status.code(), Some(0), "{errors}");
     assert!(out.contains("tiny0 (1 node, 4 slots)"), "{out}");
-    assert!(errors.contains("vertices of type gpu are left out: 1"), "{errors}");
+    assert!(
+        errors.contains("vertices of type gpu are left out: 1"),
+        "{errors}"
+    );
     let json = text(&resources(&file, &["--json"]).stdout);
     assert!(json.contains("\"slots\": 4"), "{json}");
     let dot = text(&resources(&file, &["--dot"]).stdout);
