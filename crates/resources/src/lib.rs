@@ -7,9 +7,9 @@
 //!       `- link: from a site to another
 //! ```
 //!
-//! `model` is the graph, `classes` puts equal nodes together. `jgf_reader` and `jgf_writer` are the JSON
-//! graph format of Flux, `dot` is Graphviz's. `table` and `picture` are for people. It does not find out what
-//! there is: `causeway resources` asks gateways.
+//! `model` is the graph, `classes` puts equal nodes together, and `merge` what several gateways say.
+//! `jgf_reader` and `jgf_writer` are the JSON graph format of Flux, `dot` is Graphviz's. `table` and
+//! `picture` are for people. It does not find out what there is: `causeway resources` asks gateways.
 #![forbid(unsafe_code)]
 
 mod classes;
@@ -18,6 +18,7 @@ mod jgf_edges;
 mod jgf_reader;
 mod jgf_vertices;
 mod jgf_writer;
+mod merge;
 mod model;
 mod notes;
 mod picture;
@@ -30,6 +31,7 @@ pub use classes::{Described, classes_of};
 pub use dot::to_dot;
 pub use jgf_reader::{Read, read_jgf};
 pub use jgf_writer::to_jgf;
+pub use merge::merged;
 pub use model::{Class, Graph, Link, Node, Partition, Site, Source};
 pub use notes::Mistakes;
 pub use picture::picture;

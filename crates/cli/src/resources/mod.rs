@@ -8,7 +8,7 @@ mod offered;
 use crate::failure::Failure;
 use crate::{ask, say, text_file};
 use causeway_control::{self as control, ControlError};
-use causeway_resources::{Graph, MAX_BYTES, picture, read_jgf, table, to_dot, to_jgf};
+use causeway_resources::{Graph, MAX_BYTES, merged, picture, read_jgf, table, to_dot, to_jgf};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,9 +26,9 @@ pub struct Args {
     /// Print Flux's JSON graph format.
     #[arg(long)]
     jgf: bool,
-    /// Show what FILE says, in Flux's JSON graph format, and ask no gateway.
+    /// Show what FILE says, in Flux's JSON graph format, and ask no gateway; may be given for each site.
     #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    from: Vec<PathBuf>,
 }
 
 /// The status is 2 where a file has mistakes; 1 where it cannot be read, or no gateway answers.
@@ -45,9 +45,9 @@ pub fn main(args: &Args) -> ExitCode {
 fn shown(args: &Args) -> Result<String, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_secs();
-    let graph = match &args.from {
-        Some(file) => of_file(file)?,
-        None => of_gateway(now).map_err(Failure::new)?,
+    let graph = match args.from.is_empty() {
+        false => merged({ args.from.iter().map(|file| of_file(file)) }.collect::<Result<_, _>>()?),
+        true => of_gateway(now).map_err(Failure::new)?,
     };
     if args.json {
         return serde_json::to_string_pretty(&graph).map_err(Failure::new);

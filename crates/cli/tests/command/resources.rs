@@ -49,6 +49,10 @@ fn a_file_of_flux_is_shown_in_each_form_and_its_mistakes_are_told() {
     std::fs::write(&again, jgf).unwrap();
     assert_eq!(text(&resources(&again, &[]).stdout), out);
 
+    // Files of several sites make one graph; the same site is there once.
+    let both = resources(&file, &["--from", again.to_str().unwrap()]);
+    assert_eq!(text(&both.stdout), out);
+
     std::fs::write(&file, CLUSTER.replace("\"size\": 4", "\"size\": -4")).unwrap();
     let refused = resources(&file, &[]);
     let errors = text(&refused.stderr);
