@@ -80,7 +80,7 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
             "idle",
             &[
                 "rennes has waited for nancy for 2s: all is given back, and asked for again",
-                "rennes has waited for nancy for 4s",
+                "rennes, nancy had not begun within 16s",
                 "status 3",
             ],
         ),

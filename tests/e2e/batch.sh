@@ -158,15 +158,15 @@ time-*)
         n=$($nancy salloc --no-shell -N2 --exclusive -t $minutes 2>&1 | number)
         case $case in
         time-busy) run $four --idle 2s --wait 8s -- $mpirun hostname ;;
-        # The second attempt needs the nodes of the first.
-        time-idle) run --sites rennes=8,nancy=8 --time 10min --idle 2s --wait 25s -- $mpirun hostname ;;
+        # The second attempt asks the site that is busy first, and so keeps no node idle.
+        time-idle) run --sites rennes=8,nancy=8 --time 10min --idle 2s --wait 16s -- $mpirun hostname ;;
         *) once 'nancy: allocation .* waits' 1 'kill -INT $pid' $four -- $mpirun hostname ;;
         esac
         $nancy scancel "$n"
         ;;
     time-compete)
         # Each needs all nodes of both sites.
-        $nancy "cd /tmp && timeout 50 causeway run --sites rennes=8,nancy=8 --time 10min --idle 2s -- \
+        $nancy "cd /tmp && timeout 50 $(command -v causeway) run --sites rennes=8,nancy=8 --time 10min --idle 2s -- \
             mpirun.mpich -n 16 $mpich/ring_mpi 2>&1; echo status \$?" >other &
         run --sites nancy=8,rennes=8 --time 10min --idle 2s -- mpirun.mpich -n 16 "$mpich/ring_mpi"
         wait

@@ -5,7 +5,6 @@ use super::store::{self, Job, Submitted, now};
 use crate::{ask, run, say};
 use causeway_control::{self as control, ControlError};
 use causeway_wire::TextError;
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 /// Characters of a command that are shown.
@@ -37,11 +36,16 @@ pub fn main(args: &Args) -> ExitCode {
 
 fn submit(args: &Args) -> Result<Job, TextError> {
     let control = control::socket();
-    if UnixStream::connect(&control).is_err() {
-        run::gateways::start_own(&control).map_err(TextError::of)?;
-    }
     // Without a gateway nobody would carry it.
-    let status = ask::status(&control).map_err(TextError::of)?;
+    let status = match ask::status(&control) {
+        Err(ControlError::NoGateway { .. })
+            if run::gateways::start_own(&control).map_err(TextError::of)? =>
+        {
+            ask::status(&control)
+        }
+        asked => asked,
+    };
+    let status = status.map_err(TextError::of)?;
     let directory =
         std::env::current_dir().map_err(|error| format!("find the current directory: {error}"))?;
     // What this command was given, but for its name.

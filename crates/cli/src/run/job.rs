@@ -6,7 +6,9 @@ use super::error::RunError;
 use super::gateways;
 use super::sites;
 use crate::ask;
-use causeway_control::{self as control, JobReply, Plan, Reply, Request, SiteStatus, Sites, Status};
+use causeway_control::{
+    self as control, ControlError, JobReply, Plan, Reply, Request, SiteStatus, Sites, Status,
+};
 use causeway_wire::Grid;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -19,11 +21,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// nodes have their real addresses.
 pub(super) fn known_sites(args: &Args, wanted: &[String]) -> Result<Sites, RunError> {
     let socket = control::socket();
-    if UnixStream::connect(&socket).is_err() {
-        gateways::start_own(&socket)?;
-    }
-    if !args.direct {
-        wait_for_sites(wanted)?;
+    let wait = || match args.direct {
+        true => gateway_status().map(drop),
+        false => wait_for_sites(wanted),
+    };
+    match wait() {
+        Err(RunError::Control(ControlError::NoGateway { .. })) if gateways::start_own(&socket)? => wait()?,
+        waited => waited?,
     }
     let mut sites = ask_for_sites()?;
     if gateways::start_others(&sites, wanted)? {
