@@ -166,7 +166,7 @@ time-*)
         ;;
     time-compete)
         # Each needs all nodes of both sites.
-        $nancy "cd /tmp && timeout 50 $(command -v causeway) run --sites rennes=8,nancy=8 --time 10min --idle 2s -- \
+        $nancy "cd /tmp && CAUSEWAY_CONTROL=$CAUSEWAY_CONTROL timeout 50 $(command -v causeway) run --sites rennes=8,nancy=8 --time 10min --idle 2s -- \
             mpirun.mpich -n 16 $mpich/ring_mpi 2>&1; echo status \$?" >other &
         run --sites nancy=8,rennes=8 --time 10min --idle 2s -- mpirun.mpich -n 16 "$mpich/ring_mpi"
         wait
