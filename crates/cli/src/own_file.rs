@@ -3,9 +3,9 @@
 //! anything else is refused.
 
 use causeway_wire::TextError;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Bytes of a file in which its mark stands.
@@ -38,6 +38,24 @@ pub fn write(path: &Path, bytes: &[u8], mark: &str) -> Result<(), TextError> {
     Ok(done.map_err(|error| failed(&error))?)
 }
 
+/// Writes a file of this program's own, which only this user may read. It is whole and on the disk, or not
+/// there.
+///
+/// # Errors
+/// Those of the file system.
+pub fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = path.with_extension(format!("new-{}", std::process::id()));
+    let write = || {
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&new)))
+}
+
 /// Whether a file has this mark, or nothing in it.
 ///
 /// # Errors
@@ -62,7 +80,6 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::symlink;
 
     #[test]

@@ -18,7 +18,8 @@ pub(crate) struct Reserved {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    /// For each group the index of its choice; the last one of several is none of the job's.
+    /// Index of each group's choice. A group with several alternatives begins with the last choice, the
+    /// easiest one, which means that none of them is chosen yet.
     pub choice: Vec<usize>,
     /// For each group the sites that it may use.
     pub allowed: Vec<Sites>,

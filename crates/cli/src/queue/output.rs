@@ -34,7 +34,7 @@ fn print(job: &Job, follows: bool) -> io::Result<()> {
     let mut reader = Reader::of(&job.directory);
     let mut stdout = io::stdout().lock();
     loop {
-        // In this order: what it has printed before its end is there.
+        // The end is looked at first, so that everything printed before it is copied.
         let is_last = !follows || job.end().is_some();
         reader.copy(&mut stdout)?;
         stdout.flush()?;

@@ -10,6 +10,7 @@
 //! | `cancel` | nothing; the job is to be cancelled | cancel |
 //! | `end.json` | [`End`] | carry, cancel |
 
+use crate::own_file;
 use crate::places;
 use crate::run::LOST;
 use crate::run::phase::{self, Phase};
@@ -19,9 +20,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -141,7 +142,7 @@ pub fn all(place: &Path) -> Vec<Job> {
 /// Finds a job of this user.
 ///
 /// # Errors
-/// There is none of this number.
+/// No job has this number.
 pub fn find(id: u64) -> Result<Job, TextError> {
     let place = place()?;
     let directory = place.join(id.to_string());
@@ -173,9 +174,9 @@ pub fn create(place: &Path, job: &Submitted, words: &[OsString]) -> io::Result<J
         })
         .collect();
     let write = || {
-        write_file(&new.join("words"), &joined(words))?;
-        write_file(&new.join("environment"), &joined(&variables))?;
-        write_file(&new.join("lock"), b"")?;
+        own_file::keep(&new.join("words"), &joined(words))?;
+        own_file::keep(&new.join("environment"), &joined(&variables))?;
+        own_file::keep(&new.join("lock"), b"")?;
         write_json(&new.join("job.json"), job)?;
         // A file system without locks would let two processes carry it.
         OpenOptions::new()
@@ -288,7 +289,7 @@ impl Job {
     /// # Errors
     /// Those of the file system.
     pub fn ask_to_cancel(&self) -> io::Result<()> {
-        write_file(&self.directory.join("cancel"), b"")
+        own_file::keep(&self.directory.join("cancel"), b"")
     }
 
     /// Whether it is to be cancelled.
@@ -391,24 +392,7 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
 
 /// Writes a file that is whole or not there.
 pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    write_file(path, &serde_json::to_vec(value)?)
-}
-
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = path.with_extension(format!("new-{}", std::process::id()));
-    let write = || {
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&new, path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&new)))
+    own_file::keep(path, &serde_json::to_vec(value)?)
 }
 
 #[cfg(test)]

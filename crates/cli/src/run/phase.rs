@@ -1,8 +1,9 @@
 //! How far a run is, for whoever carries a submitted job: `causeway run --report FILE`.
 
+use crate::own_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -61,13 +62,8 @@ pub fn write(file: &Path, phase: &Phase) {
     let _ = try_write(file, phase);
 }
 
-/// The file is whole at any time.
 fn try_write(file: &Path, phase: &Phase) -> io::Result<()> {
-    let new = file.with_extension("new");
-    let mut written = fs::File::create(&new)?;
-    written.write_all(&serde_json::to_vec(phase)?)?;
-    written.sync_all()?;
-    fs::rename(&new, file)
+    own_file::keep(file, &serde_json::to_vec(phase)?)
 }
 
 /// Reads the phase; nothing where there is none yet.
