@@ -15,6 +15,16 @@ fn debian_mpis_run_in_allocations_of_two_sites_of_slurm_and_leave_nothing_there(
         case("own-mpi", &["own_world: 8 ranks, all right", "status 0"]),
         case("inside", &["ring_mpi: 2 ranks", "status 0"]),
         case(
+            "script",
+            &[
+                "ring_mpi: 8 ranks, all right\nstatus 0\n",
+                "from rennes-2",
+                "the connection to this site's gateway ended, and the job with it",
+                "own_world: 8 ranks, all right\nstatus 0\nls: cannot access",
+                "the one on nobody.invalid (/run/causeway/gateway.sock) cannot be asked: ssh ended with",
+            ],
+        ),
+        case(
             "refused",
             &[
                 "allocation 999 of rennes: this account has no allocation 999",

@@ -240,6 +240,33 @@ inside)
     echo "status $?"
     r=$(salloc --no-shell -N2 -t 10 2>&1 | number)
     ;;
+script)
+    scancel "$r"
+    # A home directory that the nodes share, as clusters have it.
+    export HOME=$PWD/home
+    mkdir -p "$HOME/.config/causeway"
+    cp /run/causeway-lab/gateway/rennes.host "$HOME/.config/causeway/gateway.host"
+    script() { # text
+        printf '#!/usr/bin/env bash\n%s\necho "status $?" >>script-end\n' "$1" >script
+        rm -f script-end
+        sbatch -N2 --ntasks-per-node=4 -t 5 -o script-output script >/dev/null
+        for _ in $(seq 400); do
+            [ -e script-end ] && break
+            read -rt 0.1 <> <(:) || :
+        done
+        cat script-output script-end
+    }
+    script "causeway run --sites rennes=4,nancy=4 --alloc nancy:$n -- $mpirun -n 8 $openmpi/ring_mpi"
+    script "causeway run -- mpirun.mpich -n 8 sh -c 'echo from \$(hostname)'"
+    script "causeway run --at rennes 'srun -n 4 --mpi=pmi2 $mpich/own_world' --at nancy 'srun -n 4 --mpi=pmi2 $mpich/own_world' --alloc nancy:$n"
+    script "ls -d \${TMPDIR:-/tmp}/causeway-run-*; pgrep -fa '[s]sh -nNT'"
+    script "causeway run -- mpirun.mpich -n 8 sleep 97 &
+        until pgrep -x sleep >/dev/null; do read -rt 0.1 <> <(:) || :; done
+        pkill -f '[s]sh -nNT'; wait %1"
+    sed -i 's/"host":"[^"]*"/"host":"nobody.invalid"/' "$HOME/.config/causeway/gateway.host"
+    script "causeway run -- mpirun.mpich -n 2 hostname"
+    r=$(salloc --no-shell -N2 -t 10 2>&1 | number)
+    ;;
 refused)
     run --alloc rennes:999 -- mpirun.mpich -n 2 hostname
     run --alloc nancy:999 -- mpirun.mpich -n 2 hostname

@@ -4,10 +4,11 @@ use crate::background::{Service, leave_session};
 use crate::batch;
 use crate::join::{self, JoinArgs};
 use crate::queue::carry;
+use crate::run::via;
 use crate::say;
 use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::nft::Rules;
-use causeway_gateway::{Config, Gateway, STATE_VERSION, ports};
+use causeway_gateway::{Config, Gateway, GatewayError, STATE_VERSION, ports};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -90,17 +91,34 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     {
         return refused(&error);
     }
-    let gateway = match args.inherit {
-        Some(state) => Gateway::inherit(config, state),
-        None => Gateway::new(config),
-    };
-    match gateway.and_then(|mut gateway| gateway.run()) {
+    match serve(config, &file, args.inherit) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say::error(format_args!("causeway gateway: {error}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Serves, and tells runs on the site's nodes where, if they may get there by the batch system.
+fn serve(config: Config, file: &Path, inherited: Option<i32>) -> Result<(), GatewayError> {
+    let announced = config.batch.is_some().then(|| config.control.clone());
+    let mut gateway = match inherited {
+        Some(state) => Gateway::inherit(config, state)?,
+        None => Gateway::new(config)?,
+    };
+    let _announced = announced.and_then(|control| {
+        let announced = via::announce(file, &control);
+        announced
+            .inspect_err(|error| {
+                say::error(format_args!(
+                    "causeway gateway: 'causeway run' on the site's nodes will not find this gateway: write beside {}: {error}",
+                    file.display()
+                ));
+            })
+            .ok()
+    });
+    gateway.run()
 }
 
 fn in_background(file: &Path, config: &Config) -> ExitCode {

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How long an answer may take. Nothing a gateway answers waits for the WAN.
@@ -31,9 +32,18 @@ pub fn default_socket() -> PathBuf {
     base.join("gateway.sock")
 }
 
-/// The socket commands use: the one [`SOCKET_ENV`] names, else the default.
+/// The socket that [`use_socket`] has named.
+static NAMED: OnceLock<PathBuf> = OnceLock::new();
+
+/// The socket commands use: the one [`use_socket`] or [`SOCKET_ENV`] names, else the default.
 pub fn socket() -> PathBuf {
-    std::env::var_os(SOCKET_ENV).map_or_else(default_socket, PathBuf::from)
+    let set = || std::env::var_os(SOCKET_ENV).map(PathBuf::from);
+    NAMED.get().cloned().or_else(set).unwrap_or_else(default_socket)
+}
+
+/// Makes this process's commands use another socket, from now on. The first one named stays.
+pub fn use_socket(path: PathBuf) {
+    let _ = NAMED.set(path);
 }
 
 /// Why a gateway could not be asked.

@@ -14,7 +14,7 @@ mod site;
 pub mod spawned;
 mod status;
 
-pub use client::{ControlError, SOCKET_ENV, ask, default_socket, later_reply, socket};
+pub use client::{ControlError, SOCKET_ENV, ask, default_socket, later_reply, socket, use_socket};
 pub use protocol::{
     BATCH_NODE, BatchAccess, Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, Plan, Pong, Reply,
     Request, SINK_PORT, SiteMpi, Sites, VERSION,

@@ -127,6 +127,7 @@ pub fn run(
     if terminal.is_none() {
         command.process_group(0);
     }
+    command.env(control::SOCKET_ENV, control::socket());
     if !expected.leaves_ends {
         command.env(PIPE_ENV, pipe(directory));
     }
@@ -236,7 +237,7 @@ impl Owner {
             }
             if tells && !hear(job, &mut told) {
                 gateway_lives = false;
-                say::error("causeway: the gateway of this site ended, and the job with it");
+                say::error("causeway: the connection to this site's gateway ended, and the job with it");
                 self.order = None;
             }
             let now = Instant::now();

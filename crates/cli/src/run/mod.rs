@@ -29,6 +29,7 @@ mod sites;
 mod telling;
 pub mod tuning;
 mod typed;
+pub mod via;
 
 use crate::preload::{SHIM, UCX};
 use crate::say;
@@ -184,13 +185,7 @@ pub fn main(args: Args) -> ExitCode {
         say::error(format_args!("causeway: {}", RunError::WaitWithoutTime));
         return ExitCode::from(WRONG_USE);
     }
-    let file = args.profile.clone();
-    let ran = match file.map_or(Ok(args.clone()), |file| placed::placed(args.clone(), &file)) {
-        Ok(args) if args.runs_own_mpis() => own::run(&args),
-        Ok(args) => run(&args),
-        Err(error) => Err(error),
-    };
-    match ran {
+    match carried_out(&args) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             say::error(format_args!("causeway: {error}"));
@@ -205,6 +200,18 @@ pub fn main(args: Args) -> ExitCode {
                 _ => WRONG_USE,
             })
         }
+    }
+}
+
+fn carried_out(args: &Args) -> Result<u8, RunError> {
+    let _via = via::open()?;
+    let args = match &args.profile {
+        Some(file) => placed::placed(args.clone(), file)?,
+        None => args.clone(),
+    };
+    match args.runs_own_mpis() {
+        true => own::run(&args),
+        false => run(&args),
     }
 }
 

@@ -231,7 +231,7 @@ impl Course {
 
     /// The gateway of this site is gone, and the job with it.
     pub fn on_gateway_gone(&mut self, now: Instant) {
-        let line = "the gateway of this site ended, and the job with it".to_owned();
+        let line = "the connection to this site's gateway ended, and the job with it".to_owned();
         self.fail(None, line, FAILURE as u8, now);
     }
 
