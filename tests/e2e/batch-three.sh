@@ -14,16 +14,16 @@ three="--sites orsay=4,rennes=4,bordeaux=4 --time 10min"
 few="--sites orsay=2,rennes=2,bordeaux=2 --time 10min"
 own="$few --own-mpi -- $mpich/own_world"
 
-# Keeps bordeaux' nodes from others, for so many minutes.
-occupy() {
-    n=$($bordeaux salloc --no-shell -N2 --exclusive -t "$1" 2>&1 | number)
+# Keeps bordeaux' nodes from others.
+occupy() { # minutes, words before salloc
+    n=$($bordeaux "${2-} salloc --no-shell -N2 --exclusive -t $1" 2>&1 | number)
 }
 
 stop_controller() { $bordeaux pkill -TERM slurmctld; }
 
 # Its nodes have to tell it that they are there.
-start_controller() {
-    $bordeaux 'PATH=/usr/sbin:$PATH slurmctld'
+start_controller() { # environment
+    $bordeaux "PATH=/usr/sbin:\$PATH ${1-} slurmctld"
     for _ in $(seq 300); do
         [ "$($bordeaux sinfo -h -t idle,alloc -o %D | paste -sd+ | bc)" = 2 ] && break
         read -rt 0.1 <> <(:) || :
@@ -66,7 +66,9 @@ END
     run --profile job.toml
     ;;
 full)
-    occupy 10
+    # Another user has the nodes, where the lab has others.
+    grep -q 4294967295 /proc/self/uid_map && other='setpriv --reuid=games --regid=games --clear-groups'
+    occupy 10 "${other-}"
     run --sites orsay=8,rennes=8,bordeaux=8 --time 10min --wait 6s -- $mpirun hostname
     $bordeaux scancel "$n"
     ;;
@@ -113,6 +115,39 @@ node-waits)
 node-runs)
     # The other one was lost before.
     once 'is there' 6 'lose_node $(sed -n "s/.*bordeaux: holds .*allocation //p" output) bordeaux-1' $own wait
+    ;;
+accounts)
+    accounts="$bordeaux $PWD/../../../tests/e2e/slurm-accounts.sh"
+    $accounts
+    p7="--batch bordeaux:--account=p7"
+    echo "no account: $(run $few --batch bordeaux:--account=p8 -- $mpirun hostname)"
+    echo "the account: $(run $few $p7 -- $mpirun -n 6 "$openmpi/ring_mpi")"
+    $accounts set MaxTRESPerJob=cpu=1
+    echo "too many: $(run $few $p7 -- $mpirun hostname)"
+    $accounts set MaxTRESPerJob=cpu=-1 MaxWall=3
+    echo "too long: $(run $few $p7 -- $mpirun hostname)"
+    $accounts set MaxWall=-1 GrpJobs=1
+    n=$($bordeaux salloc --no-shell -A p7 -n1 -t 10 2>&1 | number)
+    echo "one at a time: $(run $few $p7 --wait 8s -- $mpirun hostname)"
+    $bordeaux scancel "$n"
+    $accounts set GrpJobs=-1 MaxSubmitJobs=0
+    echo "none at all: $(run $few $p7 -- $mpirun hostname)"
+    ;;
+clocks)
+    # The daemons of bordeaux, and all that they start, have a clock that is 90 s ahead.
+    ahead='env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1 FAKETIME=+90s'
+    $bordeaux 'pkill -TERM slurmctld; pkill -TERM -f "causeway gatewa[y]"'
+    for _ in $(seq 100); do
+        $bordeaux 'pgrep -x slurmctld || pgrep -f "causeway gatewa[y]"' >/dev/null || break
+        read -rt 0.1 <> <(:) || :
+    done
+    $bordeaux "setsid $ahead $(command -v causeway) gateway --config /run/causeway-lab/gateway/bordeaux.toml </dev/null >/dev/null 2>&1 &"
+    start_controller "$ahead"
+    $bordeaux "$ahead date +%s" >ahead
+    echo "bordeaux is ahead by $(($(cat ahead) - $(date +%s))) s"
+    occupy 1
+    once 'bordeaux: allocation .* waits' 1 '$bordeaux scancel $n' $few -- mpirun.mpich -n 6 "$mpich/ring_mpi"
+    grep -qE 'bordeaux: could begin in (60|5[0-9]) s' output && echo "the estimate is right"
     ;;
 esac
 given_back

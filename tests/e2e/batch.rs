@@ -174,7 +174,7 @@ fn long_three_clusters_of_slurm_give_nodes_at_once_and_whatever_breaks_all_is_gi
             root().join("target/mpi").display()
         ),
         name: name.to_owned(),
-        seconds: 70,
+        seconds: 120,
         ..time(name, says)
     };
     let items = vec![
@@ -223,6 +223,30 @@ fn long_three_clusters_of_slurm_give_nodes_at_once_and_whatever_breaks_all_is_gi
         item("node-runs", &["srun: error: Node failure on bordeaux-1"]),
     ];
     grid::run("tests/e2e/three-slurms.toml", "batch-three", items);
+    // These change the Slurm of a site.
+    let accounts = item(
+        "accounts",
+        &[
+            "gives no allocation: sbatch: allocation failure: Invalid account",
+            "ring_mpi: 6 ranks, all right\nstatus 0\ntoo many: ",
+            "can never begin: AssocMaxCpuPerJobLimit",
+            "can never begin: AssocMaxWallDurationPerJobLimit",
+            "waits: AssocGrpJobsLimit",
+            "status 3\nnone at all: ",
+            "submit limit",
+        ],
+    );
+    let clocks = item(
+        "clocks",
+        &[
+            "bordeaux is ahead by 90 s",
+            "ring_mpi: 6 ranks, all right",
+            "the estimate is right",
+            "status 0",
+        ],
+    );
+    grid::run("tests/e2e/three-slurms.toml", "batch-accounts", vec![accounts]);
+    grid::run("tests/e2e/three-slurms.toml", "batch-clocks", vec![clocks]);
 }
 
 fn queued(name: &str, says: &[&str]) -> Item {
