@@ -143,8 +143,8 @@ clocks)
     done
     $bordeaux "setsid $ahead $(command -v causeway) gateway --config /run/causeway-lab/gateway/bordeaux.toml </dev/null >/dev/null 2>&1 &"
     start_controller "$ahead"
-    $bordeaux "$ahead date +%s" >ahead
-    echo "bordeaux is ahead by $(($(cat ahead) - $(date +%s))) s"
+    clock=$($bordeaux "$ahead date +%s")
+    echo "bordeaux is ahead by $((clock - $(date +%s))) s"
     occupy 1
     once 'bordeaux: allocation .* waits' 1 '$bordeaux scancel $n' $few -- mpirun.mpich -n 6 "$mpich/ring_mpi"
     grep -qE 'bordeaux: could begin in (60|5[0-9]) s' output && echo "the estimate is right"
