@@ -3,7 +3,7 @@
 //! have but one user.
 
 use crate::fresh::Fresh;
-use crate::grid::root;
+use crate::grid::{causeway, root};
 use crate::mpi;
 use crate::namespaces;
 use std::time::Instant;
@@ -12,6 +12,58 @@ use std::time::Instant;
 const NANCY: &str = "198.51.100.5";
 
 const NAME: &str = "nat-newcomers";
+
+#[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_runs_after_one_command_that_sets_up_two_fresh_sites_and_another_takes_all_away() {
+    if let Err(reason) = namespaces::probe() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let fresh = Fresh::up("nat-up", &root().join("tests/e2e/nat.toml"));
+    for site in ["rennes", "nancy"] {
+        // A home of their own, which the emulated hosts share otherwise.
+        fresh.shell(
+            &format!("{site}-head"),
+            "mkdir /run/home; mount --bind /run/home ~",
+        );
+    }
+    let causeway = causeway().display().to_string();
+    let said = |words: &str| fresh.shell("rennes-head", &format!("cd; {causeway} {words} 2>&1"));
+    let sites = format!("rennes=. nancy={NANCY}");
+    let dry = said(&format!("up --dry-run {sites}"));
+    assert!(dry.contains("Nothing was changed"), "{dry}");
+    for head in ["rennes-head", "nancy-head"] {
+        assert_eq!(fresh.shell(head, "ls -A ~"), "", "{head}");
+    }
+    let began = Instant::now();
+    let up = said(&format!("up --yes {sites}"));
+    println!("    from nothing to the first job: {:.1?}", began.elapsed());
+    for part in [
+        // Nobody reaches rennes.
+        "nancy$ causeway grid create grid --broker 198.51.100.5:7443\n",
+        "rennes$ causeway gateway --background --join - --subnet 10.1.0.0/24 --node rennes-head=10.1.0.253:",
+        "answer from nancy",
+        "run --sites rennes=1,nancy=1 -- mpirun -n 2 hostname",
+        "    nancy-head\n",
+        "2 sites are one grid",
+    ] {
+        assert!(up.contains(part), "{part:?} is not in:\n{up}");
+    }
+    let again = said(&format!("up --yes {sites}"));
+    assert!(again.contains("All sites are in the grid"), "{again}");
+    // As a user at the site goes on.
+    let run = "~/.local/bin/causeway run --sites rennes=1,nancy=1 -- mpirun.mpich -n 2 hostname";
+    assert!(fresh.shell("rennes-head", run).contains("nancy-head"));
+    let down = said("down --yes");
+    for head in ["rennes-head", "nancy-head"] {
+        let left = fresh.shell(
+            head,
+            "pgrep -fa 'installe[d]' || true; find ~ -type f ! -path '*/state/*' ! -name 'audit-*'",
+        );
+        assert_eq!(left, "", "{down}");
+    }
+}
 
 #[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]

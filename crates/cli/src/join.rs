@@ -2,6 +2,7 @@
 //! there is none.
 
 use crate::places::{self, NoHome};
+use causeway_batch::System;
 use causeway_broker::client::{JoinError, join};
 use causeway_broker::clock::Clock;
 use causeway_broker::join_token::{JoinToken, TOKEN_PREFIX};
@@ -25,7 +26,7 @@ use tempfile::NamedTempFile;
 const LAN_PORT: u16 = 7000;
 
 /// Name of the membership's directory beside the configuration.
-const MEMBERSHIP: &str = "membership";
+pub const MEMBERSHIP: &str = "membership";
 
 #[derive(Args)]
 pub struct JoinArgs {
@@ -43,6 +44,10 @@ pub struct JoinArgs {
     /// A compute node and its number of processes, such as node-1:4 or node-1=10.1.0.1:4. With --join.
     #[arg(long, value_name = "NAME[=ADDRESS][:SLOTS]", requires = "join")]
     node: Vec<String>,
+    /// The batch system that has this site's nodes, such as slurm: jobs run in its allocations, also those of
+    /// the sites of --accept-jobs. With --join.
+    #[arg(long, value_name = "SYSTEM", requires = "join")]
+    batch: Option<System>,
     /// Where this site's nodes find the gateway. With --join [default: this host's address in the subnet,
     /// port 7000].
     #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
@@ -179,6 +184,7 @@ impl JoinArgs {
             ("subnet", !self.subnet.is_empty()),
             ("overlap-ok", self.overlap_ok),
             ("node", !self.node.is_empty()),
+            ("batch", self.batch.is_some()),
             ("lan", self.lan.is_some()),
             ("wan", self.wan.is_some()),
             ("relay", self.relay),
@@ -229,6 +235,10 @@ impl JoinArgs {
         }
         if !self.accept_addresses.is_empty() {
             let _ = writeln!(text, "addresses = [{}]", quoted(&self.accept_addresses));
+        }
+        if let Some(system) = self.batch {
+            let from = quoted(&self.accept_jobs);
+            let _ = write!(text, "[batch]\nsystem = \"{system}\"\nfrom = [{from}]\n");
         }
         let _ = write!(text, "[grid]\nmembership = \"{MEMBERSHIP}\"\n");
         if self.relay {
@@ -382,6 +392,7 @@ mod tests {
             join: None,
             subnet: vec!["127.9.1.0/24".parse().unwrap()],
             node: vec!["n1=127.9.1.1:2".to_owned()],
+            batch: Some(System::Slurm),
             lan: Some("127.9.1.253:7000".parse().unwrap()),
             wan: Some("127.9.0.1:7001".parse().unwrap()),
             relay: true,

@@ -35,6 +35,7 @@ mod sink;
 mod status;
 mod text_file;
 mod tune;
+mod up;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -52,6 +53,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Make a grid of several sites through ssh, and run a first job on it.
+    Up(up::Args),
+    /// Take away what 'causeway up' has made.
+    Down(up::DownArgs),
     /// Run an MPI launcher over the sites of the grid.
     Run(run::Args),
     /// Queue a run and return: the gateway carries it on.
@@ -105,6 +110,9 @@ enum Task {
     /// Describe these commands to a shell or to man.
     #[command(subcommand)]
     Describe(describe::Task),
+    /// Do a part of causeway up or down on this host.
+    #[command(hide = true, subcommand)]
+    UpPart(up::part::Part),
     /// Stand in for ssh under an MPI launcher.
     #[command(hide = true, disable_help_flag = true)]
     Agent(remote::agent::Args),
@@ -148,6 +156,9 @@ fn main() -> ExitCode {
         return remote::agent::main(remote::agent::Args { words });
     }
     match Cli::parse().command {
+        Task::Up(args) => up::main(&args),
+        Task::Down(args) => up::down(&args),
+        Task::UpPart(part) => up::part::main(&part),
         Task::Run(args) => run::main(args),
         Task::Submit(args) => queue::submit::main(&args),
         Task::Jobs(args) => queue::show::main(&args),

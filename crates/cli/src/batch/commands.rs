@@ -136,7 +136,11 @@ impl Batch {
     }
 }
 
-fn judge(words: &[String], output: &Output) -> Result<Said, String> {
+/// What a command has printed.
+///
+/// # Errors
+/// It has failed: its last words, after the first of these.
+pub fn judge(words: &[String], output: &Output) -> Result<Said, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let said = Said {
         output: text(&output.stdout),

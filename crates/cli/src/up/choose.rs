@@ -1,0 +1,255 @@
+//! What `causeway up` makes of what the head nodes say of themselves: pure.
+
+use super::facts::{Address, Facts};
+use causeway_wire::Cidr;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// The broker's port, and that at which gateways dial each other.
+pub const BROKER_PORT: u16 = causeway_broker::config::PORT;
+pub const WAN_PORT: u16 = 7001;
+
+/// Interfaces of containers and virtual machines, whose networks are this host's own.
+const VIRTUAL: [&str; 7] = ["docker", "br-", "virbr", "veth", "podman", "cni", "lxc"];
+
+/// A site, and what its user has said of it.
+#[derive(Debug, Clone)]
+pub struct Looked {
+    /// Its name.
+    pub site: String,
+    /// What its head node says.
+    pub facts: Facts,
+    /// Its nodes' addresses, by the user.
+    pub subnets: Vec<String>,
+    /// Its nodes, by the user.
+    pub nodes: Vec<String>,
+}
+
+/// What a site joins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joins {
+    /// Its nodes' addresses.
+    pub subnets: Vec<String>,
+    /// Its nodes, as `--node` takes them.
+    pub nodes: Vec<String>,
+    /// Its batch system, which has the nodes.
+    pub batch: Option<String>,
+    /// Where other gateways dial it, if they can.
+    pub wan: Option<IpAddr>,
+    /// Another site has the same addresses.
+    pub overlaps: bool,
+}
+
+impl Joins {
+    /// The words of `causeway gateway --join -`.
+    pub fn words(&self, all: &[String]) -> Vec<String> {
+        let mut words: Vec<String> = ["gateway", "--background", "--join", "-"]
+            .map(str::to_owned)
+            .into();
+        for (option, values) in [("--subnet", &self.subnets), ("--node", &self.nodes)] {
+            words.extend(values.iter().flat_map(|value| [option.to_owned(), value.clone()]));
+        }
+        if let Some(system) = &self.batch {
+            words.extend(["--batch".to_owned(), system.clone()]);
+        }
+        if let Some(ip) = self.wan {
+            words.extend([
+                "--wan".to_owned(),
+                std::net::SocketAddr::new(ip, WAN_PORT).to_string(),
+            ]);
+        }
+        if self.overlaps {
+            words.push("--overlap-ok".to_owned());
+        }
+        words.extend(["--accept-jobs".to_owned(), all.join(",")]);
+        words
+    }
+}
+
+/// Which sites reach which, at which address: the dialled one, then the one that dials.
+pub type Reached = BTreeMap<String, BTreeMap<String, IpAddr>>;
+
+/// The site whose host all others reach, and where: the one that the user names, or the first.
+///
+/// # Errors
+/// There is none; in one sentence, with what to do.
+pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Result<(String, IpAddr), String> {
+    let reaches_all = |site: &str| {
+        let by = reached.get(site);
+        let mut others = sites.iter().filter(|other| other.site != site);
+        others.all(|other| by.is_some_and(|by| by.contains_key(&other.site)))
+    };
+    let mut candidates = sites
+        .iter()
+        .filter(|one| wanted.is_none_or(|wanted| one.site == wanted));
+    let Some(found) = candidates.find(|one| reaches_all(&one.site)) else {
+        let open = format!(
+            "one head node must let the others connect to port {BROKER_PORT}, and should do so to {WAN_PORT}"
+        );
+        return Err(match wanted {
+            Some(wanted) => format!("not all other sites reach {wanted}: {open}"),
+            None => format!("no head node is reached by all others: {open}"),
+        });
+    };
+    // Without others it is of no importance which address it is.
+    let own = found.facts.addresses.first().map(|address| address.ip);
+    let dialled = reached
+        .get(&found.site)
+        .and_then(|by| by.values().next().copied());
+    let ip = dialled
+        .or(own)
+        .ok_or_else(|| format!("{} has no address", found.site))?;
+    Ok((found.site.clone(), ip))
+}
+
+/// What each site joins with.
+///
+/// # Errors
+/// A site's nodes are not known; in one sentence, with what to do.
+pub fn joins(sites: &[Looked], reached: &Reached) -> Result<Vec<Joins>, String> {
+    let mut all = { sites.iter() }
+        .map(|site| join(site, reached.get(&site.site)))
+        .collect::<Result<Vec<Joins>, String>>()?;
+    let networks: Vec<Vec<Cidr>> = { all.iter() }
+        .map(|one| {
+            one.subnets
+                .iter()
+                .filter_map(|subnet| subnet.parse().ok())
+                .collect()
+        })
+        .collect();
+    for (number, one) in all.iter_mut().enumerate() {
+        let others = networks.iter().enumerate().filter(|(other, _)| *other != number);
+        let mut others = others.flat_map(|(_, networks)| networks);
+        one.overlaps = others.any(|other| networks[number].iter().any(|own| overlap(own, other)));
+    }
+    Ok(all)
+}
+
+fn join(site: &Looked, dialled_by: Option<&BTreeMap<String, IpAddr>>) -> Result<Joins, String> {
+    let dialled = dialled_by.and_then(|by| by.values().next().copied());
+    let addresses = &site.facts.addresses;
+    // A gateway listens at addresses of its host only; where a router forwards, its user says so.
+    let wan = dialled.filter(|ip| addresses.iter().any(|address| address.ip == *ip));
+    let batch = { site.facts.batch.as_ref() }.filter(|_| site.nodes.is_empty());
+    let nodes_at = batch.map(|batch| batch.addresses.as_slice()).unwrap_or_default();
+    let lan = lan_of(addresses, nodes_at, dialled);
+    let subnets = match (&site.subnets[..], lan) {
+        ([], None) => {
+            return Err(format!(
+                "{0}: its head node has no address of a network of nodes; say which it is: --subnet {0}=10.1.0.0/24",
+                site.site
+            ));
+        }
+        ([], Some(lan)) => vec![network(lan)],
+        (given, _) => given.to_vec(),
+    };
+    let nodes = match (&site.nodes[..], batch) {
+        ([], Some(_)) => Vec::new(),
+        ([], None) => vec![head_as_node(site, &subnets)?],
+        (given, _) => given.to_vec(),
+    };
+    Ok(Joins {
+        subnets,
+        nodes,
+        batch: batch.map(|batch| batch.system.clone()),
+        wan,
+        overlaps: false,
+    })
+}
+
+/// The address by which nodes see the head node: in the network of the batch system's nodes, else a private
+/// one, else what there is.
+fn lan_of<'a>(all: &'a [Address], nodes: &[IpAddr], dialled: Option<IpAddr>) -> Option<&'a Address> {
+    let has_nodes = |address: &&Address| {
+        let network = network(address).parse::<Cidr>();
+        network.is_ok_and(|network| nodes.iter().any(|node| network.contains(*node)))
+    };
+    let is_real = |address: &&Address| !VIRTUAL.iter().any(|name| address.interface.starts_with(name));
+    let is_private = |address: &&Address| match address.ip {
+        IpAddr::V4(ip) => ip.is_private() || ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64,
+        IpAddr::V6(ip) => ip.is_unique_local(),
+    };
+    let is_inner = |address: &&Address| Some(address.ip) != dialled;
+    let real = || all.iter().filter(is_real);
+    real()
+        .find(has_nodes)
+        .or_else(|| real().find(|address| is_private(address) && is_inner(address)))
+        .or_else(|| real().find(is_private))
+        .or_else(|| real().find(|address| address.ip.is_ipv4()))
+        .or_else(|| real().next())
+}
+
+/// The network of an address; of a public one, itself alone: its neighbours are nobody's nodes.
+fn network(address: &Address) -> String {
+    let is_public = match address.ip {
+        IpAddr::V4(ip) => !(ip.is_private() || ip.octets()[0] == 100),
+        IpAddr::V6(ip) => !ip.is_unique_local(),
+    };
+    let prefix = match (is_public, address.ip) {
+        (true, IpAddr::V4(_)) => 32,
+        (true, IpAddr::V6(_)) => 128,
+        (false, _) => address.prefix,
+    };
+    format!("{}/{prefix}", masked(address.ip, prefix))
+}
+
+/// The first address of a network.
+fn masked(ip: IpAddr, prefix: u8) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
+            IpAddr::from((u32::from(ip) & mask).to_be_bytes())
+        }
+        IpAddr::V6(ip) => {
+            let mask = u128::MAX
+                .checked_shl(128 - u32::from(prefix.min(128)))
+                .unwrap_or(0);
+            IpAddr::from((u128::from(ip) & mask).to_be_bytes())
+        }
+    }
+}
+
+fn overlap(one: &Cidr, other: &Cidr) -> bool {
+    one.contains(other.address()) || other.contains(one.address())
+}
+
+/// Where there is no batch system and nobody names nodes, the head node is the site's one node.
+fn head_as_node(site: &Looked, subnets: &[String]) -> Result<String, String> {
+    let inside = |address: &&Address| {
+        let mut networks = subnets.iter().filter_map(|subnet| subnet.parse::<Cidr>().ok());
+        networks.any(|network| network.contains(address.ip))
+    };
+    let address = site.facts.addresses.iter().find(inside).ok_or_else(|| {
+        format!(
+            "{0}: no node is known there, and its head node is not in {1}; name the nodes: --node {0}=NAME:SLOTS",
+            site.site,
+            subnets.join(", ")
+        )
+    })?;
+    Ok(format!(
+        "{}={}:{}",
+        site.facts.host, address.ip, site.facts.processors
+    ))
+}
+
+/// The launcher of the MPI that all sites have, in the same version.
+pub fn launcher(sites: &[Looked]) -> Option<String> {
+    let (first, others) = sites.split_first()?;
+    let same = |launcher: &&super::facts::Found| {
+        others.iter().all(|other| {
+            let mut all = other.facts.launchers.iter();
+            all.any(|one| one.mpi == launcher.mpi && one.version == launcher.version)
+        })
+    };
+    first
+        .facts
+        .launchers
+        .iter()
+        .find(same)
+        .map(|found| found.word.clone())
+}
+
+#[cfg(test)]
+#[path = "choose_tests.rs"]
+mod tests;

@@ -1,0 +1,181 @@
+//! What a site's head node says of itself, for `causeway up`.
+
+use crate::batch::commands::Batch;
+use crate::run::launcher::Launcher;
+use crate::{ask, grid, join};
+use causeway_batch::System;
+use causeway_broker::BrokerConfig;
+use causeway_broker::new_grid::CONFIG_FILE;
+use causeway_control as control;
+use causeway_gateway::Config;
+use causeway_wire::Cidr;
+use nix::ifaddrs::getifaddrs;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a host says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Its name.
+    pub host: String,
+    /// Whether commands run as root there.
+    pub is_root: bool,
+    /// Its processors.
+    pub processors: u32,
+    /// Its clock, in seconds since 1970.
+    pub clock: u64,
+    /// Its addresses, but for those of the host itself.
+    pub addresses: Vec<Address>,
+    /// Addresses of the nodes of its batch system, if it has one that is known.
+    pub batch: Option<BatchNodes>,
+    /// Launchers of MPI programs in PATH.
+    pub launchers: Vec<Found>,
+    /// The site of the gateway's configuration, if there is one.
+    pub site: Option<String>,
+    /// Sites whose jobs may run there.
+    pub accepts: Vec<String>,
+    /// Whether that gateway runs.
+    pub gateway_runs: bool,
+    /// The grid whose broker's configuration is there.
+    pub grid: Option<String>,
+    /// Whether that broker runs.
+    pub broker_runs: bool,
+}
+
+/// An address of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// Its interface.
+    pub interface: String,
+    /// The address.
+    pub ip: IpAddr,
+    /// How many of its bits are those of its network.
+    pub prefix: u8,
+}
+
+/// The nodes of a batch system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchNodes {
+    /// The batch system, by the word that the gateway's configuration has for it.
+    pub system: String,
+    /// Addresses of its nodes, as far as their names have any.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// A launcher in PATH.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// What users type.
+    pub word: String,
+    /// Its MPI.
+    pub mpi: String,
+    /// That one's version.
+    pub version: String,
+}
+
+/// Batch systems that are asked for.
+const KNOWN: [System; 1] = [System::Slurm];
+
+/// Nodes whose names are looked up.
+const MOST_NODES: usize = 64;
+
+impl Facts {
+    /// Finds them out on this host.
+    pub fn here() -> Facts {
+        let name = nix::unistd::gethostname().unwrap_or_default();
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let config = join::default_config().ok();
+        let config = config.and_then(|file| Config::load(&file).ok());
+        let broker = grid::default_directory().ok();
+        let broker = broker.and_then(|directory| BrokerConfig::load(&directory.join(CONFIG_FILE)).ok());
+        let runs = |socket: PathBuf| UnixStream::connect(socket).is_ok();
+        Facts {
+            host: name.to_string_lossy().into_owned(),
+            is_root: nix::unistd::geteuid().is_root(),
+            processors: u32::try_from(processors).unwrap_or(u32::MAX),
+            clock: clock.as_secs(),
+            addresses: addresses(),
+            batch: batch(),
+            launchers: launchers(),
+            gateway_runs: ask::status(&control::socket()).is_ok(),
+            accepts: config
+                .as_ref()
+                .map(|config| config.accept.jobs.clone())
+                .unwrap_or_default(),
+            site: config.map(|config| config.site),
+            grid: broker.as_ref().map(|broker| broker.grid.clone()),
+            broker_runs: broker.is_some_and(|broker| runs(broker.socket())),
+        }
+    }
+}
+
+fn addresses() -> Vec<Address> {
+    let found = getifaddrs().into_iter().flatten().filter_map(|interface| {
+        let of = |storage: nix::sys::socket::SockaddrStorage| {
+            let v4 = storage.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
+            v4.or_else(|| {
+                storage
+                    .as_sockaddr_in6()
+                    .map(|address| IpAddr::from(address.ip()))
+            })
+        };
+        let ip = of(interface.address?)?;
+        let bits = match of(interface.netmask?)? {
+            IpAddr::V4(mask) => mask.to_bits().count_ones(),
+            IpAddr::V6(mask) => mask.to_bits().count_ones(),
+        };
+        Some(Address {
+            interface: interface.interface_name,
+            ip,
+            prefix: u8::try_from(bits).unwrap_or(0),
+        })
+    });
+    found
+        .filter(|address| !is_of_the_host_alone(address.ip))
+        .collect()
+}
+
+/// Whether no other host reaches this one there.
+fn is_of_the_host_alone(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unicast_link_local(),
+    }
+}
+
+fn launchers() -> Vec<Found> {
+    let all = Launcher::in_path().into_iter();
+    let known = all.filter_map(|(word, found)| {
+        let launcher = found.ok()?;
+        Some(Found {
+            word: word.to_string_lossy().into_owned(),
+            mpi: launcher.mpi.name().to_owned(),
+            version: launcher.version,
+        })
+    });
+    known.collect()
+}
+
+/// Asks each batch system that is known whether it is here.
+fn batch() -> Option<BatchNodes> {
+    KNOWN.into_iter().find_map(|system| {
+        let batch = Batch {
+            system,
+            conf: None,
+            subnets: Vec::<Cidr>::new(),
+        };
+        let [nodes, jobs] = system.offer_words();
+        let (nodes, jobs) = (batch.run(&nodes, "").ok()?, batch.run(&jobs, "").ok()?);
+        let offer = system.offer([&nodes.output, &jobs.output]).ok()?;
+        let names = offer.nodes.iter().take(MOST_NODES);
+        let found = names.flat_map(|node| (node.name.as_str(), 0).to_socket_addrs().into_iter().flatten());
+        Some(BatchNodes {
+            system: system.to_string(),
+            addresses: found.map(|address| address.ip()).collect(),
+        })
+    })
+}

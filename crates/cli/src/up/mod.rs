@@ -1,0 +1,396 @@
+//! `causeway up` and `causeway down`: from nothing to a grid of several sites and a first job, and back, from
+//! any host with Causeway that reaches the sites' head nodes by ssh.
+//!
+//! Each step is one command on one host, which is printed as a user would type it. `facts` and `reach` are
+//! what the hosts find out, `choose` makes a plan of it, `install` copies the programs.
+
+mod accept;
+mod choose;
+mod down;
+mod facts;
+mod host;
+mod install;
+mod kept;
+pub mod part;
+mod reach;
+mod remove;
+mod steps;
+
+use crate::say;
+use choose::{BROKER_PORT, Joins, Looked, Reached, WAN_PORT};
+pub use down::{DownArgs, down};
+use facts::Facts;
+use host::{Host, PATIENCE, quoted};
+use install::{FirstLook, Installation};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::net::{IpAddr, ToSocketAddrs};
+use std::process::ExitCode;
+use std::time::Instant;
+use steps::{Step, Work};
+
+/// Addresses of a host at which others try to reach it.
+const MOST_ADDRESSES: usize = 8;
+
+/// A clock that is further from this host's makes certificates invalid.
+const CLOCK_SECONDS: u64 = 240;
+
+/// Make a grid of these sites, and run a first job on it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Each site's name, and its head node as ssh takes it, such as rennes=ada@login.rennes.example. A dot
+    /// (nancy=.) stands for this host.
+    #[arg(required = true, value_name = "SITE=[USER@]HOST", value_parser = pair)]
+    sites: Vec<(String, String)>,
+    /// The site on whose head node the broker runs [default: the first that all others reach].
+    #[arg(long, value_name = "SITE")]
+    broker: Option<String>,
+    /// The grid's name.
+    #[arg(long, value_name = "NAME", default_value = "grid")]
+    grid: String,
+    /// Addresses of a site's nodes, such as rennes=10.1.0.0/24 [default: the head node's inner network].
+    #[arg(long, value_name = "SITE=CIDR", value_parser = pair)]
+    subnet: Vec<(String, String)>,
+    /// A compute node of a site and its number of processes, such as rennes=node-1:4; once for each node
+    /// [default: those of the site's batch system, or else the head node].
+    #[arg(long, value_name = "SITE=NAME[=ADDRESS][:SLOTS]", value_parser = pair)]
+    node: Vec<(String, String)>,
+    /// Do not ask before changing anything.
+    #[arg(long, short)]
+    yes: bool,
+    /// Show what would be done. To look at the hosts, Causeway is copied there, and removed again.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((site, rest)) if causeway_wire::grid::is_site_name(site) && !rest.is_empty() => {
+            Ok((site.to_owned(), rest.to_owned()))
+        }
+        _ => Err("is not SITE=..., where SITE is the name of a site".to_owned()),
+    }
+}
+
+/// A site on its way.
+struct Site {
+    host: Host,
+    home: String,
+    /// The directory with the programs.
+    directory: String,
+    /// The command there.
+    causeway: String,
+    facts: Facts,
+}
+
+/// Makes the grid; 0 once the first job has ended well.
+pub fn main(args: &Args) -> ExitCode {
+    match up(args) {
+        Ok(status) => status,
+        Err(why) => {
+            say::error(format_args!("causeway up: {why}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn up(args: &Args) -> Result<ExitCode, String> {
+    check(args)?;
+    let began = Instant::now();
+    let installation = Installation::own().map_err(|error| format!("read this installation: {error}"))?;
+    let connections = host::connections().map_err(|error| format!("make a directory for ssh: {error}"))?;
+    let hosts = args.sites.iter().map(|(site, destination)| Host {
+        site: site.clone(),
+        destination: destination.clone(),
+        connections: connections.path().to_owned(),
+    });
+    // All of them before anything is copied to one.
+    let looked = hosts.map(|host| Ok((installation.look(&host)?, host)));
+    let looked = looked.collect::<Result<Vec<_>, String>>()?;
+    let mut sites = Vec::new();
+    let mut work = Work::new(args.dry_run);
+    for (first, host) in looked {
+        sites.push(prepared(&mut work, &installation, &first, host)?);
+    }
+    let plan = Plan::make(args, &sites)?;
+    plan.tell(&sites)?;
+    if args.dry_run {
+        return Ok(say::result("Nothing was changed."));
+    }
+    if !plan.steps.is_empty() && !args.yes && !confirmed()? {
+        return Ok(say::result(
+            "Nothing was done, but for the copies of Causeway; 'causeway down' removes them.",
+        ));
+    }
+    kept::keep(&args.grid, &args.sites)?;
+    for site in &sites {
+        installation.link(&site.host, &site.home, &site.directory)?;
+    }
+    plan.carry_out(&work, &sites)?;
+    steps::wait_for_tunnels(&work, &sites)?;
+    steps::first_job(&work, &sites)?;
+    say::output(format_args!(
+        "\n{} sites are one grid, {:.0} s after the first step. Next, on the head node of {}:\n\n    export \
+         PATH=$HOME/.local/bin:$PATH\n    causeway status\n    causeway run -- mpirun -n 64 ./app\n\n'causeway down' takes \
+         all of it away again.",
+        sites.len(),
+        began.elapsed().as_secs_f64(),
+        sites[0].host.site
+    ))
+    .map_or_else(Ok, |()| Ok(ExitCode::SUCCESS))
+}
+
+/// Mistakes that show before anything is asked of a host.
+fn check(args: &Args) -> Result<(), String> {
+    let names: BTreeSet<&str> = args.sites.iter().map(|(site, _)| site.as_str()).collect();
+    if names.len() != args.sites.len() {
+        return Err("a site is named twice".to_owned());
+    }
+    let broker = args.broker.iter().map(|site| ("broker", site));
+    let subnets = args.subnet.iter().map(|(site, _)| ("subnet", site));
+    let nodes = args.node.iter().map(|(site, _)| ("node", site));
+    let mut all = broker.chain(subnets).chain(nodes);
+    if let Some((option, site)) = all.find(|(_, site)| !names.contains(site.as_str())) {
+        return Err(format!("--{option} names {site}, which is none of these sites"));
+    }
+    Ok(())
+}
+
+/// Puts Causeway on a head node, and has it look around.
+fn prepared(
+    work: &mut Work,
+    installation: &Installation,
+    first: &FirstLook,
+    host: Host,
+) -> Result<Site, String> {
+    let lasting = installation.directory(&first.home);
+    let is_there = installation.is_there(&host, &lasting)?;
+    let directory = match work.is_dry && !is_there {
+        false => lasting.clone(),
+        true => work.passing_directory(&host)?,
+    };
+    if !is_there {
+        let line = installation.line(&host, &lasting);
+        work.say(&host.site, &line)?;
+        installation.put(&host, &directory)?;
+    }
+    let causeway = installation.command(&directory);
+    let said = host.run(&format!("{} up-part look", quoted(&causeway)), b"", PATIENCE);
+    let said = said.map_err(|why| explained(&why))?;
+    let facts: Facts = serde_json::from_str(said.trim())
+        .map_err(|error| format!("{}: its Causeway's answer is not understood: {error}", host.site))?;
+    Ok(Site {
+        host,
+        home: first.home.clone(),
+        directory,
+        causeway,
+        facts,
+    })
+}
+
+fn explained(why: &str) -> String {
+    match why.contains("GLIBC_") {
+        true => format!(
+            "{why}; its system is older than the one that this Causeway was built on: build Causeway on the oldest of the systems"
+        ),
+        false => why.to_owned(),
+    }
+}
+
+/// The steps that are still to be taken.
+struct Plan {
+    steps: Vec<Step>,
+}
+
+impl Plan {
+    fn make(args: &Args, sites: &[Site]) -> Result<Plan, String> {
+        for site in sites {
+            check_facts(args, site)?;
+        }
+        let looked: Vec<Looked> = sites.iter().map(|site| looked(args, site)).collect();
+        let (broker, mut steps) = match sites.iter().find(|site| site.facts.grid.is_some()) {
+            Some(there) => {
+                let starts = (!there.facts.broker_runs).then(|| Step::broker(&there.host.site));
+                (there.host.site.clone(), starts.into_iter().collect::<Vec<_>>())
+            }
+            None => {
+                let reached = reached(sites, BROKER_PORT)?;
+                let (broker, ip) = choose::broker(&looked, &reached, args.broker.as_deref())?;
+                let steps = vec![Step::grid(&broker, &args.grid, ip), Step::broker(&broker)];
+                (broker, steps)
+            }
+        };
+        let names: Vec<String> = sites.iter().map(|site| site.host.site.clone()).collect();
+        if sites.iter().any(|site| site.facts.site.is_none()) {
+            let reached = reached(sites, WAN_PORT)?;
+            for (site, joins) in sites.iter().zip(choose::joins(&looked, &reached)?) {
+                let joins: Joins = joins;
+                if site.facts.site.is_none() {
+                    steps.push(Step::join(&site.host.site, &broker, joins.words(&names)));
+                }
+            }
+        }
+        for site in sites.iter().filter(|site| site.facts.site.is_some()) {
+            let missing = not_accepted(site, &names);
+            if !missing.is_empty() {
+                steps.push(Step::accept(&site.host.site, &missing));
+                if site.facts.gateway_runs {
+                    steps.push(Step::drain(&site.host.site));
+                }
+            }
+        }
+        let stopped = sites
+            .iter()
+            .filter(|site| site.facts.site.is_some() && !site.facts.gateway_runs);
+        steps.extend(stopped.map(|site| Step::gateway(&site.host.site)));
+        Ok(Plan { steps })
+    }
+
+    fn tell(&self, sites: &[Site]) -> Result<(), String> {
+        let mut text = String::from("\n");
+        if self.steps.is_empty() {
+            text += "All sites are in the grid, and their gateways run.";
+        } else {
+            text += "This will be done, as you on each host:\n\n";
+            for step in &self.steps {
+                text += &format!("    {}$ {}\n", step.site, step.shown());
+            }
+            let names: Vec<&str> = sites.iter().map(|site| site.host.site.as_str()).collect();
+            text += &format!(
+                "\nJobs that a user of the grid starts at one of {} may then run programs at the others, as you there\n\
+                 (docs/security-officer.md says how to give them an account of their own).",
+                names.join(", ")
+            );
+        }
+        say::output(text).map_err(|_| "standard output has gone".to_owned())
+    }
+
+    fn carry_out(&self, work: &Work, sites: &[Site]) -> Result<(), String> {
+        say::output("").map_err(|_| "standard output has gone".to_owned())?;
+        self.steps.iter().try_for_each(|step| work.carry_out(step, sites))
+    }
+}
+
+/// Sites of these whose jobs do not run at a site yet.
+fn not_accepted(site: &Site, names: &[String]) -> Vec<String> {
+    let accepts = |name: &&String| {
+        let mut all = site.facts.accepts.iter();
+        all.any(|one| one == *name || one == causeway_wire::grid::ALL_SITES)
+    };
+    let others = names.iter().filter(|name| **name != site.host.site);
+    others.filter(|name| !accepts(name)).cloned().collect()
+}
+
+fn looked(args: &Args, site: &Site) -> Looked {
+    let of = |all: &[(String, String)]| -> Vec<String> {
+        let own = all.iter().filter(|(name, _)| *name == site.host.site);
+        own.map(|(_, value)| value.clone()).collect()
+    };
+    Looked {
+        site: site.host.site.clone(),
+        facts: site.facts.clone(),
+        subnets: of(&args.subnet),
+        nodes: of(&args.node),
+    }
+}
+
+fn check_facts(args: &Args, site: &Site) -> Result<(), String> {
+    let (name, facts) = (&site.host.site, &site.facts);
+    if let Some(other) = facts.site.as_ref().filter(|other| *other != name) {
+        return Err(format!(
+            "{}: its Causeway is already set up as site {other}: use that name, or 'causeway down' first",
+            site.host.destination
+        ));
+    }
+    if let Some(other) = facts.grid.as_ref().filter(|other| **other != args.grid) {
+        return Err(format!(
+            "{name}: its head node already has the broker of grid {other}: add --grid {other}, or 'causeway down' first"
+        ));
+    }
+    let own = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let apart = own.map_or(0, |own| own.as_secs().abs_diff(facts.clock));
+    if apart > CLOCK_SECONDS {
+        return Err(format!(
+            "{name}: its clock is {apart} s away from this host's, and certificates would not be valid there: set the clocks"
+        ));
+    }
+    Ok(())
+}
+
+/// Which hosts reach which at this port. A host on which something has the port already is reached by none.
+fn reached(sites: &[Site], port: u16) -> Result<Reached, String> {
+    let mut all = Reached::new();
+    for site in sites {
+        let word = word()?;
+        let line = format!("{} up-part listen --word {word} {port}", quoted(&site.causeway));
+        let mut listener = site.host.start(&line)?;
+        let mut ready = String::new();
+        let output = listener.stdout.take();
+        if let Some(output) = output {
+            let _ = BufReader::new(output.take(64)).read_line(&mut ready);
+        }
+        if ready.trim() == "listens" {
+            let addresses = addresses_of(site);
+            let by = std::thread::scope(|scope| {
+                let others = sites.iter().filter(|other| other.host.site != site.host.site);
+                let dialling = others.map(|other| {
+                    let (addresses, word) = (&addresses, &word);
+                    scope.spawn(move || (other, dial(other, addresses, port, word)))
+                });
+                let dialling: Vec<_> = dialling.collect();
+                let found = dialling.into_iter().filter_map(|thread| thread.join().ok());
+                found
+                    .filter_map(|(other, ip)| Some((other.host.site.clone(), ip?)))
+                    .collect()
+            });
+            all.insert(site.host.site.clone(), by);
+        }
+        drop(listener.stdin.take());
+        let _ = listener.wait();
+    }
+    Ok(all)
+}
+
+fn dial(from: &Site, addresses: &[IpAddr], port: u16, word: &str) -> Option<IpAddr> {
+    let addresses: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+    let line = format!(
+        "{} up-part dial --word {word} --port {port} {}",
+        quoted(&from.causeway),
+        addresses.join(" ")
+    );
+    from.host.run(&line, b"", PATIENCE).ok()?.trim().parse().ok()
+}
+
+/// Where others may reach a host: first where this one does.
+fn addresses_of(site: &Site) -> Vec<IpAddr> {
+    let dialled = site.host.dialled_name();
+    let resolved = dialled.and_then(|name| (name.as_str(), 0).to_socket_addrs().ok());
+    let resolved = resolved.into_iter().flatten().map(|address| address.ip());
+    let own = site.facts.addresses.iter().map(|address| address.ip);
+    let mut all: Vec<IpAddr> = Vec::new();
+    for ip in resolved.chain(own) {
+        if !all.contains(&ip) && !ip.is_loopback() {
+            all.push(ip);
+        }
+    }
+    all.truncate(MOST_ADDRESSES);
+    all
+}
+
+/// A word that nobody else says.
+fn word() -> Result<String, String> {
+    let mut bytes = [0; reach::WORD / 2];
+    getrandom::fill(&mut bytes).map_err(|error| format!("random bytes: {error}"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn confirmed() -> Result<bool, String> {
+    if !std::io::stdin().is_terminal() {
+        return Err("nobody is there to be asked; --yes goes on without a question".to_owned());
+    }
+    say::error("\nGo on? [y/N]");
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.map_err(|error| format!("read the answer: {error}"))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,86 @@
+//! Whether hosts can dial each other: one listens for a minute, and says a word that was agreed on; the
+//! others dial it and compare.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// How long a host listens, and how long another one waits for its word.
+const LISTENS: Duration = Duration::from_secs(60);
+const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+
+/// How often the listener looks whether somebody has come.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Letters of a word.
+pub const WORD: usize = 16;
+
+/// Says the word to everybody who dials one of these ports, until `is_over`.
+///
+/// # Errors
+/// A port is taken.
+pub fn listen(ports: &[u16], word: &str, ready: impl FnOnce(), is_over: impl Fn() -> bool) -> io::Result<()> {
+    let bind = |port: &u16| {
+        let any = SocketAddr::from(([0, 0, 0, 0], *port));
+        let listener = TcpListener::bind(any)?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    let listeners = ports.iter().map(bind).collect::<io::Result<Vec<TcpListener>>>()?;
+    ready();
+    let until = Instant::now() + LISTENS;
+    while Instant::now() < until && !is_over() {
+        for listener in &listeners {
+            if let Ok((mut caller, _)) = listener.accept() {
+                // Who is gone again needs no word.
+                let _ = caller.write_all(word.as_bytes());
+            }
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// Whether a host that says this word listens there.
+pub fn dial(ip: IpAddr, port: u16, word: &str) -> bool {
+    let said = || {
+        let mut stream = TcpStream::connect_timeout(&SocketAddr::new(ip, port), ANSWERS_WITHIN)?;
+        stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
+        let mut said = [0; WORD];
+        stream.read_exact(&mut said)?;
+        io::Result::Ok(said)
+    };
+    said().is_ok_and(|said| said == word.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_host_is_reached_by_who_hears_its_word_there() {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .unwrap()
+            .port();
+        let (ready, listens) = channel();
+        let over = AtomicBool::new(false);
+        let here = IpAddr::from([127, 0, 0, 1]);
+        std::thread::scope(|scope| {
+            let over = &over;
+            scope.spawn(move || {
+                let is_over = || over.load(Ordering::Relaxed);
+                listen(&[port], "0123456789abcdef", || ready.send(()).unwrap(), is_over).unwrap();
+            });
+            listens.recv().unwrap();
+            let reached = dial(here, port, "0123456789abcdef");
+            let another = dial(here, port, "another one's...");
+            over.store(true, Ordering::Relaxed);
+            assert!(reached);
+            assert!(!another, "another grid's host listens there");
+        });
+        assert!(!dial(here, port, "0123456789abcdef"), "nobody listens");
+    }
+}

@@ -1,0 +1,281 @@
+//! The steps on the head nodes, each as the command that does the same by hand.
+
+use super::Site;
+use super::choose::{self, BROKER_PORT};
+use super::host::{Host, PATIENCE, quoted};
+use crate::say;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// How long tunnels may take, and the first job.
+const MEETS_WITHIN: Duration = Duration::from_secs(60);
+const RUNS_WITHIN: Duration = Duration::from_secs(420);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// A command of Causeway on the head node of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub site: String,
+    words: Vec<String>,
+    /// The site whose broker gives it a token, which it reads.
+    token_of: Option<String>,
+    /// What a user does instead, where it is no command for users.
+    by_hand: Option<String>,
+}
+
+impl Step {
+    fn new(site: &str, words: &[&str]) -> Step {
+        Step {
+            site: site.to_owned(),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            token_of: None,
+            by_hand: None,
+        }
+    }
+
+    pub fn grid(site: &str, grid: &str, ip: IpAddr) -> Step {
+        let at = SocketAddr::new(ip, BROKER_PORT).to_string();
+        Step::new(site, &["grid", "create", grid, "--broker", &at])
+    }
+
+    pub fn broker(site: &str) -> Step {
+        Step::new(site, &["broker", "--background"])
+    }
+
+    pub fn gateway(site: &str) -> Step {
+        Step::new(site, &["gateway", "--background"])
+    }
+
+    pub fn join(site: &str, broker: &str, words: Vec<String>) -> Step {
+        Step {
+            site: site.to_owned(),
+            words,
+            token_of: Some(broker.to_owned()),
+            by_hand: None,
+        }
+    }
+
+    /// Lets jobs of these sites run at a site that has been set up before.
+    pub fn accept(site: &str, sites: &[String]) -> Step {
+        let mut words = vec!["up-part", "accept"];
+        words.extend(sites.iter().map(String::as_str));
+        let lists = format!(
+            "# adds {} to jobs in [accept] and from in [batch] of ~/.config/causeway/gateway.toml",
+            sites.join(", ")
+        );
+        Step {
+            by_hand: Some(lists),
+            ..Step::new(site, &words)
+        }
+    }
+
+    /// Has a gateway read its configuration again.
+    pub fn drain(site: &str) -> Step {
+        Step::new(site, &["gateway", "--drain"])
+    }
+
+    /// The line, as a user types it.
+    pub fn shown(&self) -> String {
+        if let Some(by_hand) = &self.by_hand {
+            return by_hand.clone();
+        }
+        let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        let shown = format!("causeway {}", words.join(" "));
+        match &self.token_of {
+            Some(broker) => format!(
+                "{shown}   # reads what {broker} prints: causeway grid token --site {}",
+                self.site
+            ),
+            None => shown,
+        }
+    }
+}
+
+/// Runs steps, and says them.
+pub struct Work {
+    pub is_dry: bool,
+    /// Directories that go when this ends.
+    passing: Vec<(Host, String)>,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        for (host, directory) in &self.passing {
+            let _ = host.run(&format!("rm -rf {}", quoted(directory)), b"", PATIENCE);
+        }
+    }
+}
+
+impl Work {
+    pub fn new(is_dry: bool) -> Work {
+        Work {
+            is_dry,
+            passing: Vec::new(),
+        }
+    }
+
+    /// Makes a directory on a host for as long as this lasts, and returns one in it that is still to be made.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn passing_directory(&mut self, host: &Host) -> Result<String, String> {
+        let line = r#"mktemp -d "$HOME/.causeway-XXXXXX""#;
+        let directory = host.run(line, b"", PATIENCE)?.trim().to_owned();
+        if !directory.contains("/.causeway-") {
+            return Err(format!("{}: mktemp says {directory:?}", host.site));
+        }
+        self.passing.push((host.clone(), directory.clone()));
+        Ok(format!("{directory}/causeway"))
+    }
+
+    /// Says what is done at a site.
+    ///
+    /// # Errors
+    /// Nobody reads it any more.
+    pub fn say(&self, site: &str, line: &str) -> Result<(), String> {
+        say::output(format_args!("{site}$ {line}")).map_err(|_| "standard output has gone".to_owned())
+    }
+
+    /// Says a step and runs it.
+    ///
+    /// # Errors
+    /// It fails, with its last words.
+    pub fn carry_out(&self, step: &Step, sites: &[Site]) -> Result<(), String> {
+        let site = named(sites, &step.site)?;
+        let token = match &step.token_of {
+            Some(broker) => Some(token(named(sites, broker)?, &step.site)?),
+            None => None,
+        };
+        let words: Vec<&str> = step.words.iter().map(String::as_str).collect();
+        self.say(&step.site, &step.shown())?;
+        let said = causeway(site, &words, token.as_deref().unwrap_or_default(), PATIENCE)?;
+        tell(&said)
+    }
+}
+
+fn named<'a>(sites: &'a [Site], name: &str) -> Result<&'a Site, String> {
+    let found = sites.iter().find(|site| site.host.site == name);
+    found.ok_or_else(|| format!("{name} is none of these sites"))
+}
+
+fn token(broker: &Site, site: &str) -> Result<String, String> {
+    causeway(broker, &["grid", "token", "--site", site], "", PATIENCE)
+}
+
+/// Runs a command of Causeway at a site.
+fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) -> Result<String, String> {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    // Open MPI runs for root only if it is told to.
+    let root = match site.facts.is_root {
+        true => "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ",
+        false => "",
+    };
+    let line = format!("{root}{} {}", quoted(&site.causeway), words.join(" "));
+    site.host.run(&line, input.as_bytes(), patience)
+}
+
+/// Says what a command has said, below it.
+fn tell(said: &str) -> Result<(), String> {
+    let lines: Vec<String> = said.lines().map(|line| format!("    {line}")).collect();
+    match lines.is_empty() {
+        true => Ok(()),
+        false => say::output(lines.join("\n")).map_err(|_| "standard output has gone".to_owned()),
+    }
+}
+
+/// Waits until the first site has a tunnel to each other one.
+///
+/// # Errors
+/// One is missing, with what its gateway says.
+pub fn wait_for_tunnels(work: &Work, sites: &[Site]) -> Result<(), String> {
+    let Some((first, others)) = sites.split_first() else {
+        return Ok(());
+    };
+    let until = Instant::now() + MEETS_WITHIN;
+    loop {
+        let said = causeway(first, &["status", "--json"], "", PATIENCE)?;
+        let status: causeway_control::Status = serde_json::from_str(&said).map_err(|error| {
+            format!(
+                "{}: its gateway's answer is not understood: {error}",
+                first.host.site
+            )
+        })?;
+        let has_tunnel = |site: &&Site| {
+            let mut all = status.sites.iter().filter(|known| known.name == site.host.site);
+            all.any(|known| known.unreachable.is_none() && known.info.is_some())
+        };
+        let missing: Vec<&str> = { others.iter() }
+            .filter(|site| !has_tunnel(site))
+            .map(|site| site.host.site.as_str())
+            .collect();
+        if missing.is_empty() {
+            work.say(&first.host.site, "causeway status")?;
+            return tell(&causeway(first, &["status"], "", PATIENCE)?);
+        }
+        if Instant::now() > until {
+            return Err(format!(
+                "{} has no tunnel to {} after {MEETS_WITHIN:?}; 'causeway check' and 'causeway status' say more there",
+                first.host.site,
+                missing.join(", ")
+            ));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Runs a first job over all sites, and measures the way to each.
+///
+/// # Errors
+/// The job fails.
+pub fn first_job(work: &Work, sites: &[Site]) -> Result<(), String> {
+    let Some((first, others)) = sites.split_first() else {
+        return Ok(());
+    };
+    for other in others {
+        let words = ["ping", &other.host.site, "--count", "5", "--interval", "0.2"];
+        work.say(&first.host.site, &format!("causeway {}", words.join(" ")))?;
+        tell(&causeway(first, &words, "", PATIENCE)?)?;
+    }
+    let words = match job(sites) {
+        Ok(words) => words,
+        Err(why) => {
+            return say::output(format_args!("No first job was run: {why}")).map_err(|_| String::new());
+        }
+    };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    work.say(&first.host.site, &format!("causeway {}", words.join(" ")))?;
+    tell(&causeway(first, &words, "", RUNS_WITHIN)?)
+}
+
+/// The words of a job that runs one rank at each site.
+///
+/// # Errors
+/// Why there can be none.
+fn job(sites: &[Site]) -> Result<Vec<String>, String> {
+    let looked: Vec<choose::Looked> = { sites.iter() }
+        .map(|site| choose::Looked {
+            site: site.host.site.clone(),
+            facts: site.facts.clone(),
+            subnets: Vec::new(),
+            nodes: Vec::new(),
+        })
+        .collect();
+    let Some(launcher) = choose::launcher(&looked) else {
+        return Err(
+            "no MPI is in PATH at all sites in the same version. For different ones see docs/own-mpi.md"
+                .to_owned(),
+        );
+    };
+    let batches = sites.iter().filter(|site| site.facts.batch.is_some()).count();
+    let mut words = vec!["run".to_owned(), "--sites".to_owned()];
+    let shares: Vec<String> = sites.iter().map(|site| format!("{}=1", site.host.site)).collect();
+    words.push(shares.join(","));
+    match batches {
+        0 => {}
+        all if all == sites.len() => words.extend(["--time", "2min", "--wait", "5min"].map(str::to_owned)),
+        _ => return Err("some sites have a batch system and others have none".to_owned()),
+    }
+    let ranks = sites.len().to_string();
+    words.extend(["--", &launcher, "-n", &ranks, "hostname"].map(str::to_owned));
+    Ok(words)
+}
