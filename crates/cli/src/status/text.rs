@@ -80,6 +80,7 @@ fn site_line(site: &SiteStatus, width: Width) -> String {
         )
     });
     let reached = match &site.unreachable {
+        None if nodes == 1 => "1 node".to_owned(),
         None => format!("{nodes} nodes"),
         Some(why) => format!("not reachable: {why}"),
     };
