@@ -1,5 +1,5 @@
 # The one entry point, for people and for CI. `make help` lists what there is.
-# Nothing but setup installs anything, and setup does nothing when all is there.
+# Nothing but setup installs Debian packages, and setup does nothing when all is there.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -17,7 +17,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test lint demo bench papers fuzz clean
+.PHONY: help setup build dist programs test lint demo bench papers fuzz clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,10 +29,13 @@ setup: ## install what is missing: Debian packages, and mpi4py with its tests
 build: $(TARGET)/release/mpi.stamp ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
 
-# What is written in C: a library of each kind for each binary interface whose headers are there.
-$(TARGET)/release/mpi.stamp: mpi/build.sh $(MPI_SOURCES) $(wildcard mpi/*/*.h mpi/*/*/*.h)
+# What is written in C: a library of each kind for each binary interface.
+$(TARGET)/release/mpi.stamp: mpi/build.sh tools/setup/pypi-headers.txt $(MPI_SOURCES) $(wildcard mpi/*/*.h mpi/*/*/*.h)
 	@mpi/build.sh $(@D)
 	@touch $@
+
+dist: ## target/dist/causeway-VERSION-linux-x86_64.tar.zst, for every Linux with glibc 2.28 or newer
+	@tools/dist/dist.sh
 
 programs: setup
 	@tests/programs/build.sh $(DEBIAN_MPIS)

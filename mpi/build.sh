@@ -2,21 +2,22 @@
 # build.sh DIRECTORY [PART...]: compiles what is written in C into it. Parts are collectives, world, messages,
 # ucx and programs; without one it builds all.
 #
-# collectives, world and messages are libraries over common/, one for each binary interface of MPI whose
-# header is found: openmpi and mpich of Debian's packages, abi (the standard one, MPI 5) of MPICH's package
-# from PyPI. Each MPI program is a library, too, which causeway-loader starts.
+# collectives, world and messages are libraries over common/, one for each binary interface of MPI: openmpi,
+# mpich and abi (the standard one, MPI 5). Their headers are those that `tools/setup/pypi.sh headers` gets,
+# whatever MPI is installed. Each MPI program is a library, too, which causeway-loader starts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1
 parts=${*:2}
-warnings=(-std=gnu11 -O2 -g -Wall -Wextra -Werror)
+# clang is told that functions without a prototype are meant: world/calls/large.h. gcc has no such warning.
+warnings=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-deprecated-non-prototype)
 shared=(-fPIC -fvisibility=hidden -shared)
-machine=$("${CC:-cc}" -print-multiarch)
+headers=$(cd "$here/.." && pwd)/.cache/mpi/headers
 declare -A header=(
-    [openmpi]=/usr/lib/$machine/openmpi/include/mpi.h
-    [openmpi5]=/usr/lib/$machine/openmpi/include/mpi.h
-    [mpich]=/usr/include/$machine/mpich/mpi.h
-    [abi]=$here/../.cache/mpi/mpich/include/mpi_abi.h
+    [openmpi]=$headers/openmpi/mpi.h
+    [openmpi5]=$headers/openmpi/mpi.h
+    [mpich]=$headers/mpich/mpi.h
+    [abi]=$headers/mpich/mpi_abi.h
 )
 declare -A defines=([openmpi5]=-DCAUSEWAY_OPEN_MPI_5 [abi]=-DCAUSEWAY_STANDARD_ABI)
 
@@ -31,25 +32,19 @@ is_wanted() { # part
     [ -z "$parts" ] || [[ " $parts " == *" $1 "* ]]
 }
 
-has_header() { # interface, what is built
-    [ -e "${header[$1]}" ] || { echo "$2 for $1: no ${header[$1]}, left out" >&2 && return 1; }
-}
-
 sources() { # folder...: sets `sources`
     mapfile -t sources < <(find "${@/#/$here/}" -name '*.c' | sort)
 }
 
 library() { # folder, its libraries' name, interface, words for the compiler
-    has_header "$3" "$1" || return 0
     sources common "$1"
     compile "libcauseway_$2_$3.so" "${shared[@]}" -Wl,-z,defs -pthread ${defines[$3]:+"${defines[$3]}"} "${@:4}" \
-        -I "$(dirname "${header[$3]}")" "${sources[@]}"
+        -isystem "$(dirname "${header[$3]}")" "${sources[@]}"
 }
 
 program() { # folder, name, interface
-    has_header "$3" "$2" || return 0
     sources "$1"
-    compile "libcauseway_$2_$3.so" "${shared[@]}" "-DCAUSEWAY_${2^^}_LIBRARY" -I "$(dirname "${header[$3]}")" "${sources[@]}"
+    compile "libcauseway_$2_$3.so" "${shared[@]}" "-DCAUSEWAY_${2^^}_LIBRARY" -isystem "$(dirname "${header[$3]}")" "${sources[@]}"
 }
 
 for part in $parts; do
@@ -61,6 +56,7 @@ for part in $parts; do
         ;;
     esac
 done
+"$here/../tools/setup/pypi.sh" headers
 mkdir -p "$out"
 if is_wanted collectives; then
     for interface in openmpi openmpi5 mpich abi; do
@@ -72,8 +68,9 @@ if is_wanted collectives; then
 fi
 if is_wanted world; then
     for interface in openmpi mpich abi; do
-        # Calls of its own go to itself, whatever else is preloaded.
-        library world world "$interface" -Wl,-soname,"libcauseway_world_$interface.so" -Wl,-Bsymbolic-functions
+        # Calls of its own go to itself, whatever else is preloaded. It exports no data, for which
+        # -Bsymbolic-functions would be needed; zig's linker does not know that.
+        library world world "$interface" -Wl,-soname,"libcauseway_world_$interface.so" -Wl,-Bsymbolic
     done
 fi
 if is_wanted messages; then

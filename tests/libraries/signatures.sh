@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# signatures.sh: the list of MPI calls' arguments (common/binding/signatures.h) against the headers of each
-# MPI that is there: Debian's, PyPI's, and the standard binary interface. Each entry of the list is compared.
+# signatures.sh: the list of MPI calls' arguments (common/binding/signatures.h) against the headers that the
+# libraries are built from, and those of each MPI that is there: Debian's and PyPI's. Each entry of the list
+# is compared.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -18,6 +19,9 @@ compare() { # header, flags
 }
 compare "/usr/lib/$machine/openmpi/include/mpi.h"
 compare "/usr/include/$machine/mpich/mpi.h"
+compare "$root/.cache/mpi/headers/openmpi/mpi.h"
+compare "$root/.cache/mpi/headers/mpich/mpi.h"
+compare "$root/.cache/mpi/headers/mpich/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI
 compare "$root/.cache/mpi/openmpi/include/mpi.h"
 compare "$root/.cache/mpi/mpich/include/mpi.h"
 compare "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI

@@ -18,7 +18,6 @@ seconds=${WORLD_SECONDS:-100}
 preloaded() {
     local name list=${CURE:-}
     for name in $interfaces; do
-        [ -e "$libraries/libcauseway_world_$name.so" ] || continue
         list+=${COLLECTIVES:+:$libraries/libcauseway_mpi_${name/openmpi/openmpi5}.so}:$libraries/libcauseway_world_$name.so
     done
     echo "${list#:}"

@@ -79,7 +79,7 @@ impl Starter {
         let found: Vec<PathBuf> = all.iter().filter(|path| path.is_file()).cloned().collect();
         match (found.is_empty(), all.last()) {
             (true, Some(path)) => Err(Failure::new(format_args!(
-                "{} is missing; mpi/build.sh builds it where the headers of its MPI are installed",
+                "{} is missing; make build makes it, and the tar of a release has it",
                 path.display()
             ))),
             _ => Ok(found),
