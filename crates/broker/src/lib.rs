@@ -41,5 +41,5 @@ pub use say::Log;
 pub use server::admin;
 pub use server::{Broker, BrokerError, Limits, Options};
 pub use state::{ListedSite, ListedToken, Listing, MAX_TTL_SECONDS, StateError};
-pub use store::StoreError;
+pub use store::{StoreError, VERSION as STORE_VERSION};
 pub use virtual_addresses::may_be_virtual;

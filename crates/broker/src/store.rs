@@ -35,7 +35,7 @@ pub(crate) const SEEN: Table = TableDefinition::new("seen");
 pub(crate) const JOBS: Table = TableDefinition::new("jobs");
 
 /// The format of what is in the tables.
-const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 
 /// Why the store cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -36,12 +36,12 @@ mod status;
 mod text_file;
 mod tune;
 mod up;
+mod version;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// The version, with the commit where the sources have one.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("CAUSEWAY_COMMIT"));
+pub use version::VERSION;
 
 /// One MPI job across many clusters.
 #[derive(Parser)]
@@ -159,6 +159,11 @@ fn main() -> ExitCode {
         Task::Up(args) => up::main(&args),
         Task::Down(args) => up::down(&args),
         Task::UpPart(part) => up::part::main(&part),
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(said) => return version::main(&said),
+    };
+    match cli.command {
         Task::Run(args) => run::main(args),
         Task::Submit(args) => queue::submit::main(&args),
         Task::Jobs(args) => queue::show::main(&args),

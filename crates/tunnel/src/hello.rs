@@ -20,7 +20,8 @@ pub const NONCE_BYTES: usize = 32;
 /// Length of a proof: HMAC-SHA-256.
 pub const PROOF_BYTES: usize = 32;
 
-const VERSION: u8 = 2;
+/// The version of what lanes carry: gateways with different ones refuse each other.
+pub const VERSION: u8 = 2;
 const MAGIC: [u8; 4] = *b"CWLN";
 const FIXED_BYTES: usize = 47;
 const SESSION_AT: usize = 5 + NONCE_BYTES;

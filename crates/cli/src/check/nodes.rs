@@ -107,7 +107,7 @@ fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bo
 
 /// Asks the causeway at the same path on a node for its version.
 fn reach(shell: &[String], node: &str, own: &Path) -> Step {
-    let script = format!("{} --version", quoted(own));
+    let script = format!("{} -V", quoted(own));
     let by_hand = format!("{} {script}", shell_words(shell, node).join(" "));
     let own_version = format!("causeway {}", crate::VERSION);
     match run(shell, node, &script) {
@@ -179,14 +179,9 @@ mod tests {
             (refused.result, refused.detail.as_str()),
             (Verdict::Fail, "Permission denied")
         );
-        assert!(
-            refused
-                .remedy
-                .unwrap()
-                .contains("rennes-1 /opt/causeway --version")
-        );
+        assert!(refused.remedy.unwrap().contains("rennes-1 /opt/causeway -V"));
         let asked = said(r#"echo "asked for $1" >&2"#);
-        assert_eq!(asked.detail, "asked for /opt/causeway --version");
+        assert_eq!(asked.detail, "asked for /opt/causeway -V");
         assert_eq!(
             reach(&["/no/shell".to_owned()], "rennes-1", own).result,
             Verdict::Fail

@@ -39,8 +39,17 @@ fn what_a_new_user_types_first_is_answered_with_what_to_type_next() {
 #[test]
 fn the_version_names_the_commit_that_was_built() {
     let home = tempfile::tempdir().unwrap();
-    let said = causeway(home.path(), &["--version"]).stdout;
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let said = |word: &str| {
+        let output = causeway(home.path(), &[word]);
+        assert!(output.status.success(), "{word}: {}", output.status);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    let (said, long) = (said("-V"), said("--version"));
+    let long: Vec<&str> = long.lines().collect();
+    assert_eq!(long[0], said);
+    assert!(long[1].starts_with("wire: lanes "), "{long:?}");
+    assert!(long[2].starts_with("state: gateway "), "{long:?}");
+    assert!(long[3].starts_with("interfaces: "), "{long:?}");
     let version = env!("CARGO_PKG_VERSION");
     let commit = said.strip_prefix(&format!("causeway {version}")).unwrap();
     // Sources that are no clone have none.
