@@ -94,7 +94,7 @@ static int is_wrong(int count, const MPI_Request *requests, const void *result)
 EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     struct keeping keeping;
-    if (is_wrong(count, requests, &keeping))
+    if (count < 0 || (count > 0 && !requests))
         return PASS(Waitall, count, requests, statuses);
     if (!keep(&keeping, count, requests))
         return wait_all(count, requests, statuses);
