@@ -121,14 +121,14 @@ pub(crate) fn lan_rate(site: &SitePlan, devices: &[String]) -> String {
     devices.iter().map(line).collect()
 }
 
-/// `nft -f` for a router: what may cross it.
+/// `nft -f` for a router: what may cross it. nft before 1.0 wants the word `type`.
 pub(crate) fn firewall(plan: &Plan, site: &SitePlan) -> String {
     let mut text = String::from("table inet lab {\n  chain forward {\n");
     text += "    type filter hook forward priority filter; policy drop;\n";
     text += "    iifname \"br0\" oifname \"br0\" accept\n";
     if !plan.routed {
-        text += "    iifname \"br0\" reject with icmp admin-prohibited\n";
-        text += "    oifname \"br0\" reject with icmp admin-prohibited\n";
+        text += "    iifname \"br0\" reject with icmp type admin-prohibited\n";
+        text += "    oifname \"br0\" reject with icmp type admin-prohibited\n";
     }
     let inbound = inbound(&site.site.firewall);
     let _ = writeln!(text, "    iifname != \"wan0\" accept\n{inbound}  }}");
