@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # what: pure code; two tunnel ends in virtual time; sockets and processes of this host; labs of namespaces,
-#   nftables, sshd and the user-space WAN, skipped with a printed reason where there can be none
+#   nftables, sshd and the user-space WAN, skipped with a printed reason where there can be none; the check
+#   of what a release needs
 # needs: nothing; labs need root, or user namespaces
 # takes: part of `make test`
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
+tests/dist/portable.sh
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 made build
 cargo build --release --workspace --examples
