@@ -155,15 +155,14 @@ fn main() -> ExitCode {
     if let Some(words) = remote::agent::called_by_name() {
         return remote::agent::main(remote::agent::Args { words });
     }
-    match Cli::parse().command {
-        Task::Up(args) => up::main(&args),
-        Task::Down(args) => up::down(&args),
-        Task::UpPart(part) => up::part::main(&part),
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(said) => return version::main(&said),
     };
     match cli.command {
+        Task::Up(args) => up::main(&args),
+        Task::Down(args) => up::down(&args),
+        Task::UpPart(part) => up::part::main(&part),
         Task::Run(args) => run::main(args),
         Task::Submit(args) => queue::submit::main(&args),
         Task::Jobs(args) => queue::show::main(&args),
