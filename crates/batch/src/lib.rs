@@ -5,6 +5,7 @@
 
 mod hostlist;
 pub mod offer;
+mod quoted;
 pub mod release;
 mod slurm;
 mod slurm_offer;
@@ -13,14 +14,20 @@ pub mod word;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
+use std::time::SystemTime;
 
 pub use hostlist::expand;
 use offer::{Offer, OfferError};
+pub use quoted::quoted;
 use word::Request;
 
 /// Most nodes of an allocation that are read.
 pub const MAX_NODES: usize = 10_000;
+
+/// All of them.
+const SYSTEMS: [System; 1] = [System::Slurm];
 
 /// Longest id of an allocation.
 const MAX_ID: usize = 20;
@@ -64,19 +71,35 @@ pub struct Node {
     pub slots: u32,
 }
 
+/// How an allocation stands, in words of PSI/J; it tells three ends apart, which are one here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum State {
+    /// It waits, or its state is not known.
+    #[default]
+    Queued,
+    /// It has its nodes.
+    Active,
+    /// It does not run again.
+    Ended,
+}
+
 /// One of a user's allocations, as its batch system lists it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
     /// Its id.
     pub id: String,
-    /// Its state, in the batch system's word.
-    pub state: String,
+    /// Its state.
+    pub state: State,
+    /// The batch system's word for its state.
+    pub word: String,
     /// Its nodes, in the batch system's notation; empty while it waits.
     pub nodes: String,
     /// When it begins or has begun, in seconds since 1970, where that is known.
     pub start: Option<u64>,
-    /// Why it waits, in the batch system's word.
+    /// Why it waits, in the batch system's words; empty where it does not say.
     pub reason: String,
+    /// Whether it waits for something that never comes.
+    pub is_refused: bool,
     /// Its name.
     pub name: String,
 }
@@ -84,17 +107,12 @@ pub struct Listed {
 impl Listed {
     /// Says whether it is over. A state that is not known is not.
     pub fn has_ended(&self) -> bool {
-        slurm::has_ended(&self.state)
+        self.state == State::Ended
     }
 
     /// Says whether it has its nodes.
     pub fn runs(&self) -> bool {
-        self.state == "RUNNING" && !self.nodes.is_empty()
-    }
-
-    /// Says whether it waits for something that never comes.
-    pub fn is_refused(&self) -> bool {
-        slurm::is_refused(&self.reason)
+        self.state == State::Active && !self.nodes.is_empty()
     }
 }
 
@@ -112,6 +130,20 @@ pub enum AllocationError {
     Answer(String, String),
 }
 
+/// Says whether a variable is a batch system's, of which a process of another allocation must know nothing.
+pub fn is_of_a_process(name: &OsStr) -> bool {
+    SYSTEMS.iter().any(|system| system.is_of_a_process(name))
+}
+
+/// How a process is started on a node of an allocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The command that runs another one on `{node}`. What that one is follows as one word, for a shell.
+    pub words: Vec<String>,
+    /// What comes before it in that word.
+    pub before: String,
+}
+
 /// Says whether a text can be the id of an allocation: it becomes a word of commands.
 pub fn is_id(text: &str) -> bool {
     (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -125,10 +157,11 @@ impl System {
         }
     }
 
-    /// The variable by which a process learns in which allocation it runs.
-    pub fn own_allocation(self) -> &'static str {
+    /// The variable by which a process learns in which allocation it runs, where such processes run on the
+    /// gateway's host.
+    pub fn own_allocation(self) -> Option<&'static str> {
         match self {
-            System::Slurm => slurm::OWN_ALLOCATION,
+            System::Slurm => Some(slurm::OWN_ALLOCATION),
         }
     }
 
@@ -161,15 +194,40 @@ impl System {
         let found = self.listed(answer).into_iter().find(|listed| listed.id == id);
         match found {
             Some(listed) if listed.runs() => Ok(listed.nodes),
-            Some(listed) => Err(AllocationError::NotRunning(id.to_owned(), listed.state)),
+            Some(listed) => Err(AllocationError::NotRunning(id.to_owned(), listed.word)),
             None => Err(AllocationError::Unknown(id.to_owned())),
         }
     }
 
-    /// The command that asks when an allocation could begin; the script is its standard input.
-    pub fn estimate_words(self, request: &Request, options: &[String]) -> Vec<String> {
+    /// Options that a run may choose where the site does not say.
+    pub fn usual_choice(self) -> &'static [&'static str] {
         match self {
-            System::Slurm => slurm::estimate_words(request, options),
+            System::Slurm => &slurm::USUAL_CHOICE,
+        }
+    }
+
+    /// Says why a site may not let a run choose an option of this name, where that is so.
+    pub fn is_never_chosen(self, option: &str) -> Option<&'static str> {
+        match self {
+            System::Slurm => slurm::is_never_chosen(option),
+        }
+    }
+
+    /// Checks an option that a site gives with each request.
+    ///
+    /// # Errors
+    /// It cannot be one, in a sentence.
+    pub fn check_option(self, option: &str) -> Result<(), String> {
+        match self {
+            System::Slurm => slurm::check_option(option),
+        }
+    }
+
+    /// The command that asks when an allocation could begin, where there is one; the script is its standard
+    /// input.
+    pub fn estimate_words(self, request: &Request, options: &[String]) -> Option<Vec<String>> {
+        match self {
+            System::Slurm => Some(slurm::estimate_words(request, options)),
         }
     }
 
@@ -182,16 +240,16 @@ impl System {
     }
 
     /// The command that asks for an allocation of this name; the script is its standard input, and it prints
-    /// the id.
+    /// the id. Where it is not to begin at once, `start` says after how many seconds, and what time it is.
     pub fn submit_words(
         self,
         name: &str,
         request: &Request,
-        after_seconds: u64,
+        start: (u64, SystemTime),
         options: &[String],
     ) -> Vec<String> {
         match self {
-            System::Slurm => slurm::submit_words(name, request, after_seconds, options),
+            System::Slurm => slurm::submit_words(name, request, start.0, options),
         }
     }
 
@@ -217,7 +275,7 @@ impl System {
     }
 
     /// The commands that describe an allocation that runs, and its nodes.
-    pub fn describe_words(self, id: &str, nodes: &str) -> [Vec<String>; 2] {
+    pub fn describe_words(self, id: &str, nodes: &str) -> Vec<Vec<String>> {
         match self {
             System::Slurm => slurm::describe_words(id, nodes),
         }
@@ -228,7 +286,7 @@ impl System {
     ///
     /// # Errors
     /// The answers are not understood.
-    pub fn nodes(self, id: &str, nodes: &str, answers: [&str; 2]) -> Result<Vec<Node>, AllocationError> {
+    pub fn nodes(self, id: &str, nodes: &str, answers: &[String]) -> Result<Vec<Node>, AllocationError> {
         match self {
             System::Slurm => slurm::nodes(id, nodes, answers),
         }
@@ -236,7 +294,7 @@ impl System {
 
     /// The commands that list what it has for this user: partitions with their nodes, and jobs that have
     /// nodes.
-    pub fn offer_words(self) -> [Vec<String>; 2] {
+    pub fn offer_words(self) -> Vec<Vec<String>> {
         match self {
             System::Slurm => slurm_offer::offer_words(),
         }
@@ -246,17 +304,27 @@ impl System {
     ///
     /// # Errors
     /// They are not understood, or too long.
-    pub fn offer(self, answers: [&str; 2]) -> Result<Offer, OfferError> {
+    pub fn offer(self, answers: &[String]) -> Result<Offer, OfferError> {
         match self {
             System::Slurm => slurm_offer::offer(answers),
         }
     }
 
-    /// The command that runs another one on `{node}` within an allocation. The command for `sh -c` follows as
-    /// one word.
-    pub fn start_words(self, id: &str) -> Vec<String> {
+    /// How a process is started on a node of an allocation. `remote_shell` is the site's own way to a node,
+    /// `conf` the batch system's configuration.
+    pub fn start(self, id: &str, _remote_shell: &[String], _conf: Option<&Path>) -> Start {
         match self {
-            System::Slurm => slurm::start_words(id),
+            System::Slurm => Start {
+                words: slurm::start_words(id),
+                before: String::new(),
+            },
+        }
+    }
+
+    /// Whether what [`System::start`] runs hands all of its own variables on to the process.
+    pub fn hands_on_variables(self) -> bool {
+        match self {
+            System::Slurm => true,
         }
     }
 
@@ -272,7 +340,7 @@ impl System {
     }
 
     /// The variables that a script of the allocation has, made from those of a process that was started by
-    /// [`System::start_words`], and the slots of the allocation's nodes in its order: launchers find the
+    /// [`System::start`], and the slots of the allocation's nodes in its order: launchers find the
     /// allocation by them.
     pub fn of_a_script(
         self,

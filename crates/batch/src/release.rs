@@ -68,6 +68,7 @@ impl Release {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::State;
 
     const NAME: &str = "causeway-0123456789abcdef";
 
@@ -75,7 +76,7 @@ mod tests {
     struct Batch {
         /// When the request arrives, and whether it has.
         arrives: Option<Duration>,
-        state: Option<&'static str>,
+        state: Option<State>,
         ended: Option<Duration>,
     }
 
@@ -83,7 +84,7 @@ mod tests {
         fn at(&mut self, now: Duration, forgets: Duration) {
             if self.arrives.is_some_and(|at| at <= now) {
                 self.arrives = None;
-                self.state = Some("PENDING");
+                self.state = Some(State::Queued);
             }
             if self.ended.is_some_and(|ended| now - ended > forgets) {
                 self.state = None;
@@ -93,13 +94,13 @@ mod tests {
         fn list(&self) -> Vec<Listed> {
             let other = Listed {
                 id: "1".into(),
-                state: "RUNNING".into(),
+                state: State::Active,
                 name: "other".into(),
                 ..Listed::default()
             };
             let own = self.state.map(|state| Listed {
                 id: "7".into(),
-                state: state.into(),
+                state,
                 name: NAME.into(),
                 ..Listed::default()
             });
@@ -126,8 +127,8 @@ mod tests {
         let mut now = Duration::ZERO;
         for _ in 0..2000 {
             batch.at(now, forgets);
-            if batch.state == Some("PENDING") && random.u8(..) < 60 {
-                batch.state = Some("RUNNING");
+            if batch.state == Some(State::Queued) && random.u8(..) < 60 {
+                batch.state = Some(State::Active);
             }
             let answers = now >= away && random.u8(..) < 200;
             let look = answers.then(|| batch.list());
@@ -136,14 +137,17 @@ mod tests {
                     assert_eq!(ids, ["7"]);
                     // The order may be lost.
                     if random.u8(..) < 200 {
-                        batch.state = Some("CANCELLED");
+                        batch.state = Some(State::Ended);
                         batch.ended = Some(now);
                     }
                 }
                 Step::Wait => {}
                 Step::Done => {
                     assert!(batch.arrives.is_none(), "a request is still on its way");
-                    assert!(!matches!(batch.state, Some("PENDING" | "RUNNING")), "it lives");
+                    assert!(
+                        !matches!(batch.state, Some(State::Queued | State::Active)),
+                        "it lives"
+                    );
                     return;
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::hostlist::expand;
 use crate::word::Request;
-use crate::{AllocationError, Listed, Node};
+use crate::{AllocationError, Listed, Node, State};
 use causeway_mpis::names::PROCESS_MANAGERS;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -13,6 +13,14 @@ pub const OWN_ALLOCATION: &str = "SLURM_JOB_ID";
 
 /// Times as seconds since 1970: neither the site's zone nor the user's is known to who reads them.
 pub const ANSWERS: &[(&str, &str)] = &[("SLURM_TIME_FORMAT", "%s"), ("LC_ALL", "C")];
+
+/// What a run may choose where its site does not say.
+pub const USUAL_CHOICE: [&str; 4] = ["partition", "account", "qos", "constraint"];
+
+/// What no run may choose.
+const NEVER_CHOSEN: [&str; 8] = [
+    "clusters", "ntasks", "nodes", "time", "wrap", "array", "uid", "gid",
+];
 
 /// Variables of these beginnings describe a process, an allocation, or what a user wants of one.
 const OF_A_PROCESS: [&str; 9] = [
@@ -42,6 +50,19 @@ const OF_A_SCRIPT: [(&str, &str); 8] = [
 /// What a script has of the slots of its nodes. A step has only its own.
 const SLOTS: [&str; 2] = ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"];
 
+pub fn is_never_chosen(option: &str) -> Option<&'static str> {
+    { NEVER_CHOSEN.contains(&option) }
+        .then_some("would pass the bounds of an allocation, or ask another cluster")
+}
+
+pub fn check_option(option: &str) -> Result<(), String> {
+    match option.starts_with("--") {
+        true if option.starts_with("--clusters") => Err("of another cluster: give that one a gateway".into()),
+        true => Ok(()),
+        false => Err(format!("{option:?} is not of the form --NAME or --NAME=VALUE")),
+    }
+}
+
 /// Lists all jobs of this user, and never one by its id: squeue fails for an id that it has forgotten, and
 /// that looks like a failure of Slurm. The name is last, because it may hold anything.
 pub fn list_words() -> Vec<String> {
@@ -59,12 +80,16 @@ pub fn listed(answer: &str) -> Vec<Listed> {
     let line = |line: &str| {
         let mut fields = line.trim().splitn(6, '|');
         let mut next = || fields.next().map(str::to_owned);
+        let (id, word, nodes, start, reason) = (next()?, next()?, next()?, next()?, next()?);
         Some(Listed {
-            id: next()?,
-            state: next()?,
-            nodes: next()?,
-            start: next()?.parse().ok(),
-            reason: next()?,
+            id,
+            state: state(&word),
+            word,
+            nodes,
+            start: start.parse().ok(),
+            is_refused: is_refused(&reason),
+            // What the controller has not looked at yet waits for "None".
+            reason: if reason == "None" { String::new() } else { reason },
             name: next()?,
         })
     };
@@ -85,8 +110,12 @@ const ENDED: [&str; 10] = [
     "TIMEOUT",
 ];
 
-pub fn has_ended(state: &str) -> bool {
-    ENDED.contains(&state)
+fn state(word: &str) -> State {
+    match word {
+        "RUNNING" => State::Active,
+        word if ENDED.contains(&word) => State::Ended,
+        _ => State::Queued,
+    }
 }
 
 /// Beginnings of reasons of squeue(1) for which a job waits in vain: what it asks for is above a limit, or
@@ -100,7 +129,7 @@ const REFUSED: [&str; 6] = [
     "PartitionConfig",
 ];
 
-pub fn is_refused(reason: &str) -> bool {
+fn is_refused(reason: &str) -> bool {
     // Other limits of accounts and qualities pass when other jobs end.
     let is_limit = reason.starts_with("Assoc") || reason.starts_with("QOS");
     is_limit && reason.contains("PerJob") || REFUSED.iter().any(|beginning| reason.starts_with(beginning))
@@ -156,15 +185,18 @@ pub fn cancel_words(ids: &[String]) -> Vec<String> {
     all
 }
 
-pub fn describe_words(id: &str, nodes: &str) -> [Vec<String>; 2] {
-    [
+pub fn describe_words(id: &str, nodes: &str) -> Vec<Vec<String>> {
+    vec![
         words(&["scontrol", "--all", "--details", "--oneliner", "show", "job", id]),
         words(&["scontrol", "--all", "--oneliner", "show", "node", nodes]),
     ]
 }
 
-pub fn nodes(id: &str, list: &str, [job, described]: [&str; 2]) -> Result<Vec<Node>, AllocationError> {
+pub fn nodes(id: &str, list: &str, answers: &[String]) -> Result<Vec<Node>, AllocationError> {
     let wrong = |what: &str| AllocationError::Answer(id.to_owned(), what.to_owned());
+    let [job, described] = answers else {
+        return Err(wrong("two answers are expected"));
+    };
     let fields = || job.split_whitespace().filter_map(|word| word.split_once('='));
     // A job's name comes before these, and may hold blanks and anything: the last ones are Slurm's.
     let last = |key: &str| fields().rfind(|(name, _)| *name == key);
@@ -346,7 +378,7 @@ mod tests {
 
     #[test]
     fn nodes_have_addresses_and_as_many_slots_as_tasks_have_room() {
-        let nodes = nodes("2", "a-[1-3]", [JOB, NODES]).unwrap();
+        let nodes = nodes("2", "a-[1-3]", &[JOB.into(), NODES.into()]).unwrap();
         let shown = nodes
             .iter()
             .map(|node| format!("{} {} {}", node.name, node.address, node.slots));
@@ -358,7 +390,12 @@ mod tests {
 
     #[test]
     fn an_answer_of_another_form_is_told() {
-        let no_address = nodes("2", "a-[1-3]", [JOB, "NodeName=a-1 NodeAddr=10.1.0.1"]).unwrap_err();
+        let no_address = nodes(
+            "2",
+            "a-[1-3]",
+            &[JOB.into(), "NodeName=a-1 NodeAddr=10.1.0.1".into()],
+        )
+        .unwrap_err();
         assert!(
             no_address.to_string().contains("no address of node a-2"),
             "{no_address}"
@@ -369,7 +406,7 @@ mod tests {
             "Nodes=a-1 CPU_IDs=3-0",
             "Nodes=a-1 CPU_IDs=0-4294967295",
         ] {
-            assert!(nodes("2", "a-1", [job, NODES]).is_err(), "{job}");
+            assert!(nodes("2", "a-1", &[job.into(), NODES.into()]).is_err(), "{job}");
         }
     }
 

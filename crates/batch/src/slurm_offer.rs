@@ -13,8 +13,8 @@ const PLANNED: &str = "planned";
 
 /// A line for each node in each partition that this user may see; then a line for each job that has nodes.
 /// The features are last, because they may hold anything.
-pub fn offer_words() -> [Vec<String>; 2] {
-    [
+pub fn offer_words() -> Vec<Vec<String>> {
+    vec![
         words(&[
             "sinfo",
             "--noheader",
@@ -33,11 +33,14 @@ pub fn offer_words() -> [Vec<String>; 2] {
     ]
 }
 
-pub fn offer(answers: [&str; 2]) -> Result<Offer, OfferError> {
+pub fn offer(answers: &[String]) -> Result<Offer, OfferError> {
+    let [nodes_told, jobs_told] = answers else {
+        return Err(OfferError("two answers are expected".to_owned()));
+    };
     let mut offer = Offer::default();
     let mut partitions = HashMap::new();
     let mut nodes = HashMap::new();
-    for line in answers[0].lines().filter(|line| !line.trim().is_empty()) {
+    for line in nodes_told.lines().filter(|line| !line.trim().is_empty()) {
         let wrong = || OfferError(format!("sinfo: {:?}", line.chars().take(100).collect::<String>()));
         let (node, partition) = read_line(line).ok_or_else(wrong)?;
         let partition = *partitions.entry(partition.name.clone()).or_insert_with(|| {
@@ -61,7 +64,7 @@ pub fn offer(answers: [&str; 2]) -> Result<Offer, OfferError> {
             }
         }
     }
-    for line in answers[1].lines() {
+    for line in jobs_told.lines() {
         // Without an end or nodes it says nothing here.
         let Some((Ok(end), list)) = line
             .trim()
@@ -151,12 +154,12 @@ rennes-2|extra|down|infinite|1|draining|1/0/3/4|1|(null)
 
     fn node(state: &str, cpus: &str) -> OfferedNode {
         let line = format!("n|p|up|1-00:00:00|2-4|{state}|{cpus}|32000|");
-        offer([&line, ""]).unwrap().nodes.remove(0)
+        offer(&[line, String::new()]).unwrap().nodes.remove(0)
     }
 
     #[test]
     fn partitions_have_limits_and_nodes_say_what_is_free_and_when_all_will_be() {
-        let offer = offer([NODES, JOBS]).unwrap();
+        let offer = offer(&[NODES.into(), JOBS.into()]).unwrap();
         let partition = |name: &str, is_default, is_up, max_seconds, max_nodes| Partition {
             name: name.into(),
             is_default,
@@ -222,7 +225,7 @@ rennes-2|extra|down|infinite|1|draining|1/0/3/4|1|(null)
             "n|p|up|long|1-infinite|idle|0/4/0/4|1|",
             "n|p|up|2:00|1-infinite|idle|0/4/0/4|lots|",
         ] {
-            let told = offer([line, ""]).unwrap_err().to_string();
+            let told = offer(&[line.into(), String::new()]).unwrap_err().to_string();
             assert!(
                 told.starts_with("the answer about its nodes is not understood: sinfo: "),
                 "{told}"
@@ -230,7 +233,7 @@ rennes-2|extra|down|infinite|1|draining|1/0/3/4|1|(null)
         }
         let jobs = "N/A|rennes-1\nUnknown|x\n5|other\n5|a-[\n";
         assert!(
-            offer([NODES, jobs])
+            offer(&[NODES.into(), jobs.into()])
                 .unwrap()
                 .nodes
                 .iter()
@@ -239,6 +242,9 @@ rennes-2|extra|down|infinite|1|draining|1/0/3/4|1|(null)
         let many: String = (0..=MAX_PARTITIONS)
             .map(|number| format!("n|p{number}|up|1:00|1|idle|0/4/0/4|1|\n"))
             .collect();
-        assert_eq!(offer([&many, ""]).unwrap_err().0, "more than 1000 partitions");
+        assert_eq!(
+            offer(&[many, String::new()]).unwrap_err().0,
+            "more than 1000 partitions"
+        );
     }
 }

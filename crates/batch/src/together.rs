@@ -101,8 +101,11 @@ impl Together {
         match (word, &self.sites[site].1) {
             (FromHolder::Failed(why), _) => self.end(Ended::Failed(site, why)),
             (FromHolder::Estimate(after), State::Asked) => {
+                self.say(match after {
+                    Some(after) => format!("{name}: could begin {}", shown(Duration::from_secs(after))),
+                    None => format!("{name}: does not say beforehand when it could begin"),
+                });
                 let after = Duration::from_secs(after.unwrap_or(0));
-                self.say(format!("{name}: could begin {}", shown(after)));
                 self.sites[site].1 = State::Estimated(now.saturating_add(after));
                 self.submit(now);
             }
@@ -116,11 +119,9 @@ impl Together {
             ) => {
                 let begins =
                     after_seconds.map(|after| format!(", begins {}", shown(Duration::from_secs(after))));
-                // Slurm has not looked at it yet.
-                let reason = if reason == "None" {
-                    "no reason is told yet"
-                } else {
-                    &reason
+                let reason = match reason.as_str() {
+                    "" => "no reason is told yet",
+                    reason => reason,
                 };
                 let text = format!("{name}: allocation {id} waits: {reason}");
                 let line = format!("{text}{}", begins.unwrap_or_default());

@@ -91,6 +91,15 @@ impl Batch {
         judge(words, &output.map_err(failed)?)
     }
 
+    /// What each of these commands has printed.
+    ///
+    /// # Errors
+    /// Those of [`Batch::run`], of the first one that has any.
+    pub fn run_all(&self, commands: &[Vec<String>]) -> Result<Vec<String>, String> {
+        let said = commands.iter().map(|words| Ok(self.run(words, "")?.output));
+        said.collect()
+    }
+
     /// The nodes of an allocation that runs, which a holder has got or a user has made.
     ///
     /// # Errors
@@ -105,9 +114,8 @@ impl Batch {
             .system
             .running(id, &listed)
             .map_err(|error| error.to_string())?;
-        let [job, described] = self.system.describe_words(id, &list);
-        let (job, described) = (self.run(&job, "")?.output, self.run(&described, "")?.output);
-        let nodes = self.system.nodes(id, &list, [&job, &described]);
+        let answers = self.run_all(&self.system.describe_words(id, &list))?;
+        let nodes = self.system.nodes(id, &list, &answers);
         let nodes = nodes.map_err(|error| error.to_string())?;
         nodes.into_iter().map(|node| self.info(id, node)).collect()
     }

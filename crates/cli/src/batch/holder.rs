@@ -197,15 +197,15 @@ impl<'a> Holder<'a> {
         if let Err(why) = self.judge(&request) {
             return self.fail(why);
         }
-        let words = self
-            .args
-            .batch
-            .system
-            .estimate_words(&request, &self.args.options);
+        let system = self.args.batch.system;
+        let Some(words) = system.estimate_words(&request, &self.args.options) else {
+            self.request = Some(request);
+            return self.tell(FromHolder::Estimate(None));
+        };
         match self.args.batch.run(&words, SCRIPT) {
             Ok(said) => {
                 // Slurm says it on standard error.
-                let at = self.args.batch.system.estimate(&(said.output + &said.errors));
+                let at = system.estimate(&(said.output + &said.errors));
                 self.request = Some(request);
                 self.tell(FromHolder::Estimate(at.map(from_now)));
             }
@@ -248,7 +248,8 @@ impl<'a> Holder<'a> {
             return;
         };
         if !self.is_held {
-            let _ = self.args.batch.run(&self.args.batch.system.hasten_words(id), "");
+            let words = self.args.batch.system.hasten_words(id);
+            let _ = self.args.batch.run(&words, "");
         }
     }
 
@@ -263,7 +264,8 @@ impl<'a> Holder<'a> {
         })?;
         // Before anything is asked for: whatever ends this process, that one gives it back.
         let release = release::start(&intent, lock).map_err(|error| format!("start a process: {error}"))?;
-        let words = system.submit_words(&name, request, after_seconds, &self.args.options);
+        let start = (after_seconds, SystemTime::now());
+        let words = system.submit_words(&name, request, start, &self.args.options);
         let asked = self.asked.insert(Asked {
             name,
             release,
@@ -310,9 +312,9 @@ impl<'a> Holder<'a> {
             .awaited_since
             .is_some_and(|since| since.elapsed() > ANSWERS_WITHIN);
         match () {
-            () if own.has_ended() => self.fail(format!("allocation {} is over: {}", own.id, own.state)),
+            () if own.has_ended() => self.fail(format!("allocation {} is over: {}", own.id, own.word)),
             () if self.is_held && !own.runs() => {
-                self.fail(format!("allocation {} has stopped: it is {}", own.id, own.state));
+                self.fail(format!("allocation {} has stopped: it is {}", own.id, own.word));
             }
             () if late && self.unknown.is_some() => {
                 let why = self.unknown.take().unwrap_or_default();
@@ -327,7 +329,7 @@ impl<'a> Holder<'a> {
                     self.awaited_since.get_or_insert_with(Instant::now);
                 }
             }
-            () if own.is_refused() => self.fail(format!("allocation {} can never begin: {}", own.id, own.reason)),
+            () if own.is_refused => self.fail(format!("allocation {} can never begin: {}", own.id, own.reason)),
             () => self.tell(FromHolder::Queued {
                 id: own.id,
                 reason: own.reason,

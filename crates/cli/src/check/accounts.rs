@@ -3,7 +3,8 @@
 use super::nodes::{Remote, ask, on_each};
 use super::steps::Step;
 use crate::grid;
-use crate::remote::start_node::{is_this_host, quoted};
+use crate::remote::start_node::is_this_host;
+use causeway_batch::quoted;
 use causeway_control::Status;
 use causeway_gateway::Config;
 use causeway_gateway::config::REMOTE_SHELL;

@@ -3,7 +3,8 @@
 use super::Subject;
 use super::steps::Step;
 use crate::output::{Beyond, Output};
-use crate::remote::start_node::{quoted, shell_words};
+use crate::remote::start_node::shell_words;
+use causeway_batch::quoted;
 use causeway_control::NodeInfo;
 use causeway_gateway::config::REMOTE_SHELL;
 use causeway_wire::TextError;

@@ -10,7 +10,6 @@ use crate::run::gateways;
 use crate::run::phase::Phase;
 use crate::run::{AWAY, NO_COMMON_START};
 use crate::say;
-use causeway_batch::System;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::File;
@@ -228,7 +227,7 @@ fn attempt(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) ->
     command.arg(format!("--wait-until={until}")).args(job.words()?);
     // The allocation of the shell that submitted it is that shell's.
     let variables = job.environment()?.into_iter();
-    let variables = variables.filter(|(name, _)| !System::Slurm.is_of_a_process(name));
+    let variables = variables.filter(|(name, _)| !causeway_batch::is_of_a_process(name));
     command
         .env_clear()
         .envs(variables)

@@ -7,7 +7,7 @@
 use super::frame::{Frame, FrameError};
 use super::lease;
 use super::node_exec::MpiWords;
-use causeway_batch::System;
+use causeway_batch::{System, quoted};
 use causeway_gateway::config::REMOTE_SHELL;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::unistd::Pid;
@@ -54,6 +54,9 @@ pub struct Args {
     /// Its configuration.
     #[arg(long)]
     pub batch_conf: Option<PathBuf>,
+    /// What comes before the command on the node, where the batch system wants something there.
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    pub before: String,
     /// Slots of the allocation's nodes, in its order.
     #[arg(long, value_delimiter = ',')]
     pub slots: Vec<u32>,
@@ -168,7 +171,8 @@ fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
 fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     let words = shell_words(&args.shell, &args.node);
     let (program, arguments) = words.split_first().ok_or(StartError::NoShell)?;
-    let mut remote = OsString::from(quoted(own));
+    let mut remote = OsString::from(&args.before);
+    remote.push(quoted(own));
     remote.push(format!(" node-exec --lease {}", lease::TERM.as_secs()));
     if let Some(system) = args.batch {
         let slots: Vec<String> = args.slots.iter().map(u32::to_string).collect();
@@ -187,7 +191,7 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if let Some(system) = args.batch {
+    if let Some(system) = args.batch.filter(|system| system.hands_on_variables()) {
         as_a_login(&mut command, system, args.batch_conf.as_deref());
     }
     super::guard::prepare(&mut command);
@@ -246,17 +250,6 @@ impl Begun {
 /// The words of a remote shell to a node.
 pub fn shell_words(shell: &[String], node: &str) -> Vec<String> {
     shell.iter().map(|word| word.replace("{node}", node)).collect()
-}
-
-/// A path for a shell: bare where that is safe, so that a remote shell that is none sees a plain path.
-pub fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,".contains(&byte);
-    if text.bytes().all(plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 /// Passes frames on; true when the last one told how it ended.
@@ -349,15 +342,6 @@ mod tests {
             words(&["ip", "netns", "exec", "lab-{node}"]),
             ["ip", "netns", "exec", "lab-n1"]
         );
-    }
-
-    #[test]
-    fn only_odd_paths_are_quoted() {
-        assert_eq!(
-            quoted(Path::new("/opt/causeway-1.0/bin/causeway")),
-            "/opt/causeway-1.0/bin/causeway"
-        );
-        assert_eq!(quoted(Path::new("/home/o'neil/c w")), r"'/home/o'\''neil/c w'");
     }
 
     #[test]

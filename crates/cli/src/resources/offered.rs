@@ -18,9 +18,8 @@ pub fn ask(access: &BatchAccess) -> Result<Offer, String> {
         conf: access.conf.clone(),
         subnets: Vec::new(),
     };
-    let [nodes, jobs] = system.offer_words();
-    let (nodes, jobs) = (batch.run(&nodes, "")?.output, batch.run(&jobs, "")?.output);
-    system.offer([&nodes, &jobs]).map_err(|error| error.to_string())
+    let answers = batch.run_all(&system.offer_words())?;
+    system.offer(&answers).map_err(|error| error.to_string())
 }
 
 /// Adds it to the site. A node that the site's gateway lists, too, is there once, as the batch system has it.
@@ -76,7 +75,7 @@ a-1|fast*|up|2:00:00|1-infinite|mixed|1/3/0/4|1|(null)
 a-2|fast*|up|2:00:00|1-infinite|idle|0/4/0/4|1|(null)
 a-2|long|up|infinite|1-infinite|idle|0/4/0/4|1|(null)
 ";
-        let offer = System::Slurm.offer([answer, "50|a-1\n"]).unwrap();
+        let offer = System::Slurm.offer(&[answer.into(), "50|a-1\n".into()]).unwrap();
         let listed = ["a-1", "b-1"].map(|name| Node {
             name: name.into(),
             ..Node::default()

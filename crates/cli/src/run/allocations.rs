@@ -5,7 +5,6 @@ use super::Args;
 use super::error::RunError;
 use super::job::known_sites;
 use super::sites::{may_use, named, usable_site};
-use causeway_batch::System;
 use causeway_control::{self as control, ControlError, Reply, Request, Sites};
 use causeway_mpis::command_line::CommandLine;
 use std::collections::BTreeMap;
@@ -109,7 +108,7 @@ pub fn apply(
 /// Takes from a launcher what the batch system says of the shell in which this run starts: it would start its
 /// daemons there, and only there.
 pub fn leave(command: &mut Command) {
-    for (name, _) in std::env::vars_os().filter(|(name, _)| System::Slurm.is_of_a_process(name)) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| causeway_batch::is_of_a_process(name)) {
         command.env_remove(name);
     }
 }

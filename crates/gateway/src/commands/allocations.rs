@@ -201,11 +201,7 @@ impl Commands {
         let mut arguments: Vec<OsString> = vec!["ask-batch".into(), "--control".into()];
         arguments.push(config.control.clone().into_os_string());
         arguments.push(word(format!("--number={number}")));
-        arguments.push(word(format!("--system={}", batch.system)));
-        if let Some(conf) = &batch.conf {
-            arguments.extend(["--conf".into(), conf.clone().into_os_string()]);
-        }
-        arguments.extend({ config.subnets.iter() }.map(|subnet| word(format!("--subnet={subnet}"))));
+        arguments.extend(asking_arguments(config, batch));
         arguments.push(word(id.clone()));
         // It has nothing to read there, and tells its answer as a command.
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| AllocationRefusal::Busy)?;
@@ -476,8 +472,19 @@ pub(super) fn allocation_of(jobs: &Jobs, config: &Config, token: &Token) -> Opti
     Some((id, slots))
 }
 
+/// What those are told who ask the batch system something.
+pub(super) fn asking_arguments(config: &Config, batch: &Batch) -> Vec<OsString> {
+    let mut arguments = vec![OsString::from(format!("--system={}", batch.system))];
+    if let Some(conf) = &batch.conf {
+        arguments.extend(["--conf".into(), conf.clone().into_os_string()]);
+    }
+    let subnets = config.subnets.iter();
+    arguments.extend(subnets.map(|subnet| OsString::from(format!("--subnet={subnet}"))));
+    arguments
+}
+
 /// What `start-node` is told of the batch system.
-pub(super) fn batch_arguments(batch: &Batch, slots: &[u32]) -> Vec<OsString> {
+pub(super) fn batch_arguments(batch: &Batch, slots: &[u32], before: String) -> Vec<OsString> {
     let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
     let mut arguments = vec![
         OsString::from(format!("--batch={}", batch.system)),
@@ -485,6 +492,9 @@ pub(super) fn batch_arguments(batch: &Batch, slots: &[u32]) -> Vec<OsString> {
     ];
     if let Some(conf) = &batch.conf {
         arguments.extend(["--batch-conf".into(), conf.clone().into_os_string()]);
+    }
+    if !before.is_empty() {
+        arguments.push(OsString::from(format!("--before={before}")));
     }
     arguments
 }

@@ -2,6 +2,7 @@
 //! it back when their stream ends. `causeway run` is at its other end.
 
 use crate::base::Bundle;
+use crate::commands::allocations::asking_arguments;
 use crate::commands::recording::can_record;
 use crate::commands::starter::{HOLDER, Start};
 use crate::commands::starting::{judge_job, reason_of};
@@ -90,11 +91,7 @@ impl Commands {
         let word = |text: String| OsString::from(text);
         let mut arguments: Vec<OsString> = vec!["holder".into(), "--control".into()];
         arguments.push(config.control.clone().into_os_string());
-        arguments.push(word(format!("--system={}", batch.system)));
-        if let Some(conf) = &batch.conf {
-            arguments.extend(["--conf".into(), conf.clone().into_os_string()]);
-        }
-        arguments.extend({ config.subnets.iter() }.map(|subnet| word(format!("--subnet={subnet}"))));
+        arguments.extend(asking_arguments(config, batch));
         arguments.push(word(format!("--listen={}", listen.ip())));
         arguments.extend(["--intents".into(), batch.intents.clone().into_os_string()]);
         arguments.extend({ batch.options.iter() }.map(|option| word(format!("--option={option}"))));

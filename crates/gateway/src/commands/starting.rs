@@ -38,7 +38,12 @@ impl Commands {
     pub(super) fn start_on_node(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
         let (shell, batch) = match (&driver.config.batch, &start.allocation) {
-            (Some(batch), Some((id, slots))) => (batch.system.start_words(id), batch_arguments(batch, slots)),
+            (Some(batch), Some((id, slots))) => {
+                let remote_shell = driver.config.remote_shell_of(&start.site);
+                let start = batch.system.start(id, &remote_shell, batch.conf.as_deref());
+                let arguments = batch_arguments(batch, slots, start.before);
+                (start.words, arguments)
+            }
             _ => (driver.config.remote_shell_of(&start.site), Vec::new()),
         };
         let words = shell

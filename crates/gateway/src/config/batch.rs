@@ -7,14 +7,6 @@ use causeway_wire::TextError;
 use causeway_wire::grid::ALL_SITES;
 use std::path::PathBuf;
 
-/// What a run may choose where nothing else is said.
-const ALLOWED: [&str; 4] = ["partition", "account", "qos", "constraint"];
-
-/// What no run may choose.
-const NEVER: [&str; 8] = [
-    "clusters", "ntasks", "nodes", "time", "wrap", "array", "uid", "gid",
-];
-
 /// Most that a bound may say: years, or more ranks than there are.
 const MOST: i64 = 10_000_000;
 
@@ -51,25 +43,25 @@ pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>, intents:
     let table = reader.table(root, "batch", false)?;
     let system = reader.required_string(&table, "system", |text| {
         text.parse::<System>().map_err(TextError::from)
-    });
+    })?;
     let conf = reader.string(&table, "conf", |text| match text.starts_with('/') {
         true => Ok(PathBuf::from(text)),
         false => Err("is not an absolute path: nodes need it, too".into()),
     });
     let from = reader.list_or_empty(&table, "from", site_or_all);
-    let options = reader.list_or_empty(&table, "options", |text| match text.starts_with("--") {
-        true if text.starts_with("--clusters") => Err("of another cluster: give that one a gateway".into()),
-        true => Ok(text.to_owned()),
-        false => Err(format!("{text:?} is not of the form --NAME or --NAME=VALUE").into()),
+    let options = reader.list_or_empty(&table, "options", |text| {
+        system.check_option(text).map_err(TextError::from)?;
+        Ok(text.to_owned())
     });
     let allow = reader.list_or_empty(&table, "allow", |text| {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
-        match !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_name) {
-            true if NEVER.contains(&text) => {
-                Err(format!("{text:?} would pass the bounds of an allocation, or ask another cluster").into())
-            }
-            true => Ok(text.to_owned()),
-            false => Err(format!("{text:?} is not the name of an option, such as partition").into()),
+        if text.is_empty() || text.starts_with('-') || !text.bytes().all(is_name) {
+            let example = system.usual_choice().first().unwrap_or(&"");
+            return Err(format!("{text:?} is not the name of an option, such as {example}").into());
+        }
+        match system.is_never_chosen(text) {
+            Some(why) => Err(format!("{text:?} {why}").into()),
+            None => Ok(text.to_owned()),
         }
     });
     let count = |reader: &mut Reader<'a>, key| {
@@ -88,10 +80,14 @@ pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>, intents:
     ];
     reader.no_other_keys(&table, &known);
     Some(Batch {
-        system: system?,
+        system,
         conf,
         options: options.unwrap_or_default(),
-        allow: allow.unwrap_or_else(|| ALLOWED.map(str::to_owned).to_vec()),
+        allow: allow.unwrap_or_else(|| {
+            { system.usual_choice().iter() }
+                .map(|name| (*name).to_owned())
+                .collect()
+        }),
         max_ranks,
         max_minutes,
         intents,
