@@ -3,8 +3,11 @@
 //!
 //! A batch system has one module, and a variant of [`System`].
 
+mod clock;
 mod hostlist;
 pub mod offer;
+mod pbs;
+mod pbs_offer;
 mod quoted;
 pub mod release;
 mod slurm;
@@ -27,16 +30,19 @@ use word::Request;
 pub const MAX_NODES: usize = 10_000;
 
 /// All of them.
-const SYSTEMS: [System; 1] = [System::Slurm];
+const SYSTEMS: [System; 2] = [System::Slurm, System::Pbs];
 
-/// Longest id of an allocation.
-const MAX_ID: usize = 20;
+/// Longest number of an allocation, and longest name of a server of PBS: a host's.
+const MAX_NUMBER: usize = 20;
+const MAX_SERVER: usize = 255;
 
 /// A batch system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
     /// Slurm, by its commands: squeue, scontrol, srun.
     Slurm,
+    /// OpenPBS, by its commands: qstat, qsub, pbs_attach.
+    Pbs,
 }
 
 impl FromStr for System {
@@ -45,8 +51,9 @@ impl FromStr for System {
     fn from_str(text: &str) -> Result<System, String> {
         match text {
             "slurm" => Ok(System::Slurm),
+            "pbs" => Ok(System::Pbs),
             _ => Err(format!(
-                "{text:?} is no batch system that Causeway knows; it knows \"slurm\""
+                "{text:?} is no batch system that Causeway knows; it knows \"slurm\" and \"pbs\""
             )),
         }
     }
@@ -56,6 +63,7 @@ impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             System::Slurm => "slurm",
+            System::Pbs => "pbs",
         })
     }
 }
@@ -144,9 +152,15 @@ pub struct Start {
     pub before: String,
 }
 
-/// Says whether a text can be the id of an allocation: it becomes a word of commands.
+/// Says whether a text can be the id of an allocation: a number, behind which PBS has a point and its server's
+/// name. It becomes a word of commands, also of a shell.
 pub fn is_id(text: &str) -> bool {
-    (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    let (number, server) = text.split_once('.').unwrap_or((text, "a"));
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    (1..=MAX_NUMBER).contains(&number.len())
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && (1..=MAX_SERVER).contains(&server.len())
+        && server.bytes().all(is_of_name)
 }
 
 impl System {
@@ -154,6 +168,7 @@ impl System {
     pub fn configuration(self) -> &'static str {
         match self {
             System::Slurm => slurm::CONFIGURATION,
+            System::Pbs => pbs::CONFIGURATION,
         }
     }
 
@@ -162,6 +177,8 @@ impl System {
     pub fn own_allocation(self) -> Option<&'static str> {
         match self {
             System::Slurm => Some(slurm::OWN_ALLOCATION),
+            // Jobs of PBS run on its nodes alone.
+            System::Pbs => None,
         }
     }
 
@@ -169,6 +186,7 @@ impl System {
     pub fn answers(self) -> &'static [(&'static str, &'static str)] {
         match self {
             System::Slurm => slurm::ANSWERS,
+            System::Pbs => pbs::ANSWERS,
         }
     }
 
@@ -176,6 +194,7 @@ impl System {
     pub fn list_words(self) -> Vec<String> {
         match self {
             System::Slurm => slurm::list_words(),
+            System::Pbs => pbs::list_words(),
         }
     }
 
@@ -183,6 +202,7 @@ impl System {
     pub fn listed(self, answer: &str) -> Vec<Listed> {
         match self {
             System::Slurm => slurm::listed(answer),
+            System::Pbs => pbs::listed(answer),
         }
     }
 
@@ -203,6 +223,7 @@ impl System {
     pub fn usual_choice(self) -> &'static [&'static str] {
         match self {
             System::Slurm => &slurm::USUAL_CHOICE,
+            System::Pbs => &pbs::USUAL_CHOICE,
         }
     }
 
@@ -210,6 +231,7 @@ impl System {
     pub fn is_never_chosen(self, option: &str) -> Option<&'static str> {
         match self {
             System::Slurm => slurm::is_never_chosen(option),
+            System::Pbs => pbs::is_never_chosen(option),
         }
     }
 
@@ -220,6 +242,7 @@ impl System {
     pub fn check_option(self, option: &str) -> Result<(), String> {
         match self {
             System::Slurm => slurm::check_option(option),
+            System::Pbs => pbs::check_option(option),
         }
     }
 
@@ -228,6 +251,8 @@ impl System {
     pub fn estimate_words(self, request: &Request, options: &[String]) -> Option<Vec<String>> {
         match self {
             System::Slurm => Some(slurm::estimate_words(request, options)),
+            // PBS says it of jobs that wait, and of no others.
+            System::Pbs => None,
         }
     }
 
@@ -236,6 +261,7 @@ impl System {
     pub fn estimate(self, answer: &str) -> Option<u64> {
         match self {
             System::Slurm => slurm::estimate(answer),
+            System::Pbs => None,
         }
     }
 
@@ -250,6 +276,7 @@ impl System {
     ) -> Vec<String> {
         match self {
             System::Slurm => slurm::submit_words(name, request, start.0, options),
+            System::Pbs => pbs::submit_words(name, request, start, options),
         }
     }
 
@@ -257,6 +284,7 @@ impl System {
     pub fn submitted(self, answer: &str) -> Option<String> {
         match self {
             System::Slurm => slurm::submitted(answer),
+            System::Pbs => pbs::submitted(answer),
         }
     }
 
@@ -264,6 +292,7 @@ impl System {
     pub fn hasten_words(self, id: &str) -> Vec<String> {
         match self {
             System::Slurm => slurm::hasten_words(id),
+            System::Pbs => pbs::hasten_words(id),
         }
     }
 
@@ -271,6 +300,7 @@ impl System {
     pub fn cancel_words(self, ids: &[String]) -> Vec<String> {
         match self {
             System::Slurm => slurm::cancel_words(ids),
+            System::Pbs => pbs::cancel_words(ids),
         }
     }
 
@@ -278,6 +308,7 @@ impl System {
     pub fn describe_words(self, id: &str, nodes: &str) -> Vec<Vec<String>> {
         match self {
             System::Slurm => slurm::describe_words(id, nodes),
+            System::Pbs => pbs::describe_words(id),
         }
     }
 
@@ -289,6 +320,7 @@ impl System {
     pub fn nodes(self, id: &str, nodes: &str, answers: &[String]) -> Result<Vec<Node>, AllocationError> {
         match self {
             System::Slurm => slurm::nodes(id, nodes, answers),
+            System::Pbs => pbs::nodes(id, nodes, answers),
         }
     }
 
@@ -297,6 +329,7 @@ impl System {
     pub fn offer_words(self) -> Vec<Vec<String>> {
         match self {
             System::Slurm => slurm_offer::offer_words(),
+            System::Pbs => pbs_offer::offer_words(),
         }
     }
 
@@ -307,17 +340,19 @@ impl System {
     pub fn offer(self, answers: &[String]) -> Result<Offer, OfferError> {
         match self {
             System::Slurm => slurm_offer::offer(answers),
+            System::Pbs => pbs_offer::offer(answers),
         }
     }
 
     /// How a process is started on a node of an allocation. `remote_shell` is the site's own way to a node,
     /// `conf` the batch system's configuration.
-    pub fn start(self, id: &str, _remote_shell: &[String], _conf: Option<&Path>) -> Start {
+    pub fn start(self, id: &str, remote_shell: &[String], conf: Option<&Path>) -> Start {
         match self {
             System::Slurm => Start {
                 words: slurm::start_words(id),
                 before: String::new(),
             },
+            System::Pbs => pbs::start(id, remote_shell, conf),
         }
     }
 
@@ -325,6 +360,7 @@ impl System {
     pub fn hands_on_variables(self) -> bool {
         match self {
             System::Slurm => true,
+            System::Pbs => false,
         }
     }
 
@@ -336,6 +372,7 @@ impl System {
         };
         match self {
             System::Slurm => slurm::is_of_a_process(name),
+            System::Pbs => pbs::is_of_a_process(name),
         }
     }
 
@@ -349,6 +386,8 @@ impl System {
     ) -> Vec<(&'static str, OsString)> {
         match self {
             System::Slurm => slurm::of_a_script(slots, present),
+            // Its launchers need a secret, too, which only processes of the job have.
+            System::Pbs => Vec::new(),
         }
     }
 }
@@ -358,8 +397,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_a_number() {
-        for id in ["1", "20481"] {
+    fn an_id_is_a_number_with_a_server_or_without() {
+        for id in ["1", "20481", "0.head", "12.pbs-1.example.org"] {
             assert!(is_id(id), "{id}");
         }
         for id in [
@@ -370,6 +409,10 @@ mod tests {
             "--wrap=id",
             "all",
             "123456789012345678901",
+            "12.",
+            "12.a b",
+            "12[].head",
+            ".head",
         ] {
             assert!(!is_id(id), "{id}");
         }
@@ -377,7 +420,9 @@ mod tests {
 
     #[test]
     fn a_system_is_read_as_it_is_shown() {
-        assert_eq!(System::Slurm.to_string().parse(), Ok(System::Slurm));
-        assert!("pbs".parse::<System>().unwrap_err().contains("slurm"));
+        for system in SYSTEMS {
+            assert_eq!(system.to_string().parse(), Ok(system));
+        }
+        assert!("lsf".parse::<System>().unwrap_err().contains("slurm"));
     }
 }
