@@ -310,7 +310,7 @@ impl Keeper<'_> {
         let (read, write) =
             nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| failed(error.into()))?;
         let life = self.life.try_clone().map_err(failed)?;
-        let takes_ssh = node.role == Role::Head || site.site.batch == Batch::None;
+        let takes_ssh = node.role == Role::Head || site.site.batch != Batch::Slurm;
         let init = Init {
             name: &node.name,
             state: self.state,

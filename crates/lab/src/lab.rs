@@ -28,7 +28,7 @@ use crate::signals::{Signals, wait};
 use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
 use crate::wan::{LinkChange, LinkSpec, LinkStats};
-use crate::{commands, control, slurm, ssh, sys};
+use crate::{commands, control, pbs, slurm, ssh, sys};
 
 /// How to start a lab, apart from what it should look like.
 #[derive(Clone, Debug, Default)]
@@ -101,6 +101,7 @@ impl Lab {
             dir: dir.path().to_owned(),
         };
         slurm::start(&state, &plan, &signals)?;
+        pbs::start(&state, &plan, &signals)?;
         let listener = control::listen(dir.path())?;
         state::write(&state)?;
         Ok(Lab {
@@ -215,9 +216,10 @@ fn write_files(plan: &Plan, dir: &Path, tools: &Tools) -> Result<(), LabError> {
             })?;
         }
     }
-    slurm::write_files(plan, dir).map_err(|source| LabError::State {
+    let written = slurm::write_files(plan, dir).and_then(|()| pbs::write_files(plan, dir));
+    written.map_err(|source| LabError::State {
         step: "fill",
-        path: dir.join("slurm"),
+        path: dir.to_owned(),
         source,
     })
 }

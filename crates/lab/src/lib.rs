@@ -8,6 +8,7 @@
 
 mod commands;
 mod control;
+mod daemons;
 mod emulators;
 mod enter;
 mod error;
@@ -17,6 +18,7 @@ mod keeper;
 mod lab;
 mod mounts;
 mod networks;
+mod pbs;
 mod plan;
 mod preflight;
 pub mod scenario;
@@ -35,6 +37,7 @@ pub use control::{Answer, Request};
 pub use enter::{NodeChild, NodeCommand, Session, Stdio};
 pub use error::LabError;
 pub use lab::{Lab, LabOptions};
+pub use pbs::PBS_CONF;
 pub use plan::{Node, Role, SiteView};
 pub use scenario::{Batch, Firewall, Mistake, Mistakes, Overrides, Scenario};
 pub use serve::Ended;

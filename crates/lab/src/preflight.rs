@@ -2,9 +2,10 @@
 //! answer names what is missing and the remedy.
 
 use std::fs::{self, OpenOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
+use crate::pbs;
 use crate::scenario::{Batch, Scenario};
 
 /// Programs of the host the lab runs.
@@ -51,6 +52,9 @@ pub(crate) fn check(scenario: &Scenario, owner: Owner) -> Result<Tools, LabError
             tool(name, package)?;
         }
     }
+    if scenario.sites.iter().any(|site| site.batch == Batch::Pbs) {
+        openpbs(owner)?;
+    }
     tun_device()?;
     if owner.needs_user_namespace() {
         user_namespaces()?;
@@ -59,6 +63,23 @@ pub(crate) fn check(scenario: &Scenario, owner: Owner) -> Result<Tools, LabError
         congestion_control(algorithm, owner)?;
     }
     Ok(tools)
+}
+
+/// Its daemons want several users.
+fn openpbs(owner: Owner) -> Result<(), LabError> {
+    if owner.needs_user_namespace() {
+        return Err(LabError::Machine {
+            what: "a site of OpenPBS needs root: its database runs as another user".to_owned(),
+            remedy: "start the grid as root".to_owned(),
+        });
+    }
+    match Path::new(pbs::PROGRAMS).join("sbin/pbs_server").is_file() {
+        true => Ok(()),
+        false => Err(LabError::Machine {
+            what: format!("OpenPBS is not in {}", pbs::PROGRAMS),
+            remedy: "build it with tools/setup/openpbs.sh".to_owned(),
+        }),
+    }
 }
 
 fn tool(name: &str, package: &str) -> Result<PathBuf, LabError> {

@@ -4,24 +4,24 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Instant;
 
 use nix::unistd::{User, geteuid};
 
-use crate::enter::{NodeCommand, Session, Stdio};
+use crate::daemons::{DEADLINE, Daemons};
 use crate::error::LabError;
 use crate::mounts::{SLURM_CONF, STATE_IN_NODE};
-use crate::plan::{Node, Plan, Role, SitePlan};
+use crate::plan::{Plan, Role, SitePlan};
 use crate::scenario::Batch;
 use crate::signals::Signals;
 use crate::state::LabState;
 
-/// From the first munged to idle nodes it takes a second; a busy machine may be ten times as slow.
-const DEADLINE: Duration = Duration::from_secs(60);
-
-/// How often the site is asked whether its nodes are idle.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How the daemons are called, and where what belongs to them is.
+pub(crate) const DAEMONS: Daemons = Daemons {
+    title: "Slurm",
+    place: "slurm",
+};
 
 /// Writes what the daemons of all sites of Slurm read, before the nodes exist.
 ///
@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Those of the file system.
 pub(crate) fn write_files(plan: &Plan, dir: &Path) -> io::Result<()> {
     for site in of_slurm(plan) {
-        let own = place(dir, site);
+        let own = DAEMONS.place(dir, &site.site.name);
         fs::create_dir_all(&own)?;
         let mut random = [0; 128];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -52,7 +52,7 @@ pub(crate) fn write_files(plan: &Plan, dir: &Path) -> io::Result<()> {
 /// # Errors
 /// A daemon does not start, or a node does not become idle in time.
 pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<(), LabError> {
-    let until = Instant::now() + DEADLINE;
+    let limit = (Instant::now() + DEADLINE, signals);
     for site in of_slurm(plan) {
         // The controller first: nodes tell it that they are there.
         for node in &site.nodes {
@@ -60,43 +60,19 @@ pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<
                 Role::Head => "slurmctld -i".to_owned(),
                 Role::Compute => format!("slurmd -N {}", node.name),
             };
-            run(
-                state,
-                site,
-                node,
-                &format!("{} && {daemon}", munge(site)),
-                (until, signals),
-            )?;
+            DAEMONS.run(state, node, &format!("{} && {daemon}", munge(site)), limit)?;
         }
     }
     for site in of_slurm(plan) {
-        let Some(head) = site.nodes.first() else { continue };
         let wanted = site.nodes.len() - 1;
         let script = format!("[ \"$(sinfo --noheader --states=idle --format=%D)\" = {wanted} ]");
-        while !succeeds(state, head, &script, (until, signals))? {
-            if Instant::now() > until {
-                let logs = place(&state.dir, site);
-                return Err(LabError::Setup {
-                    step: format!("start Slurm at {}", site.site.name),
-                    reason: format!(
-                        "its nodes are not idle within {DEADLINE:?}: {}",
-                        last_lines(&logs.join("slurmctld.log"))
-                    ),
-                });
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
+        DAEMONS.await_nodes(state, site, (&script, "slurmctld.log"), limit)?;
     }
     Ok(())
 }
 
 fn of_slurm(plan: &Plan) -> impl Iterator<Item = &SitePlan> {
     plan.sites.iter().filter(|site| site.site.batch == Batch::Slurm)
-}
-
-/// What a site's daemons have below the lab's state directory.
-fn place(dir: &Path, site: &SitePlan) -> PathBuf {
-    dir.join("slurm").join(&site.site.name)
 }
 
 fn user() -> io::Result<String> {
@@ -146,82 +122,4 @@ fn munge(site: &SitePlan) -> String {
          --log-file=/run/munge/log --seed-file=/run/munge/seed",
         site.site.name
     )
-}
-
-type Limit<'a> = (Instant, &'a Signals);
-
-fn run(
-    state: &LabState,
-    site: &SitePlan,
-    node: &Node,
-    script: &str,
-    limit: Limit<'_>,
-) -> Result<(), LabError> {
-    if succeeds(state, node, script, limit)? {
-        return Ok(());
-    }
-    Err(LabError::Setup {
-        step: format!("start Slurm on {}", node.name),
-        reason: last_lines(&place(&state.dir, site).join(format!("{}.start", node.name))),
-    })
-}
-
-/// Runs a script to its end, which its daemons do not delay: their output is a file.
-fn succeeds(
-    state: &LabState,
-    node: &Node,
-    script: &str,
-    (until, signals): Limit<'_>,
-) -> Result<bool, LabError> {
-    let log = state
-        .dir
-        .join("slurm")
-        .join(&node.site)
-        .join(format!("{}.start", node.name));
-    let setup = |error: io::Error| LabError::setup("start Slurm", error);
-    let output = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(log)
-        .map_err(setup)?;
-    let errors = output.try_clone().map_err(setup)?;
-    let mut child = state.spawn(NodeCommand {
-        node: node.name.clone(),
-        argv: vec!["/bin/sh".into(), "-c".into(), script.into()],
-        env: vec![("PATH".into(), "/usr/sbin:/usr/bin:/sbin:/bin".into())],
-        stdin: Stdio::Null,
-        stdout: Stdio::Fd(output.into()),
-        stderr: Stdio::Fd(errors.into()),
-        session: Session::Own,
-        ..NodeCommand::default()
-    })?;
-    loop {
-        if let Some(status) = child.try_wait().map_err(setup)? {
-            return Ok(status.success());
-        }
-        let signal = signals.next().map(|signal| LabError::Signal(signal.number));
-        let late = (Instant::now() > until).then(|| LabError::Deadline {
-            what: format!("Slurm on {}", node.name),
-            seconds: DEADLINE.as_secs(),
-        });
-        if let Some(why) = signal.or(late) {
-            let _ = child.signal(libc::SIGKILL);
-            let _ = child.wait();
-            return Err(why);
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn last_lines(file: &Path) -> String {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
-    match &lines[lines.len().saturating_sub(3)..] {
-        [] => format!("{} has no line", file.display()),
-        last => last.join("; "),
-    }
 }

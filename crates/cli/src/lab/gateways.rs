@@ -4,7 +4,7 @@ use super::Failure;
 use crate::say;
 use causeway_control::{self as control, Reply, Request};
 use causeway_lab::{
-    Batch, Firewall, Lab, LabError, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio,
+    Batch, Firewall, Lab, LabError, Node, NodeChild, NodeCommand, PBS_CONF, Role, Session, SiteView, Stdio,
 };
 use causeway_mpis::names;
 use causeway_wire::Cidr;
@@ -273,8 +273,8 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
 /// both run on nodes that the site starts by itself, which are known by their addresses.
 fn nodes_of(lab: &Lab, site: &SiteView) -> Result<String, Failure> {
     let mut text = String::new();
-    if site.batch != Batch::None {
-        text += "[batch]\nsystem = \"slurm\"\nfrom = [\"all\"]\n";
+    if let Some(section) = section_of(site.batch) {
+        let _ = write!(text, "[batch]\n{section}\nfrom = [\"all\"]\n");
         if lab.sites().iter().all(|site| site.batch != Batch::None) {
             return Ok(text);
         }
@@ -291,6 +291,15 @@ fn nodes_of(lab: &Lab, site: &SiteView) -> Result<String, Failure> {
         );
     }
     Ok(text)
+}
+
+/// What `[batch]` says of a site's batch system.
+fn section_of(batch: Batch) -> Option<String> {
+    match batch {
+        Batch::None => None,
+        Batch::Slurm => Some("system = \"slurm\"".to_owned()),
+        Batch::Pbs => Some(format!("system = \"pbs\"\nconf = \"{PBS_CONF}\"")),
+    }
 }
 
 /// Returns the virtual subnet of a site whose addresses another one has, too.

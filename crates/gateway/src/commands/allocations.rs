@@ -118,7 +118,9 @@ impl Commands {
         id: String,
     ) -> Result<(), TextError> {
         if !is_id(&id) {
-            return Err(format!("{id:?} is not the id of an allocation, which is a number").into());
+            return Err(
+                format!("{id:?} is not the id of an allocation, such as 12, or 12.SERVER with PBS").into(),
+            );
         }
         let pair = match site == context.config().site {
             true => None,

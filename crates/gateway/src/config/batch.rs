@@ -128,12 +128,20 @@ mod tests {
         );
         for (mistake, reason) in [
             ("[batch]", "batch.system: is missing"),
-            ("[batch]\nsystem = \"pbs\"", "it knows \"slurm\""),
+            ("[batch]\nsystem = \"lsf\"", "it knows \"slurm\" and \"pbs\""),
             (
                 "[batch]\nsystem = \"slurm\"\nconf = \"slurm.conf\"",
                 "batch.conf: is not an absolute path",
             ),
             ("[batch]\nsystem = \"slurm\"\nfrom = [\"No Site\"]", "batch.from"),
+            (
+                "[batch]\nsystem = \"pbs\"\noptions = [\"--partition=a\"]",
+                "PBS has no --partition here",
+            ),
+            (
+                "[batch]\nsystem = \"pbs\"\nallow = [\"resource\"]",
+                "cannot be chosen with PBS",
+            ),
             (
                 "[batch]\nsystem = \"slurm\"\npartition = \"a\"",
                 "batch.partition",

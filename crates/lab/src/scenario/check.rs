@@ -144,8 +144,9 @@ fn fabric(text: &str) -> Result<Fabric, String> {
 fn batch(text: &str) -> Result<Batch, String> {
     match text {
         "slurm" => Ok(Batch::Slurm),
+        "pbs" => Ok(Batch::Pbs),
         other => Err(format!(
-            "\"{other}\" is not a batch system of the lab; must be \"slurm\""
+            "\"{other}\" is not a batch system of the lab; must be \"slurm\" or \"pbs\""
         )),
     }
 }

@@ -73,6 +73,8 @@ pub enum Batch {
     None,
     /// Slurm, which alone starts processes on them.
     Slurm,
+    /// OpenPBS, beside which ssh starts processes on them.
+    Pbs,
 }
 
 /// What MPIs find between the nodes of a site.
