@@ -249,6 +249,79 @@ fn long_three_clusters_of_slurm_give_nodes_at_once_and_whatever_breaks_all_is_gi
     grid::run("tests/e2e/three-slurms.toml", "batch-clocks", vec![clocks]);
 }
 
+#[test]
+#[ignore = "needs root and OpenPBS (tools/setup/openpbs.sh); run by make test T=batch-pbs"]
+fn openpbs_and_slurm_give_nodes_at_once_and_however_a_job_ends_all_is_given_back() {
+    let left = ["nothing is left on rennes-1", "nothing is left on rennes-2"];
+    let item = |name: &str, says: &[&str]| {
+        let says: Vec<&str> = says.iter().chain(&left).copied().collect();
+        Item {
+            command: format!(
+                "{} {name} {}",
+                root().join("tests/e2e/batch-pbs.sh").display(),
+                root().join("target/mpi").display()
+            ),
+            name: name.to_owned(),
+            seconds: 90,
+            ..time(name, &says)
+        }
+    };
+    let items = vec![
+        item(
+            "all",
+            &[
+                "rennes: does not say beforehand when it could begin",
+                "ring_mpi: 16 ranks, all right",
+                "ring_mpi: 8 ranks, all right",
+                "own_world: 8 ranks, all right",
+                "variables of PBS: 0",
+                "status 0",
+            ],
+        ),
+        item(
+            "alloc",
+            &[
+                "ring_mpi: 8 ranks, all right\nstatus 0",
+                "7 ranks are requested, but the nodes of rennes have 6 slots",
+                "this account has no allocation 999.rennes-head",
+                "causeway: site rennes: ",
+            ],
+        ),
+        item(
+            "refused",
+            &[
+                "can never begin: Can Never Run: Insufficient amount of resource: ncpus",
+                "qsub: Job violates queue and/or server resource limits",
+                "qsub: Unknown queue",
+                "the site does not let --partition be chosen",
+                "status 2",
+            ],
+        ),
+        item(
+            "busy",
+            &[
+                "waits: Not enough free nodes available",
+                "had not begun within 15s",
+                "status 3",
+            ],
+        ),
+        item("later", &["ring_mpi: 8 ranks, all right", "status 0"]),
+        item(
+            "interrupt",
+            &["asked: 130", "queued: 130", "held: 130", "runs: 130"],
+        ),
+        item("killed", &["status 137"]),
+        item("canceled", &["causeway: rennes: allocation "]),
+        item("server", &["it has run without a server", "status 0"]),
+        item("gateway", &["status 137", "left: 1"]),
+        item(
+            "queued",
+            &["ring_mpi: 8 ranks, all right", "wait 0", "rennes  workq*"],
+        ),
+    ];
+    grid::run("tests/e2e/pbs-slurm.toml", "batch-pbs", items);
+}
+
 fn queued(name: &str, says: &[&str]) -> Item {
     Item {
         name: format!("queue-{name}"),
