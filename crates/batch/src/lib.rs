@@ -148,8 +148,8 @@ pub fn is_of_a_process(name: &OsStr) -> bool {
 pub struct Start {
     /// The command that runs another one on `{node}`. What that one is follows as one word, for a shell.
     pub words: Vec<String>,
-    /// What comes before it in that word.
-    pub before: String,
+    /// What makes a command one of the allocation on the node, where `words` do not; the command follows.
+    pub task: Vec<String>,
 }
 
 /// Says whether a text can be the id of an allocation: a number, behind which PBS has a point and its server's
@@ -350,7 +350,7 @@ impl System {
         match self {
             System::Slurm => Start {
                 words: slurm::start_words(id),
-                before: String::new(),
+                task: Vec::new(),
             },
             System::Pbs => pbs::start(id, remote_shell, conf),
         }

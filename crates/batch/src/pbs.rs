@@ -3,7 +3,6 @@
 //! Answers are read in the form `dsv`: as JSON, qstat of that version lists one job of several.
 
 use crate::clock::{at_date, date};
-use crate::quoted;
 use crate::word::Request;
 use crate::{AllocationError, Listed, Node, Start, State, is_id};
 use causeway_mpis::names::PROCESS_MANAGERS;
@@ -40,6 +39,10 @@ const OWN_RESOURCES: [&str; 7] = [
 
 /// Begins the comment of a job that asks for more than there is.
 const REFUSED: &str = "Can Never Run";
+
+/// Makes a command a task of a job: the configuration, the job's id and the command follow.
+const ATTACH: &str = "export PBS_CONF_FILE=\"$0\"; . \"$0\"; job=$1; shift; \
+    exec \"$PBS_EXEC/bin/pbs_attach\" -j \"$job\" /usr/bin/env -u PBS_CONF_FILE \"$@\"";
 
 /// A time that is over.
 const LONG_AGO: &str = "200001010000.00";
@@ -255,13 +258,15 @@ fn processes(select: &str, chunks: usize) -> Option<Vec<u32>> {
 }
 
 /// PBS starts processes on other nodes only from within a job. From outside, the site's own way leads to the
-/// node, and pbs_attach there makes the process a task of the job.
+/// node, and pbs_attach there makes a session a task of the job. PBS ends a job's sessions at once: node-exec,
+/// which ends what a command leaves in other sessions, has to be in none of them.
 pub fn start(id: &str, remote_shell: &[String], conf: Option<&Path>) -> Start {
     let conf = conf.unwrap_or(Path::new(USUAL_CONFIGURATION));
-    let script = "export PBS_CONF_FILE=\"$0\" && . \"$0\" && exec \"$PBS_EXEC/bin/pbs_attach\" -j \"$@\"";
+    let mut task = words(&["/bin/sh", "-c", ATTACH]);
+    task.extend([conf.display().to_string(), id.to_owned()]);
     Start {
         words: remote_shell.to_vec(),
-        before: format!("/bin/sh -c '{script}' {} {id} ", quoted(conf)),
+        task,
     }
 }
 

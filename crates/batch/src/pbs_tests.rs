@@ -133,7 +133,7 @@ fn a_process_is_started_by_the_sites_own_way_and_becomes_one_of_the_job() {
     let shell = ["ssh", "{node}"].map(str::to_owned);
     let started = start("5.head", &shell, Some(Path::new("/run/pbs/pbs.conf")));
     assert_eq!(started.words, shell);
-    assert!(started.before.starts_with("/bin/sh -c '"));
-    assert!(started.before.ends_with("' /run/pbs/pbs.conf 5.head "));
+    assert_eq!(started.task[..2], ["/bin/sh", "-c"]);
+    assert_eq!(started.task[3..], ["/run/pbs/pbs.conf", "5.head"]);
     assert!(is_of_a_process("PBS_JOBID") && is_of_a_process("PMI_RANK") && !is_of_a_process("PATH"));
 }

@@ -36,11 +36,19 @@ done
 # Jobs that wait have an estimated start then.
 sed 's/^strict_ordering:.*/strict_ordering: true ALL/' "$programs/etc/pbs_sched_config" >sched_priv/sched_config
 
+# It reads variables that need not be there.
+set +u
 # shellcheck source=/dev/null
 . "$programs/libexec/pbs_db_env"
+set -u
 "$programs/libexec/pbs_db_utility" install_db
 pbs_comm
 pbs_server -t create
+# It is in the background before it listens.
+for _ in $(seq 100); do
+    qstat -B >/dev/null 2>&1 && break
+    sleep 0.1
+done
 # Jobs of root, who is the lab's user.
 qmgr <<END
 create queue workq

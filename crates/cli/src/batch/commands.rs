@@ -163,5 +163,7 @@ pub fn judge(words: &[String], output: &Output) -> Result<Said, String> {
         .unwrap_or("it printed nothing");
     let last: String = last.chars().take(COMPLAINT).collect();
     let program = words.first().map_or("", String::as_str);
+    // Some say themselves who they are.
+    let last = last.strip_prefix(&format!("{program}: ")).unwrap_or(&last);
     Err(format!("{program}: {last} ({})", output.status))
 }

@@ -9,7 +9,7 @@ use causeway_control::audit::MAX_TEXT;
 use causeway_wire::env;
 use nix::sys::signal::Signal;
 use nix::unistd::{User, getuid, pipe2};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -36,6 +36,9 @@ pub struct Args {
     /// The batch system in whose allocation this runs.
     #[arg(long)]
     batch: Option<System>,
+    /// A word of the command that makes another one a part of the allocation, given once for each.
+    #[arg(long, allow_hyphen_values = true)]
+    task: Vec<String>,
     /// Slots of the allocation's nodes, in its order.
     #[arg(long, value_delimiter = ',')]
     slots: Vec<u32>,
@@ -116,7 +119,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
         }
     };
     tell_started(&request, output, args.control.as_deref());
-    let (shell, mut command) = command(&request, args.site.as_deref(), &args.mpi)?;
+    let (shell, mut command) = command(&request, args)?;
     if let Some(system) = args.batch {
         leave_allocation(&mut command, system, request.is_of_site.then_some(&args.slots));
     }
@@ -188,7 +191,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), NodeError> {
 }
 
 /// The user's shell with the request, as sshd would start it.
-fn command(request: &Request, site: Option<&str>, mpi: &MpiWords) -> Result<(String, Command), NodeError> {
+fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeError> {
     let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
     let preload = preload.map_or(&[][..], |(_, value)| value.as_os().as_bytes());
     for library in preload.split(|byte| matches!(byte, b':' | b' ')) {
@@ -203,16 +206,31 @@ fn command(request: &Request, site: Option<&str>, mpi: &MpiWords) -> Result<(Str
     let shell = shell
         .filter(|shell| shell.exists())
         .unwrap_or_else(|| "/bin/sh".into());
-    let mut command = Command::new(&shell);
-    command.arg("-c").arg(request.command.as_os());
     let environment = request.environment.iter();
-    command.envs(environment.map(|(name, value)| (name, value.as_os())));
+    let environment = environment.map(|(name, value)| (name.as_str(), value.as_os()));
+    let mut command = match args.task.split_first() {
+        None => Command::new(&shell),
+        // The batch system's own commands do without our libraries.
+        Some((program, arguments)) => {
+            let mut preloaded = OsString::from("LD_PRELOAD=");
+            preloaded.push(OsStr::from_bytes(preload));
+            let mut command = Command::new(program);
+            command.args(arguments);
+            if !preload.is_empty() {
+                command.arg("/usr/bin/env").arg(preloaded);
+            }
+            command.arg(&shell);
+            command
+        }
+    };
+    command.arg("-c").arg(request.command.as_os());
+    command.envs(environment.filter(|(name, _)| args.task.is_empty() || *name != "LD_PRELOAD"));
     // Not what the other end says: only here is it known.
-    match site {
+    match &args.site {
         Some(site) => command.env(env::SITE, site),
         None => command.env_remove(env::SITE),
     };
-    mpi.set(&mut command);
+    args.mpi.set(&mut command);
     let login = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let path = request.path.iter().map(|entry| entry.as_os());
     let path: Vec<&OsStr> = path.chain([login.as_os_str()]).collect();

@@ -54,9 +54,9 @@ pub struct Args {
     /// Its configuration.
     #[arg(long)]
     pub batch_conf: Option<PathBuf>,
-    /// What comes before the command on the node, where the batch system wants something there.
-    #[arg(long, default_value = "", allow_hyphen_values = true)]
-    pub before: String,
+    /// A word of the command that makes another one a part of the allocation, given once for each.
+    #[arg(long, allow_hyphen_values = true)]
+    pub task: Vec<String>,
     /// Slots of the allocation's nodes, in its order.
     #[arg(long, value_delimiter = ',')]
     pub slots: Vec<u32>,
@@ -171,12 +171,14 @@ fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
 fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     let words = shell_words(&args.shell, &args.node);
     let (program, arguments) = words.split_first().ok_or(StartError::NoShell)?;
-    let mut remote = OsString::from(&args.before);
-    remote.push(quoted(own));
+    let mut remote = OsString::from(quoted(own));
     remote.push(format!(" node-exec --lease {}", lease::TERM.as_secs()));
     if let Some(system) = args.batch {
         let slots: Vec<String> = args.slots.iter().map(u32::to_string).collect();
         remote.push(format!(" --batch {system} --slots {}", slots.join(",")));
+    }
+    for word in &args.task {
+        remote.push(format!(" --task={}", quoted(Path::new(word))));
     }
     if let Some(site) = &args.site {
         remote.push(format!(" --site {}", quoted(Path::new(site))));

@@ -486,7 +486,7 @@ pub(super) fn asking_arguments(config: &Config, batch: &Batch) -> Vec<OsString> 
 }
 
 /// What `start-node` is told of the batch system.
-pub(super) fn batch_arguments(batch: &Batch, slots: &[u32], before: String) -> Vec<OsString> {
+pub(super) fn batch_arguments(batch: &Batch, slots: &[u32], task: Vec<String>) -> Vec<OsString> {
     let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
     let mut arguments = vec![
         OsString::from(format!("--batch={}", batch.system)),
@@ -495,8 +495,7 @@ pub(super) fn batch_arguments(batch: &Batch, slots: &[u32], before: String) -> V
     if let Some(conf) = &batch.conf {
         arguments.extend(["--batch-conf".into(), conf.clone().into_os_string()]);
     }
-    if !before.is_empty() {
-        arguments.push(OsString::from(format!("--before={before}")));
-    }
+    let task = task.into_iter();
+    arguments.extend(task.map(|word| OsString::from(format!("--task={word}"))));
     arguments
 }

@@ -41,7 +41,7 @@ impl Commands {
             (Some(batch), Some((id, slots))) => {
                 let remote_shell = driver.config.remote_shell_of(&start.site);
                 let start = batch.system.start(id, &remote_shell, batch.conf.as_deref());
-                let arguments = batch_arguments(batch, slots, start.before);
+                let arguments = batch_arguments(batch, slots, start.task);
                 (start.words, arguments)
             }
             _ => (driver.config.remote_shell_of(&start.site), Vec::new()),
