@@ -104,7 +104,7 @@ killed) once 'is there' 8 'kill -KILL $pid' $own wait ;;
 canceled) once 'is there' 8 'qdel $(qselect)' $own wait ;;
 server)
     # The job goes on, and what it had is given back when the server is there again.
-    once 'is there' 8 'qterm -t quick' $both -- mpirun.mpich -n 8 \
+    once 'is there' 8 '/opt/pbs/bin/qterm -t quick' $both -- mpirun.mpich -n 8 \
         sh -c 'echo a rank is there; sleep 4; echo it has run without a server'
     /opt/pbs/sbin/pbs_server
     ;;

@@ -22,7 +22,7 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Release {
     name: String,
-    /// The batch system has answered the request: nothing of it is on its way.
+    /// The batch system has answered the request, or lists it: nothing of it is on its way.
     is_answered: bool,
     /// Since when no look has found it.
     absent_since: Option<Duration>,
@@ -47,6 +47,8 @@ impl Release {
             .map(|listed| listed.id.clone())
             .collect();
         if !living.is_empty() {
+            // It has arrived, whatever became of the answer.
+            self.is_answered = true;
             self.absent_since = None;
             return Step::Cancel(living);
         }
