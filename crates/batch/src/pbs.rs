@@ -108,15 +108,16 @@ fn job(line: &str) -> Option<Listed> {
 
 /// `Job Id: 6.head|Job_Name=waits|...`. A stroke in a value stands behind a backslash.
 pub(crate) fn fields(line: &str) -> HashMap<String, String> {
-    let mut parts = vec![String::new()];
+    let (mut parts, mut part) = (Vec::new(), String::new());
     let mut characters = line.trim().chars().peekable();
     while let Some(character) = characters.next() {
         match character {
-            '\\' if characters.next_if_eq(&'|').is_some() => parts.last_mut().map(|part| part.push('|')),
-            '|' => Some(parts.push(String::new())),
-            character => parts.last_mut().map(|part| part.push(character)),
-        };
+            '\\' if characters.next_if_eq(&'|').is_some() => part.push('|'),
+            '|' => parts.push(std::mem::take(&mut part)),
+            character => part.push(character),
+        }
     }
+    parts.push(part);
     let named = |part: &String| {
         let (name, value) = part.split_once('=').or_else(|| part.split_once(": "))?;
         Some((name.to_owned(), value.to_owned()))
