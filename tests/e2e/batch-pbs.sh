@@ -73,6 +73,27 @@ alloc)
         "$mpich/own_world" wait
     $nancy scancel "$n"
     ;;
+script)
+    # A home directory that the nodes share, as clusters have it.
+    export HOME=$PWD/home
+    mkdir -p "$HOME/.config/causeway"
+    cp /run/causeway-lab/gateway/rennes.host "$HOME/.config/causeway/gateway.host"
+    cat >script <<END
+export HOME=$HOME
+cd $PWD
+$(command -v causeway) run --sites rennes=4,nancy=4 --alloc nancy:$(
+        $nancy salloc --no-shell -N1 --ntasks-per-node=4 -t 10 2>&1 | number
+    ) -- mpirun.mpich -n 8 $mpich/ring_mpi >script-output 2>&1
+echo "status \$?" >script-end
+END
+    qsub -l select=2:ncpus=4:mpiprocs=4 -o /dev/null -e /dev/null script >/dev/null
+    for _ in $(seq 400); do
+        [ -e script-end ] && break
+        read -rt 0.1 <> <(:) || :
+    done
+    cat script-output script-end
+    $nancy scancel -u root
+    ;;
 refused)
     run --sites rennes=9,nancy=4 --time 10min -- $mpirun hostname
     run --sites rennes=4,nancy=4 --time 3h -- $mpirun hostname

@@ -287,6 +287,7 @@ fn openpbs_and_slurm_give_nodes_at_once_and_however_a_job_ends_all_is_given_back
                 "causeway: site rennes: ",
             ],
         ),
+        item("script", &["ring_mpi: 8 ranks, all right", "status 0"]),
         item(
             "refused",
             &[

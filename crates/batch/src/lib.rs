@@ -30,7 +30,7 @@ use word::Request;
 pub const MAX_NODES: usize = 10_000;
 
 /// All of them.
-const SYSTEMS: [System; 2] = [System::Slurm, System::Pbs];
+pub const SYSTEMS: [System; 2] = [System::Slurm, System::Pbs];
 
 /// Longest number of an allocation, and longest name of a server of PBS: a host's.
 const MAX_NUMBER: usize = 20;
@@ -172,13 +172,11 @@ impl System {
         }
     }
 
-    /// The variable by which a process learns in which allocation it runs, where such processes run on the
-    /// gateway's host.
-    pub fn own_allocation(self) -> Option<&'static str> {
+    /// The variable by which a process learns in which allocation it runs.
+    pub fn own_allocation(self) -> &'static str {
         match self {
-            System::Slurm => Some(slurm::OWN_ALLOCATION),
-            // Jobs of PBS run on its nodes alone.
-            System::Pbs => None,
+            System::Slurm => slurm::OWN_ALLOCATION,
+            System::Pbs => pbs::OWN_ALLOCATION,
         }
     }
 

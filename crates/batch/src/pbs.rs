@@ -12,6 +12,8 @@ use std::time::{Duration, SystemTime};
 
 pub const CONFIGURATION: &str = "PBS_CONF_FILE";
 
+pub const OWN_ALLOCATION: &str = "PBS_JOBID";
+
 /// Its commands read and write local times, which only their own zone tells.
 pub const ANSWERS: &[(&str, &str)] = &[("TZ", "UTC"), ("LC_ALL", "C")];
 

@@ -3,7 +3,7 @@
 use crate::batch::commands::Batch;
 use crate::run::launcher::Launcher;
 use crate::{ask, grid, join};
-use causeway_batch::System;
+use causeway_batch::SYSTEMS;
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_control as control;
@@ -75,9 +75,6 @@ pub struct Found {
     /// That one's version.
     pub version: String,
 }
-
-/// Batch systems that are asked for.
-const KNOWN: [System; 1] = [System::Slurm];
 
 /// Nodes whose names are looked up.
 const MOST_NODES: usize = 64;
@@ -162,15 +159,14 @@ fn launchers() -> Vec<Found> {
 
 /// Asks each batch system that is known whether it is here.
 fn batch() -> Option<BatchNodes> {
-    KNOWN.into_iter().find_map(|system| {
+    SYSTEMS.into_iter().find_map(|system| {
         let batch = Batch {
             system,
             conf: None,
             subnets: Vec::<Cidr>::new(),
         };
-        let [nodes, jobs] = system.offer_words();
-        let (nodes, jobs) = (batch.run(&nodes, "").ok()?, batch.run(&jobs, "").ok()?);
-        let offer = system.offer([&nodes.output, &jobs.output]).ok()?;
+        let answers = batch.run_all(&system.offer_words()).ok()?;
+        let offer = system.offer(&answers).ok()?;
         let names = offer.nodes.iter().take(MOST_NODES);
         let found = names.flat_map(|node| (node.name.as_str(), 0).to_socket_addrs().into_iter().flatten());
         Some(BatchNodes {

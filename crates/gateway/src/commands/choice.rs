@@ -20,9 +20,7 @@ pub(super) fn sites_for_jobs(context: &CommandContext<'_>) -> Sites {
         sites,
         links: context.tunnels.ways().links(context.driver),
         mpi: config.mpi.clone(),
-        allocated_by: { config.batch.as_ref() }
-            .and_then(|batch| batch.system.own_allocation())
-            .map(str::to_owned),
+        allocated_by: { config.batch.as_ref() }.map(|batch| batch.system.own_allocation().to_owned()),
         batch: config.batch.as_ref().map(|batch| BatchAccess {
             system: batch.system.to_string(),
             conf: batch.conf.clone(),
