@@ -1,5 +1,6 @@
 //! Runs commands of a batch system.
 
+use causeway_batch::offer::Offer;
 use causeway_batch::{Node, System};
 use causeway_control::NodeInfo;
 use causeway_wire::Cidr;
@@ -98,6 +99,15 @@ impl Batch {
     pub fn run_all(&self, commands: &[Vec<String>]) -> Result<Vec<String>, String> {
         let said = commands.iter().map(|words| Ok(self.run(words, "")?.output));
         said.collect()
+    }
+
+    /// What the batch system has, and what of it is free.
+    ///
+    /// # Errors
+    /// Its commands fail, or their answers are not understood; in one sentence.
+    pub fn offer(&self) -> Result<Offer, String> {
+        let answers = self.run_all(&self.system.offer_words())?;
+        self.system.offer(&answers).map_err(|error| error.to_string())
     }
 
     /// The nodes of an allocation that runs, which a holder has got or a user has made.

@@ -18,8 +18,7 @@ pub fn ask(access: &BatchAccess) -> Result<Offer, String> {
         conf: access.conf.clone(),
         subnets: Vec::new(),
     };
-    let answers = batch.run_all(&system.offer_words())?;
-    system.offer(&answers).map_err(|error| error.to_string())
+    batch.offer()
 }
 
 /// Adds it to the site. A node that the site's gateway lists, too, is there once, as the batch system has it.

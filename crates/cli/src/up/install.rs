@@ -1,7 +1,6 @@
 //! Puts this installation of Causeway on a head node.
 
 use super::host::{COPY_PATIENCE, Host, PATIENCE, quoted};
-use crate::preload;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -54,30 +53,14 @@ impl Installation {
     pub fn own() -> io::Result<Installation> {
         let own = std::env::current_exe()?;
         let directory = own.parent().unwrap_or(Path::new("/")).to_owned();
-        let (root, files) = match directory.parent() {
-            // As it is in an installation.
-            Some(root) if directory.ends_with("bin") && root.join("lib").join(preload::SHIM).is_file() => {
-                let mut files = files_below(root, "bin")?;
-                files.extend(files_below(root, "lib")?);
-                (root.to_owned(), files)
-            }
-            // As it is built.
-            _ => {
-                let all = fs::read_dir(&directory)?.flatten().map(|entry| entry.file_name());
-                let is_ours = |name: &std::ffi::OsString| {
-                    let name = name.to_string_lossy();
-                    name.starts_with("libcauseway_") && name.ends_with(".so")
-                        || ["causeway", "causeway-loader"].contains(&&*name)
-                };
-                let files = all.filter(is_ours).map(PathBuf::from).collect();
-                (directory.clone(), files)
-            }
+        let all = fs::read_dir(&directory)?.flatten().map(|entry| entry.file_name());
+        let is_ours = |name: &std::ffi::OsString| {
+            let name = name.to_string_lossy();
+            name.starts_with("libcauseway_") && name.ends_with(".so")
+                || ["causeway", "causeway-loader"].contains(&&*name)
         };
-        let command = own
-            .strip_prefix(&root)
-            .unwrap_or(Path::new("causeway"))
-            .to_owned();
-        Installation::of(root, files, command)
+        let files = all.filter(is_ours).map(PathBuf::from).collect();
+        Installation::of(directory, files, "causeway".into())
     }
 
     fn of(root: PathBuf, mut files: Vec<PathBuf>, command: PathBuf) -> io::Result<Installation> {
@@ -225,14 +208,6 @@ fn read(said: &str) -> FirstLook {
         free_kib: value("free").parse().unwrap_or(0),
         runs: value("runs"),
     }
-}
-
-fn files_below(root: &Path, directory: &str) -> io::Result<Vec<PathBuf>> {
-    let all = fs::read_dir(root.join(directory))?.flatten();
-    let files = all.filter(|entry| entry.path().is_file());
-    Ok(files
-        .map(|entry| Path::new(directory).join(entry.file_name()))
-        .collect())
 }
 
 #[cfg(test)]

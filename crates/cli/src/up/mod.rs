@@ -191,7 +191,7 @@ fn prepared(
 fn explained(why: &str) -> String {
     match why.contains("GLIBC_") {
         true => format!(
-            "{why}; its system is older than the one that this Causeway was built on: build Causeway on the oldest of the systems"
+            "{why}; its system is older than the one that this Causeway was built on: use the tar that 'make dist' makes"
         ),
         false => why.to_owned(),
     }
