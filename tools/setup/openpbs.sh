@@ -15,7 +15,6 @@ if [ "$(cat "$built" 2>/dev/null)" = "$commit" ]; then
     exit
 fi
 "$here/install.sh" openpbs
-# The database's server is started where it is needed; Debian's own is not.
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 git init -q "$place"
@@ -25,14 +24,16 @@ cd "$place"
 # Debian's Python: another one that comes first in PATH may be gone tomorrow. The configuration is where a node
 # of the emulated grid has a place of its own.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
-./autogen.sh >log 2>&1 &&
-    ./configure --prefix="$programs" --with-pbs-conf-file=/run/pbs/pbs.conf CFLAGS=-O1 >>log 2>&1 &&
-    make -j"$(nproc)" >>log 2>&1 && make install >>log 2>&1 || {
+build() {
+    ./autogen.sh && ./configure --prefix="$programs" --with-pbs-conf-file=/run/pbs/pbs.conf CFLAGS=-O1 &&
+        make -j"$(nproc)" && make install
+}
+if ! build >log 2>&1; then
     tail -n 20 log >&2
     echo "setup: OpenPBS was not built" >&2
     exit 1
-}
-for command in qsub qstat qselect qdel qalter qmgr pbsnodes; do
+fi
+for command in qsub qstat qselect qdel qalter qmgr qterm pbsnodes; do
     ln -sf "$programs/bin/$command" "/usr/local/bin/$command"
 done
 echo "$commit" >"$built"

@@ -20,11 +20,11 @@ PBS_HOME=$PBS_HOME
 END
 mkdir -p "$PBS_HOME"
 cd "$PBS_HOME"
-mkdir -p -m 755 server_logs sched_logs comm_logs
-mkdir -p -m 1777 spool
-mkdir -p -m 750 server_priv sched_priv server_priv/jobs server_priv/users server_priv/hooks
-mkdir -p -m 750 server_priv/hooks/tmp
-mkdir -p -m 755 server_priv/accounting
+install -d -m 755 server_logs sched_logs comm_logs
+install -d -m 1777 spool
+install -d -m 750 server_priv sched_priv server_priv/jobs server_priv/users server_priv/hooks
+install -d -m 750 server_priv/hooks/tmp
+install -d -m 755 server_priv/accounting
 echo PATH=/bin:/usr/bin >pbs_environment
 (
     umask 077

@@ -15,12 +15,15 @@ PBS_EXEC=$programs
 PBS_HOME=$home
 END
 cd "$home"
-mkdir -p -m 755 aux mom_logs
-mkdir -p -m 1777 spool undelivered
-mkdir -p -m 700 checkpoint
-mkdir -p -m 751 mom_priv mom_priv/jobs
-mkdir -p -m 750 mom_priv/hooks mom_priv/hooks/tmp
+install -d -m 755 aux mom_logs
+install -d -m 1777 spool undelivered
+install -d -m 700 checkpoint
+install -d -m 751 mom_priv mom_priv/jobs
+install -d -m 750 mom_priv/hooks mom_priv/hooks/tmp
 echo PATH=/usr/local/bin:/bin:/usr/bin >pbs_environment
 # Users' files are the same on all nodes.
-printf '$clienthost %s\n$usecp *:/ /\n' "$head" >mom_priv/config
+cat >mom_priv/config <<END
+\$clienthost $head
+\$usecp *:/ /
+END
 pbs_mom
