@@ -21,8 +21,8 @@ git init -q "$place"
 git -C "$place" fetch -q --depth 1 "$source" "$commit"
 git -C "$place" checkout -q FETCH_HEAD
 cd "$place"
-# Debian's Python: another one that comes first in PATH may be gone tomorrow. The configuration is where a node
-# of the emulated grid has a place of its own.
+# Debian's Python: another one that comes first in PATH may be gone tomorrow. The configuration is where a
+# node of the emulated grid has a place of its own.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 build() {
     ./autogen.sh && ./configure --prefix="$programs" --with-pbs-conf-file=/run/pbs/pbs.conf CFLAGS=-O1 &&
