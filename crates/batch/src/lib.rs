@@ -152,8 +152,8 @@ pub struct Start {
     pub task: Vec<String>,
 }
 
-/// Says whether a text can be the id of an allocation: a number, behind which PBS has a point and its server's
-/// name. It becomes a word of commands, also of a shell.
+/// Says whether a text can be the id of an allocation: a number, behind which PBS has a point and its
+/// server's name. It becomes a word of commands, also of a shell.
 pub fn is_id(text: &str) -> bool {
     let (number, server) = text.split_once('.').unwrap_or((text, "a"));
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);

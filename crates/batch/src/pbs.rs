@@ -261,8 +261,8 @@ fn processes(select: &str, chunks: usize) -> Option<Vec<u32>> {
 }
 
 /// PBS starts processes on other nodes only from within a job. From outside, the site's own way leads to the
-/// node, and pbs_attach there makes a session a task of the job. PBS ends a job's sessions at once: node-exec,
-/// which ends what a command leaves in other sessions, has to be in none of them.
+/// node, and pbs_attach there makes a session a task of the job. PBS ends a job's sessions at once, so
+/// node-exec, which ends what a command leaves in other sessions, has to be in none of them.
 pub fn start(id: &str, remote_shell: &[String], conf: Option<&Path>) -> Start {
     let conf = conf.unwrap_or(Path::new(USUAL_CONFIGURATION));
     let mut task = words(&["/bin/sh", "-c", ATTACH]);

@@ -1,6 +1,6 @@
-//! A site whose nodes belong to OpenPBS: pbs_server, its database, its scheduler and pbs_comm on the head node,
-//! pbs_mom on the compute nodes. tools/setup/openpbs.sh builds it. The compute nodes take ssh, as on sites
-//! that let users in who have a job there.
+//! A site whose nodes belong to OpenPBS: pbs_server, its database, its scheduler and pbs_comm on the head
+//! node, pbs_mom on the compute nodes. tools/setup/openpbs.sh builds it. The compute nodes take ssh, as on
+//! sites that let users in who have a job there.
 
 use std::fs;
 use std::io;

@@ -7,12 +7,12 @@
 //! [`Request::Looked`]: causeway_control::Request::Looked
 
 use crate::base::Bundle;
+use crate::commands::batch_words::asking_arguments;
 use crate::commands::command::Stage;
 use crate::commands::spawner::Program;
 use crate::commands::starter::{Helper, Purpose, Start, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::config::Config;
-use crate::config::batch::Batch;
 use crate::driver::Driver;
 use crate::keys::{CommandKey, PairKey};
 use crate::membership::jobs::{Job, Jobs};
@@ -472,30 +472,4 @@ pub(super) fn allocation_of(jobs: &Jobs, config: &Config, token: &Token) -> Opti
     let id = job.plan.allocations.get(&config.site)?.clone();
     let slots = job.nodes(config).iter().map(|node| node.slots).collect();
     Some((id, slots))
-}
-
-/// What those are told who ask the batch system something.
-pub(super) fn asking_arguments(config: &Config, batch: &Batch) -> Vec<OsString> {
-    let mut arguments = vec![OsString::from(format!("--system={}", batch.system))];
-    if let Some(conf) = &batch.conf {
-        arguments.extend(["--conf".into(), conf.clone().into_os_string()]);
-    }
-    let subnets = config.subnets.iter();
-    arguments.extend(subnets.map(|subnet| OsString::from(format!("--subnet={subnet}"))));
-    arguments
-}
-
-/// What `start-node` is told of the batch system.
-pub(super) fn batch_arguments(batch: &Batch, slots: &[u32], task: Vec<String>) -> Vec<OsString> {
-    let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
-    let mut arguments = vec![
-        OsString::from(format!("--batch={}", batch.system)),
-        OsString::from(format!("--slots={}", slots.join(","))),
-    ];
-    if let Some(conf) = &batch.conf {
-        arguments.extend(["--batch-conf".into(), conf.clone().into_os_string()]);
-    }
-    let task = task.into_iter();
-    arguments.extend(task.map(|word| OsString::from(format!("--task={word}"))));
-    arguments
 }

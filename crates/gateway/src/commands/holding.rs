@@ -2,7 +2,7 @@
 //! it back when their stream ends. `causeway run` is at its other end.
 
 use crate::base::Bundle;
-use crate::commands::allocations::asking_arguments;
+use crate::commands::batch_words::asking_arguments;
 use crate::commands::recording::can_record;
 use crate::commands::starter::{HOLDER, Start};
 use crate::commands::starting::{judge_job, reason_of};

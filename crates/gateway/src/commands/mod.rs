@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 mod allocations;
+mod batch_words;
 mod carrying;
 mod choice;
 pub(crate) mod command;

@@ -2,7 +2,8 @@
 //! output being the stream. They end with it.
 
 use crate::base::Bundle;
-use crate::commands::allocations::{allocation_of, batch_arguments};
+use crate::commands::allocations::allocation_of;
+use crate::commands::batch_words::start_arguments;
 use crate::commands::recording::{Unrecorded, can_record, note};
 use crate::commands::spawner::{Outcome, Program};
 use crate::commands::starter::{GRACE, HOLDER, KeptStarter, Start, Starter, Waiting};
@@ -39,10 +40,7 @@ impl Commands {
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
         let (shell, batch) = match (&driver.config.batch, &start.allocation) {
             (Some(batch), Some((id, slots))) => {
-                let remote_shell = driver.config.remote_shell_of(&start.site);
-                let start = batch.system.start(id, &remote_shell, batch.conf.as_deref());
-                let arguments = batch_arguments(batch, slots, start.task);
-                (start.words, arguments)
+                start_arguments((&driver.config, batch), &start.site, id, slots)
             }
             _ => (driver.config.remote_shell_of(&start.site), Vec::new()),
         };
