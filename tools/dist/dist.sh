@@ -49,7 +49,9 @@ exec "$out/bin/zig" cc -target x86_64-linux-gnu.$glibc "\$@"
 END
 chmod +x "$out/bin/zig" "$out/bin/cc"
 export ZIG_LOCAL_CACHE_DIR=$out/zig ZIG_GLOBAL_CACHE_DIR=$out/zig
-export CARGO_ZIGBUILD_ZIG_PATH=$out/bin/zig CARGO_ZIGBUILD_CACHE_DIR=$out/zigbuild
+# cargo-zigbuild would rather take the zig of a python.
+export CARGO_ZIGBUILD_PYTHON_PATH=false CARGO_ZIGBUILD_ZIG_PATH=$out/bin/zig
+export CARGO_ZIGBUILD_CACHE_DIR=$out/zigbuild
 export PATH=$tools/bin:$PATH
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 # What stands for paths of this machine. The last one that fits is used.
