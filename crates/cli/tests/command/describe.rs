@@ -41,7 +41,10 @@ fn bash_can_read_the_completions_and_finds_an_option() {
     let script = describe(&["completions", "bash"]).stdout;
     let ask =
         "COMP_WORDS=(causeway ping --co); COMP_CWORD=2; _causeway causeway --co ping; echo ${COMPREPLY[*]}";
-    let line = format!("{}\n{ask}", String::from_utf8(script).unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("causeway");
+    std::fs::write(&file, script).unwrap();
+    let line = format!("source {}; {ask}", file.display());
     let output = Command::new("bash").args(["-c", &line]).output().unwrap();
     assert_eq!(
         String::from_utf8_lossy(&output.stdout).trim(),
