@@ -15,15 +15,17 @@ pub(super) fn asking_arguments(config: &Config, batch: &Batch) -> Vec<OsString> 
     arguments
 }
 
-/// How `start-node` starts processes in an allocation for a job of this site: the words of its shell, and what
-/// it is told of the batch system.
+/// How `start-node` starts processes for a job of this site: the words of its shell, and what it is told of
+/// the batch system. The allocation is an id and the slots of its nodes.
 pub(super) fn start_arguments(
-    (config, batch): (&Config, &Batch),
+    config: &Config,
     site: &str,
-    id: &str,
-    slots: &[u32],
+    allocation: Option<&(String, Vec<u32>)>,
 ) -> (Vec<String>, Vec<OsString>) {
     let remote_shell = config.remote_shell_of(site);
+    let (Some(batch), Some((id, slots))) = (&config.batch, allocation) else {
+        return (remote_shell, Vec::new());
+    };
     let start = batch.system.start(id, &remote_shell, batch.conf.as_deref());
     let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
     let mut arguments = vec![

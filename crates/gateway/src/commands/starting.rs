@@ -38,12 +38,7 @@ impl Commands {
     /// Has the remote shell to a node of this site started, with `socket` as its standard input and output.
     pub(super) fn start_on_node(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
-        let (shell, batch) = match (&driver.config.batch, &start.allocation) {
-            (Some(batch), Some((id, slots))) => {
-                start_arguments((&driver.config, batch), &start.site, id, slots)
-            }
-            _ => (driver.config.remote_shell_of(&start.site), Vec::new()),
-        };
+        let (shell, batch) = start_arguments(&driver.config, &start.site, start.allocation.as_ref());
         let words = shell
             .into_iter()
             .map(|word| OsString::from(format!("--word={word}")));
