@@ -38,8 +38,9 @@ fn debian_mpis_run_in_allocations_of_two_sites_of_slurm_and_leave_nothing_there(
         case(
             "resources",
             &[
-                "grid grid: 2 sites, 2 nodes, 8 slots",
+                "grid grid: 2 sites, 4 nodes, 16 slots",
                 "rennes  all*           2      4       -     0     0  2 in ",
+                "nancy   all*           2      4       -     0     0  2 in ",
                 "\"name\": \"rennes-2\"",
                 "\"free_slots\": 0",
             ],

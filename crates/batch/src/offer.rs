@@ -1,5 +1,8 @@
 //! What a batch system has: partitions, nodes, and what of them is free.
 
+use crate::MAX_NODES;
+use serde::{Deserialize, Serialize};
+
 /// Most partitions that are read.
 pub const MAX_PARTITIONS: usize = 1000;
 
@@ -12,8 +15,90 @@ pub struct Offer {
     pub nodes: Vec<OfferedNode>,
 }
 
+impl Offer {
+    /// Cuts it into pieces that fit a word each. Times become seconds from `now`: clocks of sites differ.
+    pub fn pieces(mut self, now: u64) -> Vec<Piece> {
+        self.nodes.truncate(MAX_NODES);
+        for node in &mut self.nodes {
+            node.free_at = node.free_at.map(|at| at.saturating_sub(now));
+        }
+        let mut chunks = self.nodes.chunks(PIECE).map(<[OfferedNode]>::to_vec);
+        let mut pieces = vec![Piece {
+            partitions: self.partitions,
+            nodes: chunks.next().unwrap_or_default(),
+            is_last: false,
+        }];
+        pieces.extend(chunks.map(|nodes| Piece {
+            nodes,
+            ..Piece::default()
+        }));
+        if let Some(last) = pieces.last_mut() {
+            last.is_last = true;
+        }
+        pieces
+    }
+
+    /// Adds a piece of another site's, and says whether it had anything new. Times become those of this
+    /// host's clock.
+    pub fn add(&mut self, piece: Piece, now: u64) -> bool {
+        let before = (self.partitions.len(), self.nodes.len());
+        let there = |all: &[usize], count: usize| all.iter().all(|one| *one < count);
+        let room = MAX_PARTITIONS.saturating_sub(self.partitions.len());
+        self.partitions.extend(piece.partitions.into_iter().take(room));
+        let room = MAX_NODES.saturating_sub(self.nodes.len());
+        let count = self.partitions.len();
+        let nodes = piece.nodes.into_iter().take(room);
+        self.nodes.extend(
+            nodes
+                .filter(|node| there(&node.partitions, count))
+                .map(|node| OfferedNode {
+                    free_at: node.free_at.map(|after| now.saturating_add(after)),
+                    ..node
+                }),
+        );
+        before != (self.partitions.len(), self.nodes.len())
+    }
+}
+
+/// Nodes of a piece.
+const PIECE: usize = 1000;
+
+/// Longest name, and longest list of features, of another site's.
+const MAX_NAME: usize = 255;
+const MAX_FEATURES: usize = 64;
+
+/// A part of what a site's batch system has, as its holder tells it. Times are in seconds from now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Piece {
+    /// Its partitions, in the first piece.
+    pub partitions: Vec<Partition>,
+    /// Some of its nodes.
+    pub nodes: Vec<OfferedNode>,
+    /// Whether nothing follows.
+    pub is_last: bool,
+}
+
+impl Piece {
+    /// Says whether another site may tell this.
+    pub fn is_sound(&self) -> bool {
+        let is_name = |name: &String| (1..=MAX_NAME).contains(&name.len());
+        let is_node = |node: &OfferedNode| {
+            is_name(&node.name)
+                && node.partitions.len() <= MAX_PARTITIONS
+                && node.features.len() <= MAX_FEATURES
+                && node.features.iter().all(is_name)
+        };
+        self.partitions.len() <= MAX_PARTITIONS
+            && self.nodes.len() <= PIECE
+            && self.partitions.iter().all(|partition| is_name(&partition.name))
+            && self.nodes.iter().all(is_node)
+    }
+}
+
 /// A queue with limits of its own, and some of the nodes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Partition {
     /// Its name.
     pub name: String,
@@ -28,7 +113,8 @@ pub struct Partition {
 }
 
 /// A node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OfferedNode {
     /// Its name.
     pub name: String,
@@ -53,3 +139,66 @@ pub struct OfferedNode {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the answer about its nodes is not understood: {0}")]
 pub struct OfferError(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offer_of_many_nodes_crosses_in_pieces_between_sites_whose_clocks_differ() {
+        let node = |number: usize| OfferedNode {
+            name: format!("n{number}"),
+            partitions: vec![0],
+            free_at: (number == 7).then_some(1060),
+            ..OfferedNode::default()
+        };
+        let partition = Partition {
+            name: "all".to_owned(),
+            ..Partition::default()
+        };
+        let offer = Offer {
+            partitions: vec![partition],
+            nodes: (0..2500).map(node).collect(),
+        };
+        let pieces = offer.clone().pieces(1000);
+        assert_eq!(
+            pieces.iter().map(|piece| piece.is_last).collect::<Vec<_>>(),
+            [false, false, true]
+        );
+        let mut told = Offer::default();
+        for piece in pieces {
+            assert!(piece.is_sound());
+            assert!(told.add(piece, 5000));
+        }
+        assert_eq!(told.nodes[7].free_at, Some(5060));
+        assert_eq!((told.nodes.len(), told.partitions), (2500, offer.partitions));
+        assert!(Offer::default().pieces(0)[0].is_last);
+    }
+
+    #[test]
+    fn what_another_site_says_is_bounded_and_names_partitions_that_are_there() {
+        let node = OfferedNode {
+            name: "n".to_owned(),
+            partitions: vec![3],
+            ..OfferedNode::default()
+        };
+        let piece = |node: OfferedNode| Piece {
+            nodes: vec![node],
+            ..Piece::default()
+        };
+        let mut offer = Offer::default();
+        assert!(!offer.add(piece(node.clone()), 0));
+        assert!(offer.nodes.is_empty());
+        assert!(piece(node.clone()).is_sound());
+        let long = OfferedNode {
+            features: vec!["f".repeat(300)],
+            ..node.clone()
+        };
+        assert!(!piece(long).is_sound());
+        let many = Piece {
+            nodes: vec![node; 1001],
+            ..Piece::default()
+        };
+        assert!(!many.is_sound());
+    }
+}

@@ -1,5 +1,6 @@
 //! What `causeway run` and the holder of a site's allocation tell each other.
 
+use crate::offer::Piece;
 use crate::{MAX_NODES, is_id};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,8 @@ pub enum ToHolder {
     },
     /// What was to begin later may begin now: another site has begun early.
     Hasten,
+    /// What does the batch system have?
+    Offer,
 }
 
 /// A node of an allocation, by its real address in text.
@@ -70,6 +73,8 @@ pub enum FromHolder {
         /// Lists at least one.
         nodes: Vec<HeldNode>,
     },
+    /// A part of what the batch system has.
+    Offer(Piece),
     /// The site cannot give it, or has lost it.
     Failed(String),
 }
@@ -82,6 +87,7 @@ impl FromHolder {
             FromHolder::Estimate(_) => true,
             FromHolder::Queued { id, reason, .. } => is_id(id) && is_text(reason),
             FromHolder::Held { id, nodes } => is_id(id) && (1..=MAX_NODES).contains(&nodes.len()),
+            FromHolder::Offer(piece) => piece.is_sound(),
             FromHolder::Failed(why) => is_text(why),
         }
     }

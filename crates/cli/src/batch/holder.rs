@@ -117,6 +117,8 @@ struct Holder<'a> {
     connections: u32,
     /// Since when the first node should have answered.
     awaited_since: Option<Instant>,
+    /// It has told what the batch system has.
+    has_offered: bool,
     /// It was told that the allocation is not to be had: nothing more is told.
     has_failed: bool,
 }
@@ -156,6 +158,7 @@ impl<'a> Holder<'a> {
             absent: 0,
             connections: 0,
             awaited_since: None,
+            has_offered: false,
             has_failed: false,
         })
     }
@@ -169,6 +172,7 @@ impl<'a> Holder<'a> {
                 Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(_) if self.has_failed => {}
                 Ok(Event::Word(ToHolder::Hasten)) => self.hasten(),
+                Ok(Event::Word(ToHolder::Offer)) => self.offer(),
                 // One request a holder: of a second one it would lose the first.
                 Ok(Event::Word(_)) if self.asked.is_some() => {}
                 Ok(Event::Word(ToHolder::Ask(_))) if self.request.is_some() => {}
@@ -208,6 +212,21 @@ impl<'a> Holder<'a> {
                 let at = system.estimate(&(said.output + &said.errors));
                 self.request = Some(request);
                 self.tell(FromHolder::Estimate(at.map(from_now)));
+            }
+            Err(why) => self.fail(why),
+        }
+    }
+
+    /// Tells what the batch system has. Once: whoever asks has the account of this site ask.
+    fn offer(&mut self) {
+        if std::mem::replace(&mut self.has_offered, true) {
+            return;
+        }
+        match self.args.batch.offer() {
+            Ok(offer) => {
+                for piece in offer.pieces(now()) {
+                    self.tell(FromHolder::Offer(piece));
+                }
             }
             Err(why) => self.fail(why),
         }
@@ -423,6 +442,11 @@ fn read(mut input: File, events: &SyncSender<Event>) {
 
 /// A time of this host's clock, in seconds from now.
 fn from_now(at: u64) -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    at.saturating_sub(now.as_secs())
+    at.saturating_sub(now())
+}
+
+/// This host's clock, in seconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
 }

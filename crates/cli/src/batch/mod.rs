@@ -10,6 +10,7 @@
 
 pub mod ask;
 pub mod commands;
+pub mod far;
 pub mod hold;
 pub mod holder;
 pub mod intent;

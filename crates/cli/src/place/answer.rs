@@ -103,10 +103,11 @@ mod tests {
     use super::super::OBJECTIVES;
     use super::super::model::tests::{profile, sites};
     use super::*;
+    use crate::resources::Offers;
     use causeway_placement::{Outcome, place, steps};
 
     fn placed(text: &str) -> Placed {
-        let question = Question::of(&profile(text), &sites()).unwrap();
+        let question = Question::of(&profile(text), &sites(), &Offers::new(), 0).unwrap();
         let found = place(
             &question.resources,
             &question.job,

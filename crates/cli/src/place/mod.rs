@@ -1,13 +1,14 @@
 //! `causeway place`, and `causeway run --profile`: which sites get the groups of a job's profile.
 //!
 //! `model` makes a question for crates/placement of a profile and of what the gateway knows of the sites;
-//! `answer` makes the sites and groups of a run of its answer.
+//! `offered` is the room that a batch system has. `answer` makes the sites and groups of a run of the answer.
 
 mod answer;
 mod model;
+mod offered;
 
 use crate::failure::Failure;
-use crate::{ask, say, text_file};
+use crate::{ask, resources, say, text_file};
 pub use answer::Placed;
 use causeway_control as control;
 use causeway_placement::{Objective, Outcome, Refusal};
@@ -75,7 +76,9 @@ pub fn read(file: &Path) -> Result<Profile, Failure> {
 fn place(file: &Path, seconds: u32) -> Result<(Profile, Placed), Failure> {
     let profile = read(file)?;
     let sites = ask::sites(&control::socket()).map_err(Failure::usage)?;
-    let question = Question::of(&profile, &sites).map_err(Failure::usage)?;
+    let now = resources::now();
+    let offers = resources::offers(&sites, now).map_err(Failure::new)?;
+    let question = Question::of(&profile, &sites, &offers, now).map_err(Failure::usage)?;
     for warning in &question.warnings {
         say::error(format_args!("causeway: {warning}"));
     }

@@ -1,15 +1,14 @@
 //! A question for crates/placement: what a profile asks for, and what the gateway knows of the sites. Pure.
 
+use super::offered::{self, Asked, UNKNOWN_BYTES, UNKNOWN_SPEED};
+use crate::resources::Offers;
 use causeway_control::{NodeInfo, Sites};
 use causeway_placement::{Alternative, Between, Class, Group, Job, Link, Network, Resources, Site};
 use causeway_profile::{Needs, Profile, Ranks};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Stands for what is not known, and so meets every need.
-const UNKNOWN_BYTES: u64 = 1 << 50;
-const UNKNOWN_SPEED: u32 = u32::MAX;
-
-/// Ranks for which a batch system is taken to have room: it says itself what it has not.
+/// Ranks for which a batch system that does not say what it has is taken to have room: it refuses what it has
+/// not.
 const OF_A_BATCH_SYSTEM: u32 = 1_000_000;
 
 /// See the module.
@@ -17,6 +16,8 @@ const OF_A_BATCH_SYSTEM: u32 = 1_000_000;
 pub struct Question {
     pub resources: Resources,
     pub job: Job,
+    /// Sites whose nodes are those of their batch systems.
+    of_batch_systems: BTreeSet<usize>,
     /// What the profile asks for that nobody knows of the nodes.
     pub warnings: Vec<String>,
 }
@@ -26,12 +27,24 @@ impl Question {
     ///
     /// # Errors
     /// What a profile says that cannot be placed, in a sentence.
-    pub fn of(profile: &Profile, sites: &Sites) -> Result<Question, String> {
+    pub fn of(profile: &Profile, sites: &Sites, offers: &Offers, now: u64) -> Result<Question, String> {
         let mut warnings = Vec::new();
-        let cores = check(profile, &mut warnings)?;
-        let resources = resources(sites, cores, &mut warnings);
+        let choices = profile.groups.iter().flat_map(|group| group.choices());
+        let asked = Asked {
+            cores: check(profile, &mut warnings)?,
+            seconds: profile.seconds,
+            now,
+            features: choices
+                .flat_map(|(_, needs)| needs.features.unwrap_or_default())
+                .collect(),
+        };
+        let (resources, of_batch_systems) = resources(sites, offers, &asked, &mut warnings);
         if resources.sites.is_empty() {
-            return Err("no site can take part; 'causeway status' says why".to_owned());
+            let mut why = warnings;
+            why.push(
+                "no site can take part; 'causeway status' shows those that are not reachable".to_owned(),
+            );
+            return Err(why.join("\n"));
         }
         let index = |name: &String| resources.sites.iter().position(|site| site.name == *name);
         let groups = profile.groups.iter().map(|group| {
@@ -41,6 +54,8 @@ impl Question {
                 alternatives: choices
                     .map(|(ranks, needs)| Alternative {
                         ranks: ranks.unwrap_or_default(),
+                        memory_bytes: needs.memory_bytes.unwrap_or_default(),
+                        features: needs.features.clone().unwrap_or_default().into_iter().collect(),
                         sites: { needs.sites }.map(|sites| sites.iter().filter_map(index).collect()),
                         ..Alternative::default()
                     })
@@ -56,6 +71,7 @@ impl Question {
         Ok(Question {
             resources,
             job,
+            of_batch_systems,
             warnings,
         })
     }
@@ -64,8 +80,7 @@ impl Question {
 impl Question {
     /// Whether a site's nodes are those of its batch system.
     pub fn is_of_batch_system(&self, site: usize) -> bool {
-        let mut classes = self.resources.sites[site].classes.iter();
-        classes.any(|class| class.slots == OF_A_BATCH_SYSTEM)
+        self.of_batch_systems.contains(&site)
     }
 }
 
@@ -103,61 +118,65 @@ fn check(profile: &Profile, warnings: &mut Vec<String>) -> Result<u32, String> {
 }
 
 fn warn_of_unknown(group: &str, needs: &Needs, warnings: &mut Vec<String>) {
-    let asked = [
-        (needs.memory_bytes.is_some(), "memory"),
-        (needs.speed.is_some(), "speed"),
-        (needs.features.is_some(), "features"),
-    ];
-    let asked: Vec<&str> = asked
-        .iter()
-        .filter(|(is, _)| *is)
-        .map(|(_, what)| *what)
-        .collect();
-    if !asked.is_empty() {
-        let line = format!(
-            "groups.{group}: the {} of nodes is not known and not checked",
-            asked.join(", ")
-        );
-        if !warnings.contains(&line) {
-            warnings.push(line);
-        }
+    let line = format!("groups.{group}: the speed of nodes is not known and not checked");
+    if needs.speed.is_some() && !warnings.contains(&line) {
+        warnings.push(line);
     }
 }
 
-fn resources(sites: &Sites, cores: u32, warnings: &mut Vec<String>) -> Resources {
+fn resources(
+    sites: &Sites,
+    offers: &Offers,
+    asked: &Asked,
+    warnings: &mut Vec<String>,
+) -> (Resources, BTreeSet<usize>) {
     let mut found = Resources::default();
+    let mut of_batch_systems = BTreeSet::new();
     for status in sites.sites.iter().filter(|site| site.unreachable.is_none()) {
         let Some(info) = &status.info else { continue };
-        let classes = match info.nodes.is_empty() {
-            true => vec![of_batch_system()],
-            false => classes(&info.nodes, cores),
+        let name = &info.name;
+        let classes = match (offers.get(name), info.nodes.is_empty()) {
+            (_, false) => classes(&info.nodes, asked),
+            (Some(Ok(offer)), true) => match offered::classes(offer, asked) {
+                Ok(classes) => classes,
+                Err(why) => {
+                    warnings.push(format!("{name} cannot take part: {why}"));
+                    continue;
+                }
+            },
+            (offer, true) => {
+                let why = offer.and_then(|offer| offer.as_ref().err());
+                let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+                warnings.push(format!(
+                    "what the batch system of {name} has is not known{why}: it refuses what it has not"
+                ));
+                vec![unknown(asked)]
+            }
         };
         if info.nodes.is_empty() {
-            let name = &info.name;
-            warnings.push(format!(
-                "how many nodes the batch system of {name} has is not known: it refuses what it has not"
-            ));
+            of_batch_systems.insert(found.sites.len());
         }
         found.sites.push(Site {
-            name: info.name.clone(),
+            name: name.clone(),
             classes,
         });
     }
     found.links = links(sites, &found.sites);
-    found
+    (found, of_batch_systems)
 }
 
 /// Listed nodes by their slots.
-fn classes(nodes: &[NodeInfo], cores: u32) -> Vec<Class> {
+fn classes(nodes: &[NodeInfo], asked: &Asked) -> Vec<Class> {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     for node in nodes {
-        *counts.entry(node.slots / cores).or_default() += 1;
+        *counts.entry(node.slots / asked.cores).or_default() += 1;
     }
     let class = |(slots, nodes): (u32, u32)| Class {
         name: format!("nodes of {slots} ranks"),
         nodes,
         slots,
         memory_bytes: UNKNOWN_BYTES,
+        features: asked.features.clone(),
         speed: UNKNOWN_SPEED,
         ..Class::default()
     };
@@ -167,12 +186,14 @@ fn classes(nodes: &[NodeInfo], cores: u32) -> Vec<Class> {
         .collect()
 }
 
-fn of_batch_system() -> Class {
+/// Whatever is asked for.
+fn unknown(asked: &Asked) -> Class {
     Class {
         name: "its batch system".to_owned(),
         nodes: 1,
         slots: OF_A_BATCH_SYSTEM,
         memory_bytes: UNKNOWN_BYTES,
+        features: asked.features.clone(),
         speed: UNKNOWN_SPEED,
         ..Class::default()
     }
@@ -242,6 +263,7 @@ pub fn shown(site: &Site) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use causeway_batch::offer::{Offer, OfferedNode, Partition};
     use causeway_control::{Link as Measured, SiteInfo, SiteStatus};
 
     /// Three sites: rennes and nancy with two nodes of four slots, orsay with a batch system.
@@ -285,7 +307,13 @@ pub(super) mod tests {
 
     #[test]
     fn nodes_are_classes_and_the_worse_end_of_a_link_counts() {
-        let question = Question::of(&profile("[groups.a]\nranks = 2\ncores = 2"), &sites()).unwrap();
+        let question = Question::of(
+            &profile("[groups.a]\nranks = 2\ncores = 2"),
+            &sites(),
+            &Offers::new(),
+            0,
+        )
+        .unwrap();
         let rennes = &question.resources.sites[0];
         assert_eq!((rennes.classes[0].nodes, rennes.classes[0].slots), (2, 2));
         let link = question.resources.links[0];
@@ -304,9 +332,50 @@ pub(super) mod tests {
 
     #[test]
     fn needs_of_which_nothing_is_known_are_told_and_what_cannot_be_placed_is_refused() {
-        let question = Question::of(&profile("[groups.a]\nranks = 2\nmemory = '2GB'"), &sites()).unwrap();
-        assert!(question.warnings[0].contains("groups.a: the memory of nodes is not known"));
-        let named = Question::of(&profile("[groups.a]\nranks = '0-3'"), &sites()).unwrap_err();
+        let text = "[groups.a]\nranks = 2\nspeed = { min = 1.5 }";
+        let question = Question::of(&profile(text), &sites(), &Offers::new(), 0).unwrap();
+        assert!(question.warnings[0].contains("groups.a: the speed of nodes is not known"));
+        let named = Question::of(&profile("[groups.a]\nranks = '0-3'"), &sites(), &Offers::new(), 0);
+        let named = named.unwrap_err();
         assert!(named.contains("groups.a: give it a number of ranks"), "{named}");
+    }
+
+    #[test]
+    fn a_batch_system_has_the_room_that_it_tells_and_takes_no_part_where_it_has_none() {
+        let node = OfferedNode {
+            name: "n".into(),
+            partitions: vec![0],
+            cpus: 16,
+            free_cpus: 16,
+            memory_bytes: Some(32 << 30),
+            features: vec!["ib".into()],
+            ..OfferedNode::default()
+        };
+        let partition = Partition {
+            name: "fast".into(),
+            is_default: true,
+            is_up: true,
+            max_seconds: Some(3600),
+            max_nodes: None,
+        };
+        let offer = Offer {
+            partitions: vec![partition],
+            nodes: vec![node],
+        };
+        let offers = Offers::from([("orsay".into(), Ok(offer))]);
+        let text =
+            "time = \"30min\"\n[groups.a]\nranks = 2\ncores = 2\nmemory = \"2GB\"\nfeatures = [\"ib\"]";
+        let question = Question::of(&profile(text), &sites(), &offers, 0).unwrap();
+        let orsay = &question.resources.sites[2].classes[0];
+        assert_eq!((orsay.nodes, orsay.slots, orsay.memory_bytes), (1, 8, 32 << 30));
+        assert!(question.is_of_batch_system(2) && !question.is_of_batch_system(0));
+        assert!(question.warnings.is_empty(), "{:?}", question.warnings);
+        let long = Question::of(&profile(&text.replace("30min", "2h")), &sites(), &offers, 0).unwrap();
+        assert_eq!(long.resources.sites.len(), 2);
+        assert!(
+            long.warnings[0].contains("orsay cannot take part: 120 min are more"),
+            "{:?}",
+            long.warnings
+        );
     }
 }

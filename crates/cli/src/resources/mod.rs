@@ -1,14 +1,16 @@
 //! `causeway resources`: what the grid has, as this host's gateway knows it, or as a file in Flux's JGF says.
 //! What a graph is, and its forms, is in crates/resources. `known` is what the gateway says, `offered` what
-//! the batch system of its site has.
+//! the batch system of its site has, `elsewhere` what those of other sites have.
 
+mod elsewhere;
 mod known;
 mod offered;
 
 use crate::failure::Failure;
 use crate::{ask, say, text_file};
-use causeway_control::{self as control, ControlError};
+use causeway_control::{self as control, ControlError, Sites};
 use causeway_resources::{Graph, MAX_BYTES, merged, picture, read_jgf, table, to_dot, to_jgf};
+pub use elsewhere::Offers;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -43,8 +45,7 @@ pub fn main(args: &Args) -> ExitCode {
 }
 
 fn shown(args: &Args) -> Result<String, Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.unwrap_or_default().as_secs();
+    let now = now();
     let graph = match args.from.is_empty() {
         false => merged({ args.from.iter().map(|file| of_file(file)) }.collect::<Result<_, _>>()?),
         true => of_gateway(now).map_err(Failure::new)?,
@@ -76,15 +77,32 @@ fn of_gateway(now: u64) -> Result<Graph, ControlError> {
     let socket = control::socket();
     let sites = ask::sites(&socket)?;
     let mut graph = known::graph(&sites, &ask::status(&socket)?, now);
-    let own = graph.sites.iter_mut().find(|site| site.name == sites.site);
-    if let (Some(access), Some(own)) = (&sites.batch, own) {
-        // What else is known is worth showing.
-        if let Err(why) = offered::ask(access).map(|offer| offered::add(own, offer)) {
-            say::error(format_args!(
-                "causeway resources: batch system of {}: {why}",
-                sites.site
-            ));
+    for (name, offer) in offers(&sites, now)? {
+        let site = graph.sites.iter_mut().find(|site| site.name == name);
+        match (site, offer) {
+            (Some(site), Ok(offer)) => offered::add(site, offer),
+            // What else is known is worth showing.
+            (_, Err(why)) => say::error(format_args!("causeway resources: batch system of {name}: {why}")),
+            (None, _) => {}
         }
     }
     Ok(graph)
+}
+
+/// What the batch systems have: that of the own site, and those of sites that list no nodes.
+///
+/// # Errors
+/// The gateway cannot be asked.
+pub fn offers(sites: &Sites, now: u64) -> Result<Offers, ControlError> {
+    let mut offers = elsewhere::ask(&elsewhere::askable(sites), now)?;
+    if let Some(access) = &sites.batch {
+        offers.insert(sites.site.clone(), offered::ask(access));
+    }
+    Ok(offers)
+}
+
+/// This host's clock, in seconds since 1970.
+pub fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
 }

@@ -7,16 +7,15 @@ use super::error::RunError;
 use super::job::start_job;
 use super::phase::{self, Phase};
 use super::{LOST, sites};
-use crate::remote::frame::Frame;
+use crate::batch::far::{self, GONE, Line, send};
 use crate::say;
 use causeway_batch::together::{Ended, Order, Together};
 use causeway_batch::word::{FromHolder, HeldNode, Request, ToHolder};
-use causeway_control::{self as control, BATCH_NODE, ControlError, JobReply, NodeInfo, Plan, Sites};
+use causeway_control::{ControlError, JobReply, NodeInfo, Plan, Sites};
 use causeway_mpis::command_line::CommandLine;
 use causeway_wire::grid::is_node_name;
 use nix::sys::signal::SigSet;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -25,9 +24,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Attempts, each with twice the patience of the one before.
 const ATTEMPTS: u32 = 3;
-
-/// Why nothing more comes.
-const GONE: &str = "its holder, its gateway or the tunnel to it is gone";
 
 /// How long holders may take to hear that it is over.
 const GIVES_BACK_WITHIN: Duration = Duration::from_secs(60);
@@ -262,12 +258,8 @@ fn open(wish: &Wish, token: &str) -> Result<(Streams, Words), RunError> {
     let (sender, words) = channel();
     let mut streams = Streams(Vec::new());
     for (number, (site, ranks)) in wish.shares.iter().enumerate() {
-        let request = control::Request::Spawn {
-            token: token.to_owned(),
-            node: format!("{BATCH_NODE}{site}"),
-        };
-        let (_, stream) = match control::ask(&control::socket(), &request) {
-            Ok(answered) => answered,
+        let stream = match far::start(token, site) {
+            Ok(stream) => stream,
             Err(ControlError::Refused(why)) => return Err(RunError::NotGiven(site.clone(), why)),
             Err(error) => return Err(error.into()),
         };
@@ -296,33 +288,10 @@ fn take_no_signals() {
     let _ = SigSet::all().thread_block();
 }
 
-/// A holder that is gone is heard of by its reader.
-fn send(mut stream: &UnixStream, word: &ToHolder) {
-    if let Ok(bytes) = serde_json::to_vec(word) {
-        let _ = Frame::Batch(bytes)
-            .write(&mut stream)
-            .and_then(|()| stream.flush());
-    }
-}
-
-fn read(mut stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder)>) {
-    let mut has_begun = false;
+fn read(stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder)>) {
+    let mut line = Line::new(stream);
     loop {
-        let word = match Frame::read(&mut stream) {
-            Ok(Some(Frame::Hello)) => {
-                has_begun = true;
-                continue;
-            }
-            Ok(Some(Frame::Batch(bytes))) => match serde_json::from_slice::<FromHolder>(&bytes) {
-                Ok(word) if word.is_sound() => word,
-                _ => FromHolder::Failed("its holder's words are not understood".to_owned()),
-            },
-            Ok(Some(Frame::Error(why))) => FromHolder::Failed(why),
-            _ if has_begun => FromHolder::Failed(GONE.to_owned()),
-            _ => FromHolder::Failed(
-                "its gateway refuses: from in [batch] of its gateway.toml must name this site; its log says more".to_owned(),
-            ),
-        };
+        let word = line.next();
         let is_last = matches!(word, FromHolder::Failed(_));
         if words.send((number, word)).is_err() || is_last {
             return;
