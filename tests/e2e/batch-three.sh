@@ -117,8 +117,8 @@ node-runs)
     once 'is there' 6 'lose_node $(sed -n "s/.*bordeaux: holds .*allocation //p" output) bordeaux-1' $own wait
     ;;
 accounts)
-    accounts="$bordeaux $PWD/../../../tests/e2e/slurm-accounts.sh"
-    $accounts
+    accounts="$bordeaux $(dirname "$0")/slurm-accounts.sh"
+    $accounts || exit
     p7="--batch bordeaux:--account=p7"
     echo "no account: $(run $few --batch bordeaux:--account=p8 -- $mpirun hostname)"
     echo "the account: $(run $few $p7 -- $mpirun -n 6 "$openmpi/ring_mpi")"

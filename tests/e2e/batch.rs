@@ -315,7 +315,7 @@ fn openpbs_and_slurm_give_nodes_at_once_and_however_a_job_ends_all_is_given_back
         item("killed", &["status 137"]),
         item("canceled", &["causeway: rennes: allocation "]),
         item("server", &["it has run without a server", "status 0"]),
-        item("gateway", &["status 137", "left: 1"]),
+        item("gateway", &["left: 1"]),
         item(
             "queued",
             &["ring_mpi: 8 ranks, all right", "wait 0", "rennes  workq*"],

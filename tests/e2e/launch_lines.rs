@@ -286,6 +286,28 @@ fn without_shim() -> Item {
     }
 }
 
+/// A rank into which nothing can be loaded, and that is told of with the reason once it has connections.
+fn static_rank() -> Item {
+    let mpich = mpi::debian_mpich();
+    let rank = "extern int socket(), listen(); extern unsigned sleep(); \
+                int main() { listen(socket(2, 1, 0), 1); sleep(4); return 0; }";
+    Item {
+        name: "rank-static".to_owned(),
+        command: format!(
+            "echo '{rank}' | gcc -w -static -x c -o rank - && \
+             causeway run {SITES} -- {} -n 4 $PWD/rank >said 2>&1; cat said",
+            mpich.launcher
+        ),
+        seconds: 60,
+        expected: Expected::Says(vec![
+            "on rennes-".to_owned(),
+            "on nancy-".to_owned(),
+            "has connections without Causeway's shim and cannot reach other sites: it is statically linked"
+                .to_owned(),
+        ]),
+    }
+}
+
 /// A program that opens its MPI so that nothing preloaded stands before it: the rank is told of likewise.
 fn past_shim() -> Item {
     let mpich = mpi::debian_mpich();
@@ -314,6 +336,7 @@ fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
     items.extend(of_wrappers(&mpi::debian_mpich(), "mpicc.mpich"));
     items.extend(of_wrappers(&mpi::debian_openmpi(), "mpicc.openmpi"));
     items.push(without_shim());
+    items.push(static_rank());
     items.push(past_shim());
     grid::run("rennes-nancy", "launch-lines", items);
 }

@@ -11,6 +11,7 @@ mod batch;
 mod bench;
 mod cuts;
 mod endure;
+mod files;
 mod fresh;
 mod grid;
 mod hostile;

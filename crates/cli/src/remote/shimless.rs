@@ -8,10 +8,12 @@
 //! connect() these call, a few times as a job begins and ever more rarely after that.
 
 use super::tree::descendants;
+use super::unloaded::{has_connections, loads_nothing_of_ours, why};
 use crate::preload::SHIM;
 use causeway_mpis::elf::Elf;
 use causeway_mpis::names::{CONNECTING, LIBRARIES, RANKS};
 use nix::unistd::{Pid, gethostname};
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::ops::Range;
@@ -34,6 +36,8 @@ pub struct Watch {
     /// When to look next; never again once a process was told of.
     due: Option<Instant>,
     pause: Duration,
+    /// Processes that had connections at the last look, and into which nothing can be loaded.
+    suspects: HashSet<Pid>,
 }
 
 impl Watch {
@@ -46,6 +50,7 @@ impl Watch {
         Watch {
             due: preloads.then_some(now + FIRST),
             pause: FIRST,
+            suspects: HashSet::new(),
         }
     }
 
@@ -66,11 +71,24 @@ impl Watch {
     fn look_at(&mut self, processes: Vec<Pid>, now: Instant) {
         self.pause = (2 * self.pause).min(LONGEST);
         self.due = Some(now + self.pause);
-        let found = processes.into_iter().find_map(|pid| Some((pid, lack(pid)?)));
+        let lacking = processes.iter().find_map(|pid| Some((*pid, lack(*pid)?)));
+        let found = lacking.or_else(|| Some((self.suspect(&processes)?, Lack::Loader)));
         if let Some((pid, lack)) = found {
             self.due = None;
             tell(Path::new(&format!("/proc/{pid}/fd/2")), &line(pid, &lack));
         }
+    }
+}
+
+impl Watch {
+    /// A process into which nothing can be loaded, and that had connections at the last look, too. It may be
+    /// a rank: no library tells. A tool that asks somebody something has ended by then.
+    fn suspect(&mut self, processes: &[Pid]) -> Option<Pid> {
+        let is_one = |pid: &&Pid| loads_nothing_of_ours(**pid) && has_connections(**pid);
+        let now: HashSet<Pid> = processes.iter().filter(is_one).copied().collect();
+        let found = now.intersection(&self.suspects).next().copied();
+        self.suspects = now;
+        found
     }
 }
 
@@ -89,6 +107,8 @@ enum Lack {
     Shim,
     /// It has both, and this library of the MPI calls the C library's connect().
     Way(String),
+    /// It has connections, and nothing can be loaded into it.
+    Loader,
 }
 
 fn lack(pid: Pid) -> Option<Lack> {
@@ -158,13 +178,17 @@ fn line(pid: Pid, lack: &Lack) -> String {
     let (what, remedy) = match lack {
         Lack::Shim => (
             "uses an MPI without Causeway's shim".to_owned(),
-            "the wrapper or container that starts it drops LD_PRELOAD, because it is statically linked or clears its \
-             environment; let it pass on LD_PRELOAD and CAUSEWAY_*",
+            why(pid).remedy(),
+        ),
+        Lack::Loader => (
+            "has connections without Causeway's shim".to_owned(),
+            why(pid).remedy(),
         ),
         Lack::Way(library) => (
             format!("has loaded {library} past Causeway's shim"),
             "it opens its MPI, or a library that needs one, with RTLD_DEEPBIND; let it use dlopen() without \
-             that flag, or link the program with the MPI",
+             that flag, or link the program with the MPI"
+                .to_owned(),
         ),
     };
     format!(

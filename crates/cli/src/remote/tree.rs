@@ -11,6 +11,8 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
+use std::process::Child;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long descendants have from SIGTERM to SIGKILL.
@@ -87,8 +89,24 @@ fn exit_status(ended: WaitStatus) -> Option<u8> {
     }
 }
 
-/// Ends every descendant: SIGTERM, some time after it SIGKILL, until none is left. Returns the status of
-/// `main` if it ended now.
+/// Children that serve what this process still has to do after the end of its command.
+static SPARED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+fn spared() -> MutexGuard<'static, Vec<Pid>> {
+    SPARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps a child of this process from being ended with its command's processes. Who spares it ends it.
+pub fn spare(child: &Child) {
+    spared().push(Pid::from_raw(child.id().cast_signed()));
+}
+
+fn is_sparing() -> bool {
+    !spared().is_empty()
+}
+
+/// Ends every descendant that is not spared: SIGTERM, some time after it SIGKILL, until none is left.
+/// Returns the status of `main` if it ended now.
 pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
     let deadline = Instant::now() + haste.grace();
     let mut told = HashSet::new();
@@ -96,11 +114,12 @@ pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
     loop {
         let (ended, none_left) = reap(main);
         status = ended.or(status);
-        if none_left {
+        let left = descendants();
+        if none_left || left.is_empty() && is_sparing() {
             return status;
         }
         let late = Instant::now() >= deadline;
-        for pid in descendants() {
+        for pid in left {
             if late {
                 let _ = kill(pid, Signal::SIGKILL);
             } else if told.insert(pid) {
@@ -115,7 +134,7 @@ pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
     }
 }
 
-/// Lists every process below this one at this moment.
+/// Lists every process below this one at this moment, but for those that are spared and what is below them.
 pub fn descendants() -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -127,10 +146,12 @@ pub fn descendants() -> Vec<Pid> {
             children.entry(parent).or_default().push(pid);
         }
     }
+    let spared = spared().clone();
     let mut found = Vec::new();
     let mut open = vec![getpid().as_raw()];
     while let Some(parent) = open.pop() {
-        let below = children.remove(&parent).unwrap_or_default();
+        let mut below = children.remove(&parent).unwrap_or_default();
+        below.retain(|pid| !spared.contains(&Pid::from_raw(*pid)));
         found.extend(below.iter().copied().map(Pid::from_raw));
         open.extend(below);
     }

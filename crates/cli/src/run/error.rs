@@ -166,6 +166,9 @@ pub enum RunError {
     /// Nobody would know that the program has begun.
     #[error("write down that the program begins: {0}")]
     Report(io::Error),
+    /// Files of the job.
+    #[error("{0}")]
+    Files(String),
     /// The gateway of another host of the site cannot be asked.
     #[error(
         "no gateway runs here, and the one on {0} ({1}) cannot be asked: {2}; 'ssh {0} causeway status' must work without a password from here"

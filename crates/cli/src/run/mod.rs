@@ -7,12 +7,14 @@
 
 mod allocations;
 mod arguments;
+mod arrived;
 mod child;
 mod coallocation;
 pub mod collectives;
 mod directory;
 mod distribution;
 mod error;
+pub mod files;
 pub mod gateways;
 mod groups;
 mod job;
@@ -55,7 +57,7 @@ use sites::Chosen;
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 use telling::{tell, tell_before, tell_left_alone, untested};
 use typed::Typed;
@@ -159,6 +161,8 @@ pub struct Args {
         "at", "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
     ])]
     pub own_mpi: bool,
+    #[command(flatten)]
+    pub files: files::Wanted,
     /// Write to this file how far the run is; causeway carry passes this.
     #[arg(long, hide = true, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -224,6 +228,7 @@ pub fn check(args: &Args) -> Result<(), RunError> {
         return placed::check(args, file);
     }
     coallocation::check(args)?;
+    files::check(&args.files)?;
     let wanted = allocations::sites(args)?;
     if args.runs_own_mpis() {
         return own::check(args);
@@ -261,6 +266,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let plan = sites::plan(&known, &chosen, &typed.line, allocations);
     let is_allocated = coallocated.is_some() || !plan.allocations.is_empty();
     let (job, connection, held) = started(args, plan, coallocated)?;
+    let files = files::of_run(&args.files, &job, &known.site, chosen.nodes())?;
     let (is_tuned, eager) = tuned(args, &launcher, &chosen)?;
     let sites = chosen.names();
     let groups = groups_of(args, &known, &sites, &chosen.wish)?;
@@ -291,9 +297,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let address = sites::own_address(&known, redirects);
     let extra = extra_arguments(&typed, &chosen.wish, address, host_file.as_deref());
     let mut command = typed.command(extra, words.words, &environment);
-    if is_allocated {
-        allocations::leave(&mut command);
-    }
+    settle(&mut command, is_allocated, files.as_ref());
     tell_before(redirects && args.verbose, &typed, &words.left_out, &chosen);
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
@@ -302,7 +306,17 @@ fn run(args: &Args) -> Result<u8, RunError> {
     phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
     let expected = typed.expected(&known.site, &chosen);
     let ended = child::run(command, &connection, directory.path(), signals, expected)?;
-    Ok(held.status_after(ended.status()?))
+    files::fetched(files.as_ref(), held.status_after(ended.status()?))
+}
+
+/// Takes a launcher out of this shell's allocation, and puts it where the job's files are.
+fn settle(command: &mut Command, is_allocated: bool, files: Option<&files::Files>) {
+    if is_allocated {
+        allocations::leave(command);
+    }
+    if let Some(files) = files {
+        files.enter(command);
+    }
 }
 
 /// The job, its connection, and the allocations that it has for itself.

@@ -7,6 +7,7 @@
 
 use super::directory::RunDirectory;
 use super::error::RunError;
+use crate::remote::tree;
 use crate::{ask, join, own_file};
 use causeway_control as control;
 use nix::sys::prctl::set_pdeathsig;
@@ -103,6 +104,7 @@ pub fn open() -> Result<Option<Via>, RunError> {
         ssh.pre_exec(|| Ok(set_pdeathsig(Signal::SIGTERM)?));
     }
     let ssh = { ssh.spawn() }.map_err(|error| failed(format!("ssh: {error}")))?;
+    tree::spare(&ssh);
     let mut via = Via {
         ssh,
         _directory: directory,

@@ -96,6 +96,8 @@ pub fn of_program(
 /// Facts that are the same for all processes of a run.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
+    /// Where the commands start.
+    pub directory: &'a Path,
     /// The job's.
     pub token: &'a str,
     /// The map.
@@ -215,6 +217,7 @@ mod tests {
 
     fn facts() -> Facts<'static> {
         Facts {
+            directory: Path::new("/home/u"),
             token: "00",
             grid: "1|a",
             rendezvous: "10.1.0.253:4000".parse().unwrap(),

@@ -19,6 +19,7 @@ mod site;
 use super::allocations::{self, Allocations};
 use super::coallocation::{self, Begun, Held};
 use super::error::RunError;
+use super::files;
 use super::job::{ask_for_job, known_sites};
 use super::phase;
 use super::sites::{self, own_address};
@@ -70,7 +71,10 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         .hear(signals, &connection, server)
         .map_err(RunError::Threads)?;
     let collectives = of_collectives(args, &known, &names);
+    let files = files::send(&args.files, &job.token, &known.site, &all_nodes(&known, &names))?;
+    let directory = files::directory(files.as_ref());
     let facts = Facts {
+        directory: &directory,
         token: &job.token,
         grid: &job.grid,
         rendezvous,
@@ -96,7 +100,8 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         }
     }
     // The job lasts as long as its connection, which ends with this function.
-    Ok(held.status_after(follow(&mut course, &events, &mut started)))
+    let status = held.status_after(follow(&mut course, &events, &mut started));
+    files::fetched(files.as_ref(), status)
 }
 
 /// Sites and their commands, and the ranks of each where they are known.
@@ -244,6 +249,17 @@ fn nodes(
     commands.iter().map(node).collect()
 }
 
+/// All nodes of these sites: each site's own launcher chooses among them.
+fn all_nodes(known: &Sites, names: &[String]) -> Vec<(String, String)> {
+    let used = known.sites.iter().filter(|site| names.contains(&site.name));
+    let mut nodes = Vec::new();
+    for (site, info) in used.filter_map(|site| Some((site, site.info.as_ref()?))) {
+        let names = info.nodes.iter().map(sites::launchers_name);
+        nodes.extend(names.map(|node| (site.name.clone(), node)));
+    }
+    nodes
+}
+
 /// Listens where ranks of all sites can connect to, and says by which address they know that.
 fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketAddr), String> {
     let addresses = own_address(known, false).zip(own_address(known, true));
@@ -292,10 +308,9 @@ fn start(
 ) -> Result<Site, String> {
     let is_here = matches!(place, Place::Here(..));
     let present = |name: &str| is_here.then(|| std::env::var_os(name)).flatten();
-    let directory = std::env::current_dir().unwrap_or_default();
     let environment = command::environment(command, facts, present).into_iter();
     let request = Spawned {
-        command: command::line(command.text, &directory).into(),
+        command: command::line(command.text, facts.directory).into(),
         environment: environment.map(|(name, value)| (name, value.into())).collect(),
         path: Vec::new(),
         is_of_site: true,

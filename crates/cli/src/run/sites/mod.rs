@@ -7,7 +7,7 @@ use super::directory::stands_by_name;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
 use causeway_control::name::means;
-use causeway_control::{Plan, SiteInfo, SiteStatus, Sites};
+use causeway_control::{NodeInfo, Plan, SiteInfo, SiteStatus, Sites};
 use causeway_mpis::Mpi;
 use causeway_mpis::command_line::CommandLine;
 use causeway_mpis::environment::Ip;
@@ -32,9 +32,25 @@ impl Chosen<'_> {
         self.sites.iter().map(|site| site.name.clone()).collect()
     }
 
+    /// Nodes with ranks, each with its site, as launchers name them.
+    pub fn nodes(&self) -> Vec<(String, String)> {
+        let shares = self.shares.iter();
+        shares
+            .map(|share| (share.site.to_owned(), launchers_name(share.node)))
+            .collect()
+    }
+
     /// Whether a site takes part, as far as that is Causeway's to choose.
     pub fn uses(&self, site: &str) -> bool {
         self.sites.is_empty() || self.sites.iter().any(|used| used.name == site)
+    }
+}
+
+/// A node as launchers name it.
+pub fn launchers_name(node: &NodeInfo) -> String {
+    match stands_by_name(node) {
+        true => node.name.clone(),
+        false => node.address.to_string(),
     }
 }
 

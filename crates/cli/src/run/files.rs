@@ -1,0 +1,409 @@
+//! `causeway run --send app --send input/ --fetch 'out-*'`: the files of a job, for sites that share no home.
+//!
+//! At each node a keeper makes the job's directory, at one path everywhere, and removes it when the job ends,
+//! however it ends: it is a process of the job. Where nodes share a home, the first keeper makes it for all.
+//! What is sent and fetched goes through the tunnel as standard input and output of `tar` on the nodes. So a
+//! site lets in no more than the job's programs could do there.
+
+use super::arrived::{pass_on, settle};
+use super::error::RunError;
+use crate::remote::tree;
+use crate::say;
+use causeway_control::{self as control, JobReply};
+use causeway_wire::env::TOKEN;
+use std::collections::HashSet;
+use std::env::current_dir;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// How long a keeper may take to make its directory, and to remove it.
+const KEEPS_WITHIN: Duration = Duration::from_secs(60);
+const REMOVES_WITHIN: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Nodes that are asked at a time.
+const AT_ONCE: usize = 16;
+
+/// Most bytes that are fetched from a site: it must not fill this disk.
+const MOST_FETCHED: u64 = 64 << 30;
+
+/// What makes, keeps and removes the directory NAME on a node. It says whether it has made it, or found it.
+const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; umask 077; mkdir -p "${d%/*}"
+if mkdir "$d" 2>/dev/null; then o=made; trap 'rm -rf "$d"; rm -f "$l"' EXIT; else o=found; trap 'rm -f "$l"' EXIT; fi
+trap 'exit 1' HUP INT TERM
+[ -d "$d" ] || { echo "mkdir $d failed" >&2; exit 1; }
+[ -e "$l" ] || ln -s "$d" "$l" || exit 1
+echo "$o"; cat >/dev/null"#;
+
+/// What the user asks for.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Wanted {
+    /// Copy this file or directory of the current directory to the nodes of each site, and run there, in a
+    /// directory of the job's own (docs/files.md).
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["direct", "transparent"])]
+    pub send: Vec<PathBuf>,
+    /// When the job has ended, copy what matches this pattern from the job's directory at each site to the
+    /// current directory.
+    #[arg(long, value_name = "PATTERN", requires = "send")]
+    pub fetch: Vec<String>,
+}
+
+/// A host with the job's directory.
+struct Place {
+    /// Its site, for names of fetched files.
+    site: String,
+    /// How a launcher names the node; none for this host.
+    node: Option<String>,
+    keeper: Child,
+    /// It has the directory for itself, or for others, too.
+    is_made: bool,
+}
+
+/// The job's directories. They are removed when this is dropped.
+pub struct Files {
+    name: String,
+    token: String,
+    program: PathBuf,
+    /// Where the user is.
+    here: PathBuf,
+    places: Vec<Place>,
+    fetch: Vec<String>,
+}
+
+/// Copies the files to this host and to these nodes, each with its site; nothing where none is wanted.
+///
+/// # Errors
+/// A path or pattern that leads elsewhere; a node that does not take the files.
+pub fn send(
+    wanted: &Wanted,
+    token: &str,
+    own_site: &str,
+    nodes: &[(String, String)],
+) -> Result<Option<Files>, RunError> {
+    if wanted.send.is_empty() {
+        return Ok(None);
+    }
+    check(wanted)?;
+    let here = current_dir().map_err(|error| failed("read the current directory", error))?;
+    if let Some(missing) = wanted.send.iter().find(|path| !here.join(path).exists()) {
+        return Err(RunError::Files(format!(
+            "--send {}: there is no such file here",
+            missing.display()
+        )));
+    }
+    let mut files = Files {
+        name: name()?,
+        token: token.to_owned(),
+        program: std::env::current_exe().map_err(RunError::Own)?,
+        here,
+        places: Vec::new(),
+        fetch: wanted.fetch.clone(),
+    };
+    let own = (own_site.to_owned(), None);
+    let far = nodes
+        .iter()
+        .map(|(site, node)| (site.clone(), Some(node.clone())));
+    let all: Vec<(String, Option<String>)> = std::iter::once(own).chain(far).collect();
+    for some in all.chunks(AT_ONCE) {
+        files.keep(some)?;
+    }
+    files.copy_out(&wanted.send)?;
+    Ok(Some(files))
+}
+
+/// The same for a run whose nodes Causeway chooses.
+///
+/// # Errors
+/// Those of [`send`]; the user has chosen the nodes.
+pub fn of_run(
+    wanted: &Wanted,
+    job: &JobReply,
+    own_site: &str,
+    nodes: Vec<(String, String)>,
+) -> Result<Option<Files>, RunError> {
+    if nodes.is_empty() && !wanted.send.is_empty() {
+        return Err(RunError::Files(
+            "--send: name the sites with --sites, and not hosts to the launcher".to_owned(),
+        ));
+    }
+    send(wanted, &job.token, own_site, &nodes)
+}
+
+/// Where a run starts what it starts: in the job's directory, or where the user is.
+pub fn directory(files: Option<&Files>) -> PathBuf {
+    files.map_or_else(|| current_dir().unwrap_or_default(), Files::directory)
+}
+
+/// Fetches what is to be fetched after a job with this status, and returns that.
+///
+/// # Errors
+/// Something could not be fetched.
+pub fn fetched(files: Option<&Files>, status: u8) -> Result<u8, RunError> {
+    files.map_or(Ok(()), Files::fetch)?;
+    Ok(status)
+}
+
+/// Refuses what cannot be sent or fetched, before anything is asked for.
+///
+/// # Errors
+/// The first such path or pattern.
+pub fn check(wanted: &Wanted) -> Result<(), RunError> {
+    for path in &wanted.send {
+        let is_inner = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !path.components().all(is_inner) || path.as_os_str().is_empty() {
+            let path = path.display();
+            return Err(RunError::Files(format!(
+                "--send {path}: name a file below the current directory, without '..'"
+            )));
+        }
+    }
+    for pattern in &wanted.fetch {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,+=@%/*?[]".contains(&byte);
+        let is_inner = !pattern.starts_with(['/', '-']) && !pattern.split('/').any(|part| part == "..");
+        if pattern.is_empty() || !is_inner || !pattern.bytes().all(is_plain) {
+            return Err(RunError::Files(format!(
+                "--fetch {pattern}: give a pattern of letters, digits and -_.,+=@%/*?[], without '..'"
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Files {
+    /// Where the job runs, on every host.
+    pub fn directory(&self) -> PathBuf {
+        Path::new("/tmp").join(&self.name)
+    }
+
+    /// Has a launcher start in the directory. Launchers take its name from the variable, if that is right.
+    pub fn enter(&self, command: &mut Command) {
+        command.current_dir(self.directory()).env("PWD", self.directory());
+    }
+
+    /// A command that runs a line of sh at a place.
+    fn command(&self, node: Option<&str>, line: &str) -> Command {
+        let Some(node) = node else {
+            let mut command = Command::new("sh");
+            command.args(["-c", line]);
+            return command;
+        };
+        let mut command = Command::new(&self.program);
+        // The user's shell there may be any.
+        let line = format!("exec sh -c '{}'", line.replace('\'', r"'\''"));
+        command.args(["agent", "--", node, &line]);
+        command
+            .env(TOKEN, &self.token)
+            .env(control::SOCKET_ENV, control::socket());
+        command
+    }
+
+    /// Starts a keeper at each of these places.
+    fn keep(&mut self, places: &[(String, Option<String>)]) -> Result<(), RunError> {
+        let line = KEEPER.replace("NAME", &self.name);
+        let mut begun = Vec::new();
+        for (site, node) in places {
+            let mut command = self.command(node.as_deref(), &line);
+            // Ctrl-C at a terminal is not for it.
+            command
+                .process_group(0)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped());
+            let mut keeper = { command.spawn() }.map_err(|error| failed("start sh", error))?;
+            tree::spare(&keeper);
+            let (sender, said) = channel();
+            if let Some(output) = keeper.stdout.take() {
+                std::thread::spawn(move || {
+                    let mut line = String::new();
+                    let _ = BufReader::new(output.take(64)).read_line(&mut line);
+                    sender.send(line)
+                });
+            }
+            let place = Place {
+                site: site.clone(),
+                node: node.clone(),
+                keeper,
+                is_made: false,
+            };
+            begun.push((place, said));
+        }
+        let until = Instant::now() + KEEPS_WITHIN;
+        let mut refusal = None;
+        for (mut place, said) in begun {
+            let left = until.saturating_duration_since(Instant::now());
+            match said.recv_timeout(left).unwrap_or_default().trim() {
+                "made" => place.is_made = true,
+                "found" => {}
+                _ => refusal = Some(place.describe()),
+            }
+            self.places.push(place);
+        }
+        match refusal {
+            None => Ok(()),
+            Some(place) => Err(RunError::Files(format!(
+                "--send: {place} has not made the job's directory within {KEEPS_WITHIN:?}"
+            ))),
+        }
+    }
+
+    /// Copies files to every place that has a directory of its own, all at once.
+    fn copy_out(&self, paths: &[PathBuf]) -> Result<(), RunError> {
+        let line = format!("tar -xf - -C /tmp/{}", self.name);
+        let copies = self.places.iter().filter(|place| place.is_made).map(|place| {
+            let mut tar = Command::new("tar");
+            tar.arg("-C").arg(&self.here).args(["-cf", "-", "--"]).args(paths);
+            let mut tar = { tar.stdin(Stdio::null()).stdout(Stdio::piped()) }
+                .spawn()
+                .map_err(|error| failed("run tar", error))?;
+            let output = tar.stdout.take().map(Stdio::from).unwrap_or(Stdio::null());
+            let copy = self.command(place.node.as_deref(), &line).stdin(output).spawn();
+            Ok((place, tar, copy.map_err(|error| failed("start sh", error))?))
+        });
+        let copies = copies.collect::<Result<Vec<_>, RunError>>()?;
+        for (place, mut tar, mut copy) in copies {
+            let done = |ended: io::Result<ExitStatus>| ended.is_ok_and(|status| status.success());
+            let (copied, packed) = (done(copy.wait()), done(tar.wait()));
+            if !copied || !packed {
+                let place = place.describe();
+                return Err(RunError::Files(format!(
+                    "--send: the files were not copied to {place}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what matches the patterns here. A name that several sites have gets the site behind it at all
+    /// but the first.
+    ///
+    /// # Errors
+    /// Something could not be fetched; the rest is.
+    fn fetch(&self) -> Result<(), RunError> {
+        if self.fetch.is_empty() {
+            return Ok(());
+        }
+        let mut failures = Vec::new();
+        let mut names = HashSet::new();
+        for place in self.places.iter().filter(|place| place.is_made) {
+            if let Err(error) = self.fetch_from(place, &mut names) {
+                failures.push(format!("{}: {error}", place.describe()));
+            }
+        }
+        if names.is_empty() && failures.is_empty() {
+            say::error(format_args!(
+                "causeway: nothing matches --fetch {}",
+                self.fetch.join(" ")
+            ));
+        }
+        match failures.is_empty() {
+            true => Ok(()),
+            false => Err(RunError::Files(format!("--fetch: {}", failures.join("; ")))),
+        }
+    }
+
+    fn fetch_from(&self, place: &Place, names: &mut HashSet<PathBuf>) -> io::Result<()> {
+        let line = format!(
+            "cd /tmp/{} && set -- && for f in {}; do [ ! -e \"$f\" ] || set -- \"$@\" \"$f\"; done; \
+             [ $# = 0 ] || exec tar -cf - -- \"$@\"",
+            self.name,
+            self.fetch.join(" ")
+        );
+        let arrived = tempfile::Builder::new()
+            .prefix(".causeway-fetch-")
+            .tempdir_in(&self.here)?;
+        let mut command = self.command(place.node.as_deref(), &line);
+        let mut far = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let mut tar = Command::new("tar");
+        tar.args(["-xf", "-", "--no-same-owner", "-C"])
+            .arg(arrived.path());
+        let mut tar = tar.stdin(Stdio::piped()).spawn()?;
+        let mut came = 0;
+        if let (Some(from), Some(mut to)) = (far.stdout.take(), tar.stdin.take()) {
+            came = pass_on(from.take(MOST_FETCHED), &mut to)?;
+        }
+        let (sent, taken) = (far.wait()?, tar.wait()?);
+        // An archive of nothing is no archive.
+        if !sent.success() || came > 0 && !taken.success() {
+            return Err(io::Error::other(format!("tar: {sent} there, {taken} here")));
+        }
+        if came == MOST_FETCHED {
+            return Err(io::Error::other(format!(
+                "more than {} GiB match",
+                MOST_FETCHED >> 30
+            )));
+        }
+        settle(arrived.path(), &self.here, Path::new(""), &place.site, names)
+    }
+}
+
+impl Place {
+    fn describe(&self) -> String {
+        match &self.node {
+            Some(node) => format!("node {node} of {}", self.site),
+            None => "this host".to_owned(),
+        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for place in &mut self.places {
+            drop(place.keeper.stdin.take());
+        }
+        let until = Instant::now() + REMOVES_WITHIN;
+        for place in &mut self.places {
+            while matches!(place.keeper.try_wait(), Ok(None)) && Instant::now() < until {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            let _ = place.keeper.kill();
+            let _ = place.keeper.wait();
+        }
+    }
+}
+
+fn name() -> Result<String, RunError> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).map_err(|error| RunError::Files(format!("random bytes: {error}")))?;
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("causeway-files-{digits}"))
+}
+
+fn failed(what: &str, error: io::Error) -> RunError {
+    RunError::Files(format!("{what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(send: &[&str], fetch: &[&str]) -> Wanted {
+        Wanted {
+            send: send.iter().map(PathBuf::from).collect(),
+            fetch: fetch.iter().map(|pattern| (*pattern).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn only_what_is_below_the_directory_is_sent_and_only_a_plain_pattern_is_fetched() {
+        check(&wanted(&["app", "./input/a.dat"], &["out-*", "logs/[0-9]?.txt"])).unwrap();
+        for path in ["/etc/passwd", "../x", "a/../../x", ""] {
+            assert!(check(&wanted(&[path], &[])).is_err(), "{path}");
+        }
+        for pattern in [
+            "/etc/passwd",
+            "../*",
+            "a/../..",
+            "$(id)",
+            "a b",
+            "-x",
+            "a;b",
+            "",
+            "`id`",
+        ] {
+            assert!(check(&wanted(&["app"], &[pattern])).is_err(), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Jobs whose program and input are at one site only. files.sh has the commands.
+
+use crate::grid::{self, root};
+use crate::programs::{Expected, Item};
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_mpis_run_what_is_sent_to_sites_without_it_and_leave_nothing_but_what_is_fetched() {
+    let script = root().join("tests/e2e/files.sh").display().to_string();
+    let programs = root().join("target/mpi").display().to_string();
+    let says = [
+        "ring_mpi: 4 ranks, all right\nring_mpi: 4 ranks, all right\nown_world: 8 ranks, all right",
+        "status 3\nout-nancy-1\nout-nancy-2\nout-rennes-1\nout-rennes-2\nsame\nsame.nancy\nsame.nancy-2\n",
+        "a case\na case\na case\na case\n",
+        "nothing is left\n",
+        "status 137\nnothing is left\n",
+        "out-leads-away of nancy is left out",
+        "--send ../of-rennes: name a file below the current directory",
+        "--send nowhere: there is no such file here",
+        "--fetch $(id): give a pattern",
+    ];
+    let item = Item {
+        name: "files".to_owned(),
+        command: format!("{script} {programs} 2>&1"),
+        seconds: 90,
+        expected: Expected::Says(says.map(str::to_owned).to_vec()),
+    };
+    grid::run("rennes-nancy", "files", vec![item]);
+}
