@@ -9,11 +9,13 @@ fn debian_mpis_run_what_is_sent_to_sites_without_it_and_leave_nothing_but_what_i
     let script = root().join("tests/e2e/files.sh").display().to_string();
     let programs = root().join("target/mpi").display().to_string();
     let says = [
-        "ring_mpi: 4 ranks, all right\nring_mpi: 4 ranks, all right\nown_world: 8 ranks, all right",
+        "ring_mpi: 4 ranks, all right\nring_mpi: 4 ranks, all right\n",
+        "own_world: 8 ranks, all right\n",
         "status 3\nout-nancy-1\nout-nancy-2\nout-rennes-1\nout-rennes-2\nsame\nsame.nancy\nsame.nancy-2\n",
         "a case\na case\na case\na case\n",
-        "nothing is left\n",
-        "status 137\nnothing is left\n",
+        "\nnothing is left\n",
+        "status 137\n",
+        "killed: nothing is left\n",
         "out-leads-away of nancy is left out",
         "--send ../of-rennes: name a file below the current directory",
         "--send nowhere: there is no such file here",

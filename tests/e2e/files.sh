@@ -59,7 +59,8 @@ until [ "$(grep -c there killed)" = 4 ]; do read -rt 0.1 <> <(:) || :; done
 kill -KILL $pid
 wait $pid
 echo "status $?"
-left
+echo "killed: $(left)"
 causeway run --send ../of-rennes -- mpirun.mpich -n 4 hostname
 causeway run --send nowhere -- mpirun.mpich -n 4 hostname
 causeway run --send input --fetch '$(id)' -- mpirun.mpich -n 4 hostname
+exit 0

@@ -87,14 +87,7 @@ pub fn send(
     if wanted.send.is_empty() {
         return Ok(None);
     }
-    check(wanted)?;
     let here = current_dir().map_err(|error| failed("read the current directory", error))?;
-    if let Some(missing) = wanted.send.iter().find(|path| !here.join(path).exists()) {
-        return Err(RunError::Files(format!(
-            "--send {}: there is no such file here",
-            missing.display()
-        )));
-    }
     let mut files = Files {
         name: name()?,
         token: token.to_owned(),
@@ -147,7 +140,8 @@ pub fn fetched(files: Option<&Files>, status: u8) -> Result<u8, RunError> {
     Ok(status)
 }
 
-/// Refuses what cannot be sent or fetched, before anything is asked for.
+/// Refuses what cannot be sent or fetched, before anything is asked for. Paths are those of the current
+/// directory.
 ///
 /// # Errors
 /// The first such path or pattern.
@@ -158,6 +152,12 @@ pub fn check(wanted: &Wanted) -> Result<(), RunError> {
             let path = path.display();
             return Err(RunError::Files(format!(
                 "--send {path}: name a file below the current directory, without '..'"
+            )));
+        }
+        if path.symlink_metadata().is_err() {
+            let path = path.display();
+            return Err(RunError::Files(format!(
+                "--send {path}: there is no such file here"
             )));
         }
     }
@@ -388,7 +388,9 @@ mod tests {
 
     #[test]
     fn only_what_is_below_the_directory_is_sent_and_only_a_plain_pattern_is_fetched() {
-        check(&wanted(&["app", "./input/a.dat"], &["out-*", "logs/[0-9]?.txt"])).unwrap();
+        // Tests run in their crate's directory.
+        check(&wanted(&["src", "./Cargo.toml"], &["out-*", "logs/[0-9]?.txt"])).unwrap();
+        assert!(check(&wanted(&["nowhere"], &[])).is_err());
         for path in ["/etc/passwd", "../x", "a/../../x", ""] {
             assert!(check(&wanted(&[path], &[])).is_err(), "{path}");
         }
@@ -403,7 +405,7 @@ mod tests {
             "",
             "`id`",
         ] {
-            assert!(check(&wanted(&["app"], &[pattern])).is_err(), "{pattern}");
+            assert!(check(&wanted(&["src"], &[pattern])).is_err(), "{pattern}");
         }
     }
 }

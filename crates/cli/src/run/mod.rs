@@ -208,6 +208,7 @@ pub fn main(args: Args) -> ExitCode {
 }
 
 fn carried_out(args: &Args) -> Result<u8, RunError> {
+    files::check(&args.files)?;
     let _via = via::open()?;
     let args = match &args.profile {
         Some(file) => placed::placed(args.clone(), file)?,
