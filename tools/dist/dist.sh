@@ -37,6 +37,8 @@ tools/setup/pypi.sh headers dist
 # zig stands in for the C compiler, for C of ours and in crates. The paths of its own library and of the
 # working directory get into debug symbols, and so do names for them that are the same everywhere.
 zig=$("$tools/bin/python" -c 'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent)')
+# What an earlier version of this script left there holds its paths and words, and would be taken.
+rm -rf "$out/zig"
 mkdir -p "$out/bin"
 cat >"$out/bin/zig" <<END
 #!/bin/sh
