@@ -16,8 +16,7 @@ if [ ${#tars[@]} -ne 1 ]; then
     echo "bullseye.sh: ${#tars[@]} tars in target/dist, where one must be: rm -r target/dist; make dist" >&2
     exit 1
 fi
-debian_root bullseye openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev \
-    environment-modules iproute2 nftables openssh-client openssh-server procps
+debian_root "${bullseye[@]}"
 
 # A directory that no build has seen.
 place=/srv/some/where
