@@ -2,6 +2,7 @@
 # Sourced by tests: a root of an older Debian, made once below .cache, and commands that run within it.
 roots=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.cache/systems
 
+# shellcheck disable=SC2034 # for those who source this
 # Debian 11 with both MPIs, a compiler, what a grid is emulated with, and pip.
 bullseye=(bullseye openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev environment-modules iproute2 nftables
     openssh-client openssh-server procps python3-venv)
