@@ -12,9 +12,10 @@ work=$out/packages
 packaging=$root/packaging
 export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH
 umask 022
+date=$(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
 
 fill() { # template: with what stands for versions replaced
-    sed "s/@VERSION@/$version/; s/@GLIBC@/$glibc/; s/@GLIBC_@/${glibc/./_}/; s/@KILOBYTES@/${kilobytes:-}/" "$1"
+    sed "s/@VERSION@/$version/; s/@GLIBC@/$glibc/; s/@GLIBC_@/${glibc/./_}/; s/@DATE@/$date/; s/@KILOBYTES@/${kilobytes:-}/" "$1"
 }
 
 # All files get the time of the commit, whenever this is run.
@@ -30,6 +31,8 @@ stage() { # directory
     cp -a "$tree"/share/{bash-completion,doc,fish,zsh} "$usr/share/"
     cp -a "$tree/share/man/man1" "$usr/share/man/"
     for page in "$usr"/share/man/man1/*; do gzip -9n "$page"; done
+    # Neither distribution wants libraries to be executable.
+    chmod a-x "$usr"/lib/causeway/*.so
     # Their heads say how a unit of a tar is installed.
     for unit in "$tree"/share/systemd/user/*.service; do
         sed '1,/^$/d; s|%h/causeway/bin/|/usr/bin/|; s|file:docs/|file:/usr/share/doc/causeway/docs/|' "$unit" \
@@ -42,6 +45,7 @@ make_deb() {
     stage "$deb"
     mv "$deb/usr/share/zsh/site-functions" "$deb/usr/share/zsh/vendor-completions"
     cp "$packaging/deb/copyright" "$deb/usr/share/doc/causeway/copyright"
+    fill "$packaging/deb/changelog" | gzip -9n >"$deb/usr/share/doc/causeway/changelog.Debian.gz"
     # Debian has the text of this licence once.
     rm "$deb/usr/share/doc/causeway/LICENSE"
     kilobytes=$(du -k --apparent-size -s "$deb/usr" | cut -f 1)
