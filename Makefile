@@ -17,7 +17,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build dist programs test lint demo bench papers fuzz clean
+.PHONY: help setup build dist source install programs test lint demo bench papers fuzz clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,8 +34,14 @@ $(TARGET)/release/mpi.stamp: mpi/build.sh tools/setup/pypi-headers.txt $(MPI_SOU
 	@mpi/build.sh $(@D)
 	@touch $@
 
-dist: ## target/dist/causeway-VERSION-linux-x86_64.tar.zst, for every Linux with glibc 2.28 or newer
+dist: ## target/dist/causeway-VERSION-linux-x86_64.tar.zst and packages, for every Linux with glibc 2.28 or newer
 	@tools/dist/dist.sh
+
+source: ## target/dist/causeway-VERSION-source.tar.xz, from which make install builds without the network
+	@tools/dist/source.sh
+
+install: ## build with this machine's compilers and install in PREFIX (below DESTDIR)
+	@tools/dist/install.sh $(PREFIX)
 
 programs: setup
 	@tests/programs/build.sh $(DEBIAN_MPIS)

@@ -14,6 +14,13 @@ list() {
         -o -path /var/lib/apt -o -path /var/cache/apt -o -path /var/log \) -prune -o "$@" -print | sort
 }
 
+quietly() { # command, whose output is of interest only when it fails
+    "$@" >/run/said 2>&1 && return
+    cat /run/said >&2
+    echo "package.sh: failed: $*" >&2
+    exit 1
+}
+
 job() { # launcher; mpicc is its own
     local said
     said=$(causeway --version)
@@ -37,10 +44,9 @@ list) list ;;
 job) job "$2" ;;
 deb)
     list >/run/before
-    apt-get --quiet=2 install /srv/tests/packages/causeway_*.deb
+    quietly apt-get install --yes /srv/tests/packages/causeway_*.deb
     job mpirun.openmpi
-    for page in causeway causeway-run; do man -w "$page" 2>/dev/null || ls /usr/share/man/man1/$page.1.gz; done
-    apt-get --quiet=2 purge causeway
+    quietly apt-get purge --yes causeway
     nothing_is_left "apt-get purge"
     ;;
 wheel)

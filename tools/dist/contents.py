@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what a release says of its parts: an SBOM (CycloneDX 1.5), and licences of others' work.
 
-    contents.py --version VERSION --triple TRIPLE --zig VERSION --sbom FILE --licences FILE
+    contents.py --version VERSION --triple TRIPLE [--zig VERSION] --sbom FILE --licences FILE
 
 Both depend on Cargo.lock and the pins alone. cargo-cyclonedx would take longer to compile than
 Causeway, knows nothing of the parts in C, and writes no licences."""
@@ -88,12 +88,11 @@ def headers() -> list[dict]:
     ]
 
 
-def languages(zig: str) -> list[dict]:
-    """What the compilers add."""
+def languages(zig: str | None) -> list[dict]:
+    """What the compilers add; without zig the one of C adds nothing."""
     rust = output("rustc", "--version").split()[1]
     rust_texts = ["Copyright (c) The Rust Project Contributors\n\n" + MIT]
-    zig_texts = ["The MIT License (Expat)\n\nCopyright (c) Zig contributors\n\n" + MIT]
-    return [
+    parts = [
         {
             "name": "rust-std",
             "version": rust,
@@ -101,7 +100,12 @@ def languages(zig: str) -> list[dict]:
             "license": "MIT OR Apache-2.0",
             "what": "Rust's standard library",
             "texts": rust_texts,
-        },
+        }
+    ]
+    if zig is None:
+        return parts
+    zig_texts = ["The MIT License (Expat)\n\nCopyright (c) Zig contributors\n\n" + MIT]
+    parts.append(
         {
             "name": "zig-compiler-rt",
             "version": zig,
@@ -109,11 +113,12 @@ def languages(zig: str) -> list[dict]:
             "license": "MIT",
             "what": "arithmetic and unwinding that the compiler calls",
             "texts": zig_texts,
-        },
-    ]
+        }
+    )
+    return parts
 
 
-def others(packages: list[dict], zig: str) -> list[dict]:
+def others(packages: list[dict], zig: str | None) -> list[dict]:
     """All parts that are not Causeway's own."""
     sums = checksums()
     parts = []
@@ -204,8 +209,9 @@ def licences(parts: list[dict]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Writes the SBOM and the licences of a release.")
-    for option in ("version", "triple", "zig"):
+    for option in ("version", "triple"):
         parser.add_argument(f"--{option}", required=True)
+    parser.add_argument("--zig", help="its version, where it compiled what is written in C")
     for option in ("sbom", "licences"):
         parser.add_argument(f"--{option}", required=True, type=pathlib.Path)
     asked = parser.parse_args()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # dist.sh: makes target/dist/causeway-VERSION-linux-x86_64.tar.zst, which runs from any directory of a Linux
-# with glibc 2.28 or newer. Debug symbols are in a tar of their own. The bytes of both depend on the commit,
-# and on the versions of Rust, binutils and zstd, but not on the folder, the user or the time.
+# with glibc 2.28 or newer. Debug symbols are in a tar of their own, and packages.sh makes packages of the same
+# files. The bytes depend on the commit, and on the versions of Rust, binutils and zstd, but not on the folder,
+# the user or the time.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
@@ -32,7 +33,7 @@ fi
 export SOURCE_DATE_EPOCH=$commit LC_ALL=C TZ=UTC
 umask 022
 tools/setup/install.sh dist
-tools/setup/pypi.sh headers dist
+tools/setup/pypi.sh headers dist wheel
 
 # zig stands in for the C compiler, for C of ours and in crates. The paths of its own library and of the
 # working directory get into debug symbols, and so do names for them that are the same everywhere.
@@ -88,24 +89,6 @@ programs() {
     for file in "$tree"/lib/causeway/*; do divide "$file"; done
 }
 
-documents() {
-    local share=$tree/share causeway=$tree/bin/causeway
-    local doc=$share/doc/causeway
-    mkdir -p "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d" \
-        "$share/modulefiles/causeway" "$share/systemd/user" "$doc/configs" "$tree/include"
-    "$causeway" describe man "$share/man/man1"
-    "$causeway" describe completions bash >"$share/bash-completion/completions/causeway"
-    "$causeway" describe completions zsh >"$share/zsh/site-functions/_causeway"
-    "$causeway" describe completions fish >"$share/fish/vendor_completions.d/causeway.fish"
-    sed "s/@VERSION@/$version/" tools/dist/modulefile >"$share/modulefiles/causeway/$version"
-    cp configs/*.service "$share/systemd/user/"
-    cp configs/*.toml "$doc/configs/"
-    cp mpi/include/causeway_mpi.h "$tree/include/"
-    cp -r README.md ARCHITECTURE.md CHANGELOG.md LICENSE docs "$doc/"
-    tools/dist/contents.py --version "$version" --triple "$triple" --zig "$("$out/bin/zig" version)" \
-        --sbom "$doc/sbom.cdx.json" --licences "$doc/third-party-licences.txt"
-}
-
 pack() { # directory, name of the tar, how hard zstd tries
     find "$1" -type d -exec chmod 755 {} +
     # GNU's format has no times of access or creation, which pax has.
@@ -123,9 +106,10 @@ export out triple glibc from_c from_rust
 "$progress" dist-c bash -euc compile_c
 "$progress" dist-rust bash -euc compile_rust
 programs
-documents
+tools/dist/documents.sh "$tree" "$version" "$triple" "$("$out/bin/zig" version)"
 (cd "$tree" && find . -type f -print0 | sort -z | xargs -0 sha256sum >"$out/sums" && mv "$out/sums" SHA256SUMS)
 tools/dist/portable.py --glibc "$glibc" "$tree" "$root" "$out" "$cargo_home"
 pack "$tree" "$name" 19
 # A hundred megabytes, which level 19 would take minutes for.
 pack "$debug" "$name-debug" 9
+tools/dist/packages.sh "$tree" "$version" "$glibc"

@@ -7,19 +7,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 cache=$(cd "$here/../.." && pwd)/.cache/mpi
 mkdir -p "$cache"
 
-# Debian's /usr/bin/python3 has no venv without a package that a machine with its own python3 need not have.
-python=
-for candidate in python3 /usr/bin/python3; do
-    if "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
-        python=$candidate
-        break
-    fi
-done
-if [ -z "$python" ]; then
-    echo "setup: no python3 with the venv module; apt-get install python3-venv, or put one first in PATH" >&2
-    exit 1
-fi
-
 quiet=(--disable-pip-version-check --progress-bar off)
 
 # The headers are those of x86-64 on every machine: nothing is run, and other machines of 64 bits have the
@@ -45,6 +32,15 @@ END
     rm -r "$1/wheels"
 }
 
+# Debian's /usr/bin/python3 has no venv without a package that a machine with its own python3 need not have.
+find_python() { # sets `python`
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import ensurepip, venv' 2>/dev/null && return
+    done
+    echo "setup: no python3 with the venv module; apt-get install python3-venv, or put one first in PATH" >&2
+    exit 1
+}
+
 for name in "$@"; do
     pin=$here/pypi-$name.txt
     if [ ! -e "$pin" ]; then
@@ -52,10 +48,12 @@ for name in "$@"; do
         exit 2
     fi
     environment=$cache/$name
-    if cmp -s "$pin" "$environment/pin.txt" && [ -x "$environment/bin/python" ]; then
+    # The source tar has the headers alone.
+    if cmp -s "$pin" "$environment/pin.txt" && { [ "$name" = headers ] || [ -x "$environment/bin/python" ]; }; then
         echo "setup: $name is there"
         continue
     fi
+    find_python
     rm -rf "$environment"
     "$here/progress" "venv-$name" "$python" -m venv "$environment"
     if [ "$name" = headers ]; then
