@@ -50,7 +50,6 @@ deb)
     nothing_is_left "apt-get purge"
     ;;
 wheel)
-    rm -rf "$place"
     python3 -m venv "$place"
     pip=("$place/bin/pip" --quiet --disable-pip-version-check)
     "${pip[@]}" install --no-index packages/mpich-*.whl
@@ -63,6 +62,5 @@ wheel)
     /tmp/linked --version >/dev/null
     "${pip[@]}" uninstall --yes causeway-mpi
     nothing_is_left "pip uninstall" ! -type d
-    rm -r "$place"
     ;;
 esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # source.sh: makes target/dist/causeway-VERSION-source.tar.xz, from which `make install` builds without the
 # network: the commit, the sources of all crates in vendor/, and the headers of MPI. Its bytes depend on the
-# commit, and on the version of xz.
+# commit, and on the version of xz. The recipes of packaging/ that name it by its sum are in target/dist/recipes.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
@@ -18,8 +18,8 @@ tools/setup/pypi.sh headers
 rm -rf "$out/source"
 tree=$out/source/$name
 mkdir -p "$tree/.cargo" "$tree/.cache/mpi/headers"
-# Measured results and what tests need are not built.
-git archive HEAD -- . ':!results' ':!tests' ':!fuzz' ':!.ci' | tar -x -C "$tree"
+# Measured results, and a workspace that needs another Rust, are not built. Cargo asks for the tests' files.
+git archive HEAD -- . ':!results' ':!fuzz' ':!.ci' | tar -x -C "$tree"
 tools/setup/progress vendor cargo vendor --locked "$tree/vendor"
 cat >"$tree/.cargo/config.toml" <<'END'
 [source.crates-io]
@@ -36,3 +36,15 @@ rm -rf "$out/source"
 # Two threads make the same bytes as more; one makes others.
 tools/setup/progress xz xz -4 --threads=2 --force "$out/$name.tar"
 (cd "$out" && sha256sum "$name.tar.xz" >"$name.tar.xz.sha256" && ls -l "$name.tar.xz")
+
+# Recipes that name this very tar.
+read -r sum _ <"$out/$name.tar.xz.sha256"
+recipe() { # template, file
+    sed "s/@VERSION@/$version/; s/@SHA256@/$sum/" "packaging/$1" >"$out/recipes/$2"
+    echo "$out/recipes/$2"
+}
+rm -rf "$out/recipes"
+mkdir -p "$out"/recipes/{spack,conda}
+recipe easybuild/causeway.eb "causeway-$version.eb"
+recipe spack/package.py spack/package.py
+recipe conda/recipe.yaml conda/recipe.yaml
