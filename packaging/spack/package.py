@@ -1,6 +1,6 @@
-# Spack recipe, for repos/spack_repo/NAME/packages/causeway/package.py of a repository of your own. `make
-# source` fills in the version and the checksum of the source tar, whose vendored crates make Cargo need no
-# network. Spack itself has not run it.
+# Spack recipe, for repos/spack_repo/NAME/packages/causeway/package.py of a repository of your own.
+# `make source` fills in the version and the checksum of the source tar, whose vendored crates make
+# Cargo need no network. Spack itself has not run it.
 #
 #     spack mirror add causeway file:///DIRECTORY     # which has causeway/causeway-VERSION.tar.xz
 #     spack install causeway

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# package.sh deb|wheel|list|job: runs within the root of a Debian 11, for packages.sh. `deb` and `wheel` install
-# a package, run a job over two sites, remove it and look for what is left. `list` prints all files, and `job
-# MPIRUN` runs the job alone.
+# package.sh deb|wheel|list|job: runs within the root of a Debian 11, for packages.sh. `deb` and `wheel`
+# install a package, run a job over two sites, remove it and look for what is left. `list` prints all files,
+# and `job MPIRUN` runs the job alone.
 set -euo pipefail
 cd /srv/tests
 export HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# source.sh: EasyBuild builds and installs the tar of `make source` without a network, the module that it makes
-# is loaded, a job runs over two sites, and all lies in one directory. rattler-build renders the conda recipe.
-# Needs root, or user namespaces.
+# source.sh: EasyBuild builds and installs the tar of `make source` without a network, the module that it
+# makes is loaded, a job runs over two sites, and all lies in one directory. rattler-build renders the conda
+# recipe. Needs root, or user namespaces.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # dist.sh: makes target/dist/causeway-VERSION-linux-x86_64.tar.zst, which runs from any directory of a Linux
-# with glibc 2.28 or newer. Debug symbols are in a tar of their own, and packages.sh makes packages of the same
-# files. The bytes depend on the commit, and on the versions of Rust, binutils and zstd, but not on the folder,
-# the user or the time.
+# with glibc 2.28 or newer. Debug symbols are in a tar of their own, and packages.sh makes packages of the
+# same files. The bytes depend on the commit, and on the versions of Rust, binutils and zstd, but not on the
+# folder, the user or the time.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # documents.sh TREE VERSION TRIPLE [ZIG]: adds to TREE, where bin/causeway is, all that is not compiled: man
-# pages, completions, the module file, units, the header, documents, licences and the SBOM. ZIG is the version of
-# the compiler of C, if it is zig.
+# pages, completions, the module file, units, the header, documents, licences and the SBOM. ZIG is the
+# version of the compiler of C, if it is zig.
 set -euo pipefail
 tree=$1
 version=$2

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# install.sh PREFIX: compiles Causeway with this machine's compilers and installs it in PREFIX, laid out as the
-# tar is: for package managers that build from the source tar, and for machines that the tar is not for. DESTDIR
-# comes before PREFIX where files are put. It needs the network only where neither the source tar nor an earlier
-# build has put crates and headers.
+# install.sh PREFIX: compiles Causeway with this machine's compilers and installs it in PREFIX, laid out as
+# the tar is. This is for package managers that build from the source tar, and for machines that the tar does
+# not fit. DESTDIR comes before PREFIX where files are put. The network is needed only where neither the
+# source tar nor an earlier build has put crates and headers.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 prefix=${1:-}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# packages.sh TREE VERSION GLIBC: makes a .deb, an .rpm and a wheel of what `make dist` has in TREE, beside it.
-# Nothing is compiled again. SOURCE_DATE_EPOCH is the time that their files get. Their bytes depend on TREE,
-# and on the versions of dpkg, rpm, xz and Python.
+# packages.sh TREE VERSION GLIBC: makes a .deb, an .rpm and a wheel of what `make dist` has in TREE, beside
+# it. Nothing is compiled again. SOURCE_DATE_EPOCH is the time that their files get. Their bytes depend on
+# TREE, and on the versions of dpkg, rpm, xz and Python.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(cd "$1" && pwd)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # source.sh: makes target/dist/causeway-VERSION-source.tar.xz, from which `make install` builds without the
 # network: the commit, the sources of all crates in vendor/, and the headers of MPI. Its bytes depend on the
-# commit, and on the version of xz. The recipes of packaging/ that name it by its sum are in target/dist/recipes.
+# commit, and on the version of xz. The recipes of packaging/ that name it by its sum are in
+# target/dist/recipes.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
