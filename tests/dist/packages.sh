@@ -60,7 +60,12 @@ glibc_for_rpm() {
 
 # rpm runs outside: a root of Debian has none.
 test_rpm() {
-    local rpm=(rpm --root "$system" --define '_dbpath /var/lib/rpm' --force-debian)
+    local said rpm=(rpm --root "$system" --define '_dbpath /var/lib/rpm' --force-debian)
+    said=$("${rpm[@]}" -i "$tests"/packages/causeway-*.rpm 2>&1) || true
+    if [[ $said != *'libc.so.6(GLIBC_2.28)(64bit) is needed'* ]]; then
+        echo "packages.sh: without glibc rpm says: $said" >&2
+        return 1
+    fi
     glibc_for_rpm
     within bash /srv/tests/package.sh list >"$place/before"
     "${rpm[@]}" -i "$tests"/packages/causeway-*.rpm
