@@ -19,6 +19,8 @@ cargo build --release --locked -p causeway-cli -p causeway-shim
 mpi/build.sh "$built/mpi"
 mkdir -p "$tree/bin" "$tree/lib/causeway"
 install -m 755 "$built/causeway" "$built/libcauseway_shim.so" "$built"/mpi/* "$tree/lib/causeway/"
+# Debug symbols are five times as much as the rest.
+"${STRIP:-strip}" --strip-unneeded "$tree"/lib/causeway/*
 # causeway finds its libraries beside its own file, whatever link it was called by.
 ln -sfn ../lib/causeway/causeway "$tree/bin/causeway"
 tools/dist/documents.sh "$tree" "$version" "$triple"
