@@ -53,8 +53,8 @@ make_deb() {
     fill "$packaging/deb/control" >"$deb/DEBIAN/control"
     (cd "$deb" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
     set_times "$deb"
-    # Debian 10's dpkg knows no zstd.
-    dpkg-deb --root-owner-group --threads-max=1 -Zxz --build "$deb" "$out/causeway_$version-1_amd64.deb" >"$work/deb.log"
+    # Debian 10's dpkg knows no zstd. One thread: the bytes may depend on how the work was divided.
+    DPKG_DEB_THREADS_MAX=1 dpkg-deb --root-owner-group -Zxz --build "$deb" "$out/causeway_$version-1_amd64.deb" >"$work/deb.log"
 }
 
 make_rpm() {
