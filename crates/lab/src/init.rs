@@ -20,6 +20,7 @@ use nix::unistd::Pid;
 use crate::mounts;
 use crate::preflight::Owner;
 use crate::sys;
+use crate::system::System;
 
 pub(crate) struct Init<'a> {
     pub(crate) name: &'a str,
@@ -27,8 +28,10 @@ pub(crate) struct Init<'a> {
     pub(crate) state: &'a Path,
     /// The place that becomes its /dev/shm, where the site's nodes share one.
     pub(crate) memory: Option<PathBuf>,
+    /// None where the node has this host's.
+    pub(crate) system: Option<System>,
     /// None where the node takes no ssh.
-    pub(crate) sshd: Option<&'a PathBuf>,
+    pub(crate) sshd: Option<&'a Path>,
     pub(crate) owner: Owner,
     /// Reads end of file when the supervisor is gone.
     pub(crate) life: OwnedFd,
@@ -60,7 +63,7 @@ impl Init<'_> {
         let own = self.state.join("nodes").join(self.name);
         // Opened before /run and /tmp are the node's own and may hide it.
         let log = File::create(own.join("sshd.log")).map_err(|error| during("create sshd.log", &error))?;
-        mounts::arrange(self.state, &own, self.memory.as_deref())
+        mounts::arrange(self.state, &own, self.memory.as_deref(), self.system.as_ref())
             .map_err(|(step, error)| during(&step, &error))?;
         if self.owner.needs_user_namespace() {
             // Inside, programs see the user's own ids again: ssh and MPI launchers look themselves up by uid.

@@ -11,7 +11,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -27,6 +27,7 @@ use crate::plan::{Node, Plan, Role, SitePlan};
 use crate::preflight::{Owner, Tools};
 use crate::scenario::Batch;
 use crate::sys;
+use crate::system::{self, System};
 use crate::wan;
 
 pub(crate) struct Keeper<'a> {
@@ -34,6 +35,7 @@ pub(crate) struct Keeper<'a> {
     pub(crate) state: &'a Path,
     pub(crate) tools: &'a Tools,
     pub(crate) owner: Owner,
+    pub(crate) shown: &'a [PathBuf],
     pub(crate) supervisor: i32,
     pub(crate) life: OwnedFd,
     pub(crate) report: OwnedFd,
@@ -311,11 +313,17 @@ impl Keeper<'_> {
             nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| failed(error.into()))?;
         let life = self.life.try_clone().map_err(failed)?;
         let takes_ssh = node.role == Role::Head || site.site.batch != Batch::Slurm;
+        let system = System::of(site, self.state, self.owner, self.shown).map_err(failed)?;
+        let sshd = match &system {
+            Some(_) => Path::new(system::SSHD),
+            None => &self.tools.sshd,
+        };
         let init = Init {
             name: &node.name,
             state: self.state,
             memory: fabric::memory(self.state, site),
-            sshd: takes_ssh.then_some(&self.tools.sshd),
+            system,
+            sshd: takes_ssh.then_some(sshd),
             owner: self.owner,
             life,
             ready: write,

@@ -28,7 +28,7 @@ use crate::signals::{Signals, wait};
 use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
 use crate::wan::{LinkChange, LinkSpec, LinkStats};
-use crate::{commands, control, pbs, slurm, ssh, sys};
+use crate::{commands, control, pbs, slurm, ssh, sys, system};
 
 /// How to start a lab, apart from what it should look like.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +37,9 @@ pub struct LabOptions {
     pub name: Option<String>,
     /// Directory under which the lab's state directory is made; the user's own default where not given.
     pub state_dir: Option<PathBuf>,
+    /// Directories of this host that nodes with a system of their own see at the same paths, beside the one
+    /// the lab is started in.
+    pub shown: Vec<PathBuf>,
 }
 
 /// A running lab. Fields are dropped in this order: first everything in the nodes ends, then the WAN, then
@@ -71,6 +74,7 @@ impl Lab {
     /// then.
     pub fn start(scenario: &Scenario, options: &LabOptions) -> Result<Lab, LabError> {
         let owner = Owner::current();
+        let scenario = &system::with_roots(scenario)?;
         let tools = preflight::check(scenario, owner)?;
         let plan = Plan::of(scenario);
         let name = options.name.clone().unwrap_or_else(|| scenario.name.clone());
@@ -79,7 +83,7 @@ impl Lab {
         let signals = Signals::block()?;
         let dir = StateDir::claim(&root, &name)?;
         write_files(&plan, dir.path(), &tools)?;
-        let (keeper, report) = start_keeper(&plan, dir.path(), &tools, owner)?;
+        let (keeper, report) = start_keeper(&plan, dir.path(), &tools, owner, &options.shown)?;
         let ready = hear(&report, &signals)?;
         let emulators = Emulators::start(scenario, &plan, ready.devices)?;
         let nodes = plan
@@ -216,7 +220,9 @@ fn write_files(plan: &Plan, dir: &Path, tools: &Tools) -> Result<(), LabError> {
             })?;
         }
     }
-    let written = slurm::write_files(plan, dir).and_then(|()| pbs::write_files(plan, dir));
+    let written = system::write_files(plan, dir)
+        .and_then(|()| slurm::write_files(plan, dir))
+        .and_then(|()| pbs::write_files(plan, dir));
     written.map_err(|source| LabError::State {
         step: "fill",
         path: dir.to_owned(),
@@ -229,6 +235,7 @@ fn start_keeper(
     state: &Path,
     tools: &Tools,
     owner: Owner,
+    shown: &[PathBuf],
 ) -> Result<(KeeperHandle, OwnedFd), LabError> {
     let (life_of_keeper, life) =
         nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(LabError::kernel("make a pipe"))?;
@@ -245,6 +252,7 @@ fn start_keeper(
         state,
         tools,
         owner,
+        shown,
         supervisor,
         life: life_of_keeper,
         report: report_of_keeper,

@@ -30,6 +30,7 @@ mod state;
 mod state_dir;
 mod subnet;
 mod sys;
+mod system;
 pub mod units;
 pub mod wan;
 

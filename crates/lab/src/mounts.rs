@@ -1,5 +1,6 @@
-//! Gives a node its file system: the host's, except for what makes it a machine of its own. Runs in the
-//! node's init, inside its own mount namespace, so nothing here shows outside or outlives it.
+//! Gives a node its file system: the host's or that of its site's own system, except for what makes it a
+//! machine of its own. Runs in the node's init, inside its own mount namespace, so nothing here shows outside
+//! or outlives it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -8,15 +9,22 @@ use std::path::{Path, PathBuf};
 
 use nix::mount::{MsFlags, mount};
 
+use crate::system::System;
+
 /// Where a node sees the lab's state directory.
 pub(crate) const STATE_IN_NODE: &str = "/run/causeway-lab";
 
 /// Mounts everything; `state` is the lab's state directory, `own` the node's part of it, `memory` what it
-/// shares with others as /dev/shm.
+/// shares with others as /dev/shm, `system` what it has instead of the host's files.
 ///
 /// # Errors
 /// The step that failed and the kernel's answer.
-pub(crate) fn arrange(state: &Path, own: &Path, memory: Option<&Path>) -> Result<(), (String, io::Error)> {
+pub(crate) fn arrange(
+    state: &Path,
+    own: &Path,
+    memory: Option<&Path>,
+    system: Option<&System>,
+) -> Result<(), (String, io::Error)> {
     let at = |step: &str| {
         let step = step.to_owned();
         move |error: io::Error| (step, error)
@@ -24,9 +32,17 @@ pub(crate) fn arrange(state: &Path, own: &Path, memory: Option<&Path>) -> Result
     // Opened first: what follows may hide its path (/tmp, /run).
     let state_handle = File::open(state).map_err(at("open state directory"))?;
     let work = work_below_tmp(&std::env::current_dir().unwrap_or_default());
+    let work = work.filter(|_| system.is_none());
     let work = work.and_then(|path| Some((File::open(&path).ok()?, path)));
     let cgroups = File::open("/sys/fs/cgroup");
     plain(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None).map_err(at("make mounts private"))?;
+    // Paths of the host are below this from here on.
+    let host = match system {
+        Some(system) => system.enter(own)?,
+        None => Path::new("/"),
+    };
+    let (state, own) = (below(host, state), below(host, own));
+    let memory = memory.map(|memory| below(host, memory));
     bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount /etc/hosts"))?;
     bind(&state.join("ssh"), "/etc/ssh").map_err(at("mount /etc/ssh"))?;
     if let Ok(text) = fs::read(own.join(SLURM_CONF)) {
@@ -48,7 +64,7 @@ pub(crate) fn arrange(state: &Path, own: &Path, memory: Option<&Path>) -> Result
             None,
         );
     }
-    let shared = memory.map(|memory| bind(memory, "/dev/shm"));
+    let shared = memory.map(|memory| bind(&memory, "/dev/shm"));
     let shared = shared.unwrap_or_else(|| fresh("tmpfs", "/dev/shm", "mode=1777"));
     shared.map_err(at("mount /dev/shm"))?;
     fresh("tmpfs", "/run", "mode=0755").map_err(at("mount /run"))?;
@@ -57,6 +73,9 @@ pub(crate) fn arrange(state: &Path, own: &Path, memory: Option<&Path>) -> Result
     directory(STATE_IN_NODE, 0o755).map_err(at("make a place for the state directory"))?;
     let source = handle(&state_handle);
     plain(Some(&source), STATE_IN_NODE, None, MsFlags::MS_BIND, None).map_err(at("mount state directory"))?;
+    if let Some(system) = system {
+        return system.leave_host(host);
+    }
     temporary().map_err(at("mount /tmp"))?;
     if let Some((work_handle, path)) = &work {
         let target = path.to_string_lossy();
@@ -66,6 +85,11 @@ pub(crate) fn arrange(state: &Path, own: &Path, memory: Option<&Path>) -> Result
             .map_err(at("mount the directory the lab was started in"))?;
     }
     Ok(())
+}
+
+/// Where a path of the host is seen.
+pub(crate) fn below(host: &Path, path: &Path) -> PathBuf {
+    host.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// The directory of /tmp in which the lab was started, if it was started there: what commands write beside
@@ -105,7 +129,7 @@ fn directory(path: &str, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
 }
 
-fn fresh(kind: &str, target: &str, options: &str) -> io::Result<()> {
+pub(crate) fn fresh(kind: &str, target: &str, options: &str) -> io::Result<()> {
     plain(
         Some(kind),
         target,
@@ -125,7 +149,7 @@ fn bind(source: &Path, target: &str) -> io::Result<()> {
     )?)
 }
 
-fn plain(
+pub(crate) fn plain(
     source: Option<&str>,
     target: &str,
     kind: Option<&str>,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
 use crate::pbs;
-use crate::scenario::{Batch, Scenario};
+use crate::scenario::{Batch, Scenario, Site};
+use crate::system;
 
 /// Programs of the host the lab runs.
 #[derive(Clone, Debug)]
@@ -47,9 +48,20 @@ pub(crate) fn check(scenario: &Scenario, owner: Owner) -> Result<Tools, LabError
         ssh_keygen: tool("ssh-keygen", "openssh-client")?,
     };
     tool("ssh", "openssh-client")?;
-    if scenario.sites.iter().any(|site| site.batch == Batch::Slurm) {
+    let slurm = |site: &&Site| site.batch == Batch::Slurm;
+    if scenario
+        .sites
+        .iter()
+        .filter(slurm)
+        .any(|site| site.root.is_none())
+    {
         for (name, package) in SLURM {
             tool(name, package)?;
+        }
+    }
+    for site in &scenario.sites {
+        if let Some(root) = &site.root {
+            system::check(site, Path::new(root))?;
         }
     }
     if scenario.sites.iter().any(|site| site.batch == Batch::Pbs) {
@@ -170,7 +182,7 @@ fn path_of(name: &str) -> String {
 }
 
 /// What a site of Slurm runs.
-const SLURM: [(&str, &str); 4] = [
+pub(crate) const SLURM: [(&str, &str); 4] = [
     ("munged", "munge"),
     ("slurmctld", "slurmctld"),
     ("slurmd", "slurmd"),

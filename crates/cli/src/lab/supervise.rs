@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -156,10 +157,21 @@ fn first_line(supervisor: &mut Child) -> std::io::Result<Said> {
     }
 }
 
+/// The directory in which this Causeway is installed: that of its tar, or of cargo.
+fn installed() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let directory = own.parent()?;
+    match directory.ends_with("lib/causeway") {
+        true => directory.ancestors().nth(2).map(Path::to_owned),
+        false => Some(directory.to_owned()),
+    }
+}
+
 fn start(shape: &Shape) -> Result<(Lab, Option<Gateways>), Failure> {
     let scenario = shape.scenario()?;
     let options = LabOptions {
         name: shape.name.clone(),
+        shown: installed().into_iter().collect(),
         ..LabOptions::default()
     };
     let lab = Lab::start(&scenario, &options)?;

@@ -115,6 +115,8 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
         Some(text) => read(text, "site.batch", batch, mistakes),
         None => Some(Batch::default()),
     };
+    let root = typed.root.as_ref();
+    let root = root.map(|text| read(text, "site.root", root_of, mistakes));
     Some(Site {
         name: name?.value,
         nodes: nodes?.value,
@@ -128,6 +130,18 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
         },
         fabric: fabric?,
         batch: batch?,
+        root: match root {
+            Some(root) => Some(root?),
+            None => None,
+        },
+    })
+}
+
+/// Whether there is such a directory is the machine's business, and asked when the lab starts.
+fn root_of(text: &str) -> Result<String, String> {
+    let good = text.contains('/') || is_name(text, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    good.then(|| text.to_owned()).ok_or_else(|| {
+        format!("\"{text}\" must be a name such as \"bullseye\", or the path of a directory with a slash")
     })
 }
 

@@ -62,6 +62,10 @@ pub struct Site {
     /// What its compute nodes belong to.
     #[serde(default)]
     pub batch: Batch,
+    /// The system that its nodes have: a directory with its root, or the name of one; the host's own system
+    /// when not given.
+    #[serde(default)]
+    pub root: Option<String>,
 }
 
 /// What the compute nodes of a site belong to.

@@ -41,6 +41,7 @@ pub(super) struct TypedSite {
     pub(super) lan_rate: Option<At<String>>,
     pub(super) fabric: Option<At<String>>,
     pub(super) batch: Option<At<String>>,
+    pub(super) root: Option<At<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -127,10 +128,11 @@ impl Reader<'_> {
                 "lan_rate" => site.lan_rate = self.string("site.lan_rate", value),
                 "fabric" => site.fabric = self.string("site.fabric", value),
                 "batch" => site.batch = self.string("site.batch", value),
+                "root" => site.root = self.string("site.root", value),
                 _ => self.unknown(
                     key,
                     "site.",
-                    "name, nodes, slots, subnet, firewall, lan_rtt, lan_rate, fabric, batch",
+                    "name, nodes, slots, subnet, firewall, lan_rtt, lan_rate, fabric, batch, root",
                 ),
             }
         }

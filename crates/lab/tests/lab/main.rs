@@ -6,3 +6,4 @@ mod firewalls;
 mod leftovers;
 mod nodes;
 mod scenarios;
+mod systems;

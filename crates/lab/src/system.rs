@@ -1,0 +1,253 @@
+//! A site with a system of its own: its nodes have the libc, ssh and MPIs of another distribution, from a
+//! directory that holds its root (`root` in a scenario). The directory is only read. Above it each node has
+//! memory that takes what it writes, and each site a home directory that its nodes share.
+//!
+//! ```text
+//! overlay /  = the root's directory, and memory of the node
+//!    /dev        the host's; /proc, /sys, /run and /dev/shm as in every node (`mounts`)
+//!    $HOME       the site's, in the lab's state directory
+//!    shown       directories of the host at the same paths: the one the lab was started in, and more
+//! ```
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::{Uid, User, chdir, pivot_root};
+
+use crate::error::LabError;
+use crate::mounts::{below, fresh, plain};
+use crate::plan::{Plan, SitePlan};
+use crate::preflight::{Owner, SLURM};
+use crate::scenario::{Batch, Scenario, Site};
+
+/// Where each system has its sshd, which wants to be called by its whole path.
+pub(crate) const SSHD: &str = "/usr/sbin/sshd";
+
+/// What a node has instead of the host's files.
+pub(crate) struct System {
+    root: PathBuf,
+    /// The site's home, and where its nodes see it.
+    home: (PathBuf, PathBuf),
+    /// The line of /etc/passwd of who runs the lab.
+    user: String,
+    uid: u32,
+    shown: Vec<PathBuf>,
+}
+
+/// The scenario with the whole path of each root.
+///
+/// # Errors
+/// There is no such root.
+pub(crate) fn with_roots(scenario: &Scenario) -> Result<Scenario, LabError> {
+    let mut scenario = scenario.clone();
+    for site in &mut scenario.sites {
+        if let Some(typed) = &site.root {
+            site.root = Some(find(&site.name, typed)?.to_string_lossy().into_owned());
+        }
+    }
+    Ok(scenario)
+}
+
+fn find(site: &str, typed: &str) -> Result<PathBuf, LabError> {
+    let current = std::env::current_dir().unwrap_or_default();
+    let candidates: Vec<PathBuf> = match (typed.contains('/'), std::env::var_os(ROOTS_VARIABLE)) {
+        (true, _) => vec![current.join(typed)],
+        (false, Some(roots)) => vec![Path::new(&roots).join(typed)],
+        (false, None) => {
+            let directories = current.ancestors();
+            directories
+                .map(|directory| directory.join(ROOTS).join(typed))
+                .collect()
+        }
+    };
+    let found = candidates.iter().find_map(|path| path.canonicalize().ok());
+    found.filter(|path| path.is_dir()).ok_or_else(|| {
+        let first = candidates.first().map(|path| path.display().to_string());
+        LabError::Machine {
+            what: format!("site {site}: there is no root {typed} (looked at {} first)", first.unwrap_or_default()),
+            remedy: format!(
+                "make one of Debian with tools/setup/root.sh {typed}, or say in {ROOTS_VARIABLE} where roots are"
+            ),
+        }
+    })
+}
+
+/// Whether a root has what the lab runs there.
+///
+/// # Errors
+/// What it lacks.
+pub(crate) fn check(site: &Site, root: &Path) -> Result<(), LabError> {
+    let has = |program: &str| {
+        let mut places = ["usr/sbin", "usr/bin", "sbin", "bin"].iter();
+        places.any(|place| root.join(place).join(program).symlink_metadata().is_ok())
+    };
+    let slurm = SLURM.iter().filter(|_| site.batch == Batch::Slurm);
+    let needed = [
+        ("sh", "dash"),
+        ("sshd", "openssh-server"),
+        ("ssh", "openssh-client"),
+    ];
+    match needed.iter().chain(slurm).find(|(program, _)| !has(program)) {
+        None => Ok(()),
+        Some((program, package)) => Err(LabError::Machine {
+            what: format!("site {}: {} has no program {program}", site.name, root.display()),
+            remedy: format!("install {package} there"),
+        }),
+    }
+}
+
+/// Makes the home directories, before the nodes exist.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn write_files(plan: &Plan, dir: &Path) -> io::Result<()> {
+    for site in plan.sites.iter().filter(|site| site.site.root.is_some()) {
+        let mut home = DirBuilder::new();
+        home.recursive(true).mode(0o700).create(home_of(dir, site))?;
+    }
+    Ok(())
+}
+
+fn home_of(dir: &Path, site: &SitePlan) -> PathBuf {
+    dir.join("homes").join(&site.site.name)
+}
+
+impl System {
+    /// What the nodes of this site have; nothing where it is the host's.
+    ///
+    /// # Errors
+    /// This user has no name.
+    pub(crate) fn of(
+        site: &SitePlan,
+        state: &Path,
+        owner: Owner,
+        shown: &[PathBuf],
+    ) -> io::Result<Option<System>> {
+        let Some(root) = &site.site.root else {
+            return Ok(None);
+        };
+        let user = User::from_uid(Uid::from_raw(owner.uid))?;
+        let user = user.ok_or_else(|| io::Error::other("this user has no name"))?;
+        let home = user.dir;
+        let line = format!(
+            "{}:x:{}:{}::{}:/bin/sh\n",
+            user.name,
+            owner.uid,
+            owner.gid,
+            home.display()
+        );
+        let current = std::env::current_dir().into_iter();
+        let shown = current.chain(shown.iter().cloned());
+        Ok(Some(System {
+            root: root.into(),
+            home: (home_of(state, site), home),
+            user: line,
+            uid: owner.uid,
+            shown: shown.filter(|path| path.parent().is_some()).collect(),
+        }))
+    }
+
+    /// Makes the root this node's own, in its mount namespace. Returns where the host's files are then.
+    ///
+    /// # Errors
+    /// The step that failed and the kernel's answer.
+    pub(crate) fn enter(&self, own: &Path) -> Result<&'static Path, (String, io::Error)> {
+        let at = |step: &'static str| {
+            let root = self.root.display().to_string();
+            move |error: io::Error| (format!("{step} of {root}"), error)
+        };
+        let new = self.overlay(own).map_err(at("mount an overlay"))?;
+        for place in ["/dev", "/proc", "/sys"] {
+            let target = below(&new, Path::new(place));
+            show(Path::new(place), &target).map_err(at("mount /dev, /proc and /sys"))?;
+        }
+        let host = below(&new, Path::new(HOST));
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&host)
+            .map_err(at("make a directory"))?;
+        let entered = pivot_root(&new, &host).and_then(|()| chdir("/"));
+        entered.map_err(|errno| at("enter the root")(errno.into()))?;
+        self.settle().map_err(at("fill the root"))?;
+        Ok(Path::new(HOST))
+    }
+
+    /// Memory above the directory. Its own path is below the node's part of the lab's state directory, which
+    /// exists on every host.
+    fn overlay(&self, own: &Path) -> io::Result<PathBuf> {
+        let layers = own.join("system");
+        let made = |name: &str, mode| -> io::Result<PathBuf> {
+            let path = layers.join(name);
+            DirBuilder::new().mode(mode).create(&path)?;
+            Ok(path)
+        };
+        fs::create_dir(&layers)?;
+        fresh("tmpfs", &layers.to_string_lossy(), "mode=0755")?;
+        let (upper, work, new) = (made("upper", 0o755)?, made("work", 0o700)?, made("new", 0o755)?);
+        let options = format!(
+            "lowerdir={},upperdir={},workdir={}",
+            self.root.display(),
+            upper.display(),
+            work.display()
+        );
+        let overlay = |options: &str| {
+            let target = new.to_string_lossy();
+            plain(
+                Some("overlay"),
+                &target,
+                Some("overlay"),
+                MsFlags::empty(),
+                Some(options),
+            )
+        };
+        // As in `mounts`: inside a user namespace its marks are in user.* attributes.
+        overlay(&options).or_else(|_| overlay(&format!("{options},userxattr")))?;
+        Ok(new)
+    }
+
+    /// What the other mounts expect to be there.
+    fn settle(&self) -> io::Result<()> {
+        let append = |path: &str| OpenOptions::new().create(true).append(true).open(path);
+        append("/etc/hosts")?;
+        for directory in ["/etc/ssh", "/etc/slurm", "/tmp", "/run", "/var/tmp"] {
+            fs::create_dir_all(directory)?;
+        }
+        let known = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let uid = self.uid.to_string();
+        if !known.lines().any(|line| line.split(':').nth(2) == Some(&uid)) {
+            append("/etc/passwd")?.write_all(self.user.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Shows what the node has of the host, and lets the rest go.
+    ///
+    /// # Errors
+    /// The step that failed and the kernel's answer.
+    pub(crate) fn leave_host(&self, host: &Path) -> Result<(), (String, io::Error)> {
+        let (home, target) = &self.home;
+        let shown = self.shown.iter().map(|path| (path, path));
+        // The home first: a directory that is shown may lie in it.
+        for (source, target) in std::iter::once((home, target)).chain(shown) {
+            let mounted = fs::create_dir_all(target).and_then(|()| show(&below(host, source), target));
+            mounted.map_err(|error| (format!("mount {} of the host", target.display()), error))?;
+        }
+        umount2(host, MntFlags::MNT_DETACH)
+            .map_err(|errno| ("let the host's files go".to_owned(), errno.into()))
+    }
+}
+
+fn show(source: &Path, target: &Path) -> io::Result<()> {
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+    Ok(mount(Some(source), target, None::<&str>, flags, None::<&str>)?)
+}
+
+/// Where roots are that a scenario names without a slash: below the current directory or one above it.
+const ROOTS: &str = ".cache/roots";
+/// Another place for them.
+const ROOTS_VARIABLE: &str = "CAUSEWAY_LAB_ROOTS";
+/// Where the host's files are while a node is made.
+const HOST: &str = "/.host";
