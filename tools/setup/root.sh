@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# root.sh SUITE...: makes the roots of these releases of Debian (bullseye, trixie, forky) in .cache/roots, with
-# MPIs, sshd and Slurm of their own; does nothing for those that are there. Each is one to one and a half
-# minutes and 0.7 to 1.2 GB. Sites of the lab have them by `root = "bullseye"`. Needs root.
+# root.sh SUITE...: makes the roots of these releases of Debian (bullseye, trixie, forky) in .cache/roots,
+# with MPIs, sshd and Slurm of their own; does nothing for those that are there. Each takes one to one and a
+# half minutes, and 0.7 to 1 GB. Sites of the lab have them by `root = "bullseye"`. Needs root.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 

@@ -43,27 +43,10 @@ pub(crate) fn arrange(
     };
     let (state, own) = (below(host, state), below(host, own));
     let memory = memory.map(|memory| below(host, memory));
-    bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount /etc/hosts"))?;
-    bind(&state.join("ssh"), "/etc/ssh").map_err(at("mount /etc/ssh"))?;
-    if let Ok(text) = fs::read(own.join(SLURM_CONF)) {
-        fresh("tmpfs", SLURM, "mode=0755").map_err(at("mount /etc/slurm"))?;
-        fs::write(Path::new(SLURM).join(SLURM_CONF), text).map_err(at("write slurm.conf"))?;
-    }
+    configuration(&state, &own)?;
     fresh("proc", "/proc", "").map_err(at("mount /proc"))?;
     bind(&own.join("boot_id"), "/proc/sys/kernel/random/boot_id").map_err(at("mount boot_id"))?;
-    // A sysfs shows the network interfaces of the namespace it was mounted in; UCX looks there (FACTS 3.7).
-    // Without one the host's stays, which is wrong about interfaces only.
-    if fresh("sysfs", "/sys", "").is_ok()
-        && let Ok(cgroups) = &cgroups
-    {
-        let _ = plain(
-            Some(&handle(cgroups)),
-            "/sys/fs/cgroup",
-            None,
-            MsFlags::MS_BIND | MsFlags::MS_REC,
-            None,
-        );
-    }
+    network_of_sysfs(cgroups.as_ref().ok());
     let shared = memory.map(|memory| bind(&memory, "/dev/shm"));
     let shared = shared.unwrap_or_else(|| fresh("tmpfs", "/dev/shm", "mode=1777"));
     shared.map_err(at("mount /dev/shm"))?;
@@ -83,6 +66,29 @@ pub(crate) fn arrange(
         let _ = fs::create_dir(path);
         plain(Some(&handle(work_handle)), &target, None, MsFlags::MS_BIND, None)
             .map_err(at("mount the directory the lab was started in"))?;
+    }
+    Ok(())
+}
+
+/// A sysfs shows the network interfaces of the namespace it was mounted in; UCX looks there (FACTS 3.7).
+/// Without one the host's stays, which is wrong about interfaces only.
+fn network_of_sysfs(cgroups: Option<&File>) {
+    if fresh("sysfs", "/sys", "").is_ok()
+        && let Some(cgroups) = cgroups
+    {
+        let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+        let _ = plain(Some(&handle(cgroups)), "/sys/fs/cgroup", None, flags, None);
+    }
+}
+
+/// What the node has in /etc; the paths are as seen now.
+fn configuration(state: &Path, own: &Path) -> Result<(), (String, io::Error)> {
+    let at = |step: &'static str| move |error: io::Error| (step.to_owned(), error);
+    bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount /etc/hosts"))?;
+    bind(&state.join("ssh"), "/etc/ssh").map_err(at("mount /etc/ssh"))?;
+    if let Ok(text) = fs::read(own.join(SLURM_CONF)) {
+        fresh("tmpfs", SLURM, "mode=0755").map_err(at("mount /etc/slurm"))?;
+        fs::write(Path::new(SLURM).join(SLURM_CONF), text).map_err(at("write slurm.conf"))?;
     }
     Ok(())
 }
