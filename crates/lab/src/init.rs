@@ -95,14 +95,21 @@ impl Init<'_> {
     }
 
     fn start_sshd(&self, sshd: &Path, log: File) -> Result<(), String> {
-        let mut sshd = Command::new(sshd)
+        // It inherits the mask, and before OpenSSH 9 it does not see that a command has ended while SIGCHLD is
+        // blocked.
+        let blocked = SigSet::thread_get_mask().map_err(|errno| errno.to_string())?;
+        SigSet::empty()
+            .thread_set_mask()
+            .map_err(|errno| errno.to_string())?;
+        let spawned = Command::new(sshd)
             .args(["-D", "-e", "-f", "/etc/ssh/sshd_config"])
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
-            .spawn()
-            .map_err(|error| error.to_string())?;
+            .spawn();
+        blocked.thread_set_mask().map_err(|errno| errno.to_string())?;
+        let mut sshd = spawned.map_err(|error| error.to_string())?;
         let deadline = Instant::now() + SSHD_DEADLINE;
         while !listens(SSH_PORT) {
             if let Ok(Some(status)) = sshd.try_wait() {
