@@ -34,6 +34,18 @@ start_words() { # system MPI ranks [options...]
     esac
 }
 
+# world PROGRAM MPI...: sets `at` to the words of `causeway run` for that program, one rank in each of
+# `systems`, with these MPIs in turn.
+world() {
+    local number=0 system mpi
+    at=()
+    for system in "${systems[@]}"; do
+        mpi=${*:2 + number:1}
+        at+=(--at "$system" "$(start_words "$system" "$mpi" 1) $place/$system/$mpi/$1")
+        number=$((number + 1))
+    done
+}
+
 # compile SITE: the test programs with each MPI of its system, into target/systems/SITE/MPI. Those that are
 # newer than their sources stay.
 compile() {

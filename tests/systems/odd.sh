@@ -22,18 +22,50 @@ for node in head 1 2; do
 done
 # trixie: Debian's installer gives a host's own name 127.0.1.1.
 for node in head 1 2; do
-    change trixie-$node "sed -i '/ trixie-$node\$/d; 1i 127.0.1.1 trixie-$node' /etc/hosts
+    change trixie-$node "hosts=\$(grep -v ' trixie-$node\$' /etc/hosts)
+        printf '127.0.1.1 trixie-$node\n%s\n' \"\$hosts\" >/etc/hosts
         mount -t tmpfs -o size=1m,mode=1777 tmpfs /tmp"
 done
-# forky: an ordinary user.
+# forky: an ordinary user, whose home is shared as that of root is.
 for node in head 1 2; do
-    change forky-$node 'useradd -m -u 4321 ada && echo "causeway ada may come in" >/etc/motd'
+    # A password that nothing fits: sshd without PAM refuses who has none.
+    change forky-$node 'useradd -u 4321 -d /root/ada -s /bin/bash ada && usermod -p "*" ada && chmod 711 /root'
 done
+change forky-head 'mkdir -p /root/ada/.ssh && cp /etc/ssh/lab_key /root/ada/.ssh/id_ed25519
+    echo "IdentityFile ~/.ssh/id_ed25519" >/root/ada/.ssh/config
+    chown -R ada: /root/ada'
 
 up=(causeway up bullseye=. bookworm=bookworm-head.wan trixie=trixie-head.wan forky=ada@forky-head.wan --yes)
 for system in "${systems[@]}"; do
     for node in 1 2; do up+=(--node "$system=$system-$node:4"); done
 done
-end_of_up() { on bullseye-head bash -c 'umask 077; cd; "$@"' bash "${up[@]}"; }
-expect "causeway up over ${systems[*]}" "is one grid" end_of_up
+# as_user COMMAND...: at bullseye, whose user has that umask, with what `causeway up` has put in the home.
+as_user() { on bullseye-head bash -c 'umask 077; cd; PATH=$HOME/.local/bin:$PATH; "$@"' bash env -u CAUSEWAY_CONTROL "$@"; }
+expect "causeway up over ${systems[*]}" "4 sites are one grid" as_user "${up[@]}"
+
+for mpis in "openmpi openmpi openmpi openmpi" "mpich mpich mpich mpich"; do
+    # shellcheck disable=SC2086 # one word for each system
+    for program in own_world ring; do
+        world $program $mpis
+        expect "$program on odd hosts with ${mpis%% *}" "4 ranks" as_user causeway run "${at[@]}"
+    done
+done
+expect "causeway check on odd hosts" "[ok]" as_user causeway check --nodes
+
+# bookworm: homes that its nodes do not share.
+for node in 1 2; do change bookworm-$node 'mount -t tmpfs tmpfs /root'; done
+refused() { # TEXT COMMAND...: it fails, and says TEXT
+    local said status=0
+    said=$("${@:2}" 2>&1) || status=$?
+    echo "$said"
+    if [ $status -eq 0 ] || [[ $said != *"$1"* ]]; then return 1; fi
+    echo "refused as it has to be"
+}
+world own_world openmpi openmpi openmpi openmpi
+expect "a home that is not shared" "refused as it has to be" refused "bookworm" as_user causeway run "${at[@]}"
+expect "causeway down" "" as_user causeway down --force
+
+# trixie: a home without programs.
+change trixie-head 'mount -o remount,bind,noexec /root'
+expect "a home without programs" "refused as it has to be" refused "programs do not run in /root" as_user "${up[@]}"
 summary

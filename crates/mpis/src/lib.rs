@@ -10,6 +10,7 @@
 //!   link.
 //! - `names`: what processes, daemons and the loader call things.
 //! - `starting`: what starts a site's own part of a job, a batch system's command or a launcher.
+//! - `system_file`: what a distribution has set for all users, and is taken back.
 //! - `versions`: which versions were seen to compute the same with all that.
 //! - `family`: which MPI a program was built for, by the libraries that it asks for (`elf`).
 //!
@@ -26,6 +27,7 @@ mod mpi;
 pub mod names;
 pub mod options;
 pub mod starting;
+pub mod system_file;
 pub mod versions;
 
 pub use mpi::{Mpi, OwnHost, Row};

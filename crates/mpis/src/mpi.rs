@@ -7,7 +7,7 @@ use crate::family::Family;
 pub enum Mpi {
     /// Open MPI before 5, started by ORTE.
     OpenMpi4,
-    /// Open MPI 5, started by PRRTE.
+    /// Open MPI 5 and 6, started by PRRTE.
     OpenMpi5,
     /// MPICH, started by hydra.
     Mpich,
@@ -46,6 +46,9 @@ pub struct Row {
     pub host_list_option: Option<&'static str>,
     /// See [`OwnHost`].
     pub own_host: OwnHost,
+    /// The option that keeps its daemons in the sessions that have started them, where no variable does: a
+    /// session's end is what ends a job's processes.
+    pub attached_option: Option<&'static str>,
     /// Whether it takes hosts by addresses of IPv6, or names that stand for them.
     pub speaks_ipv6: bool,
     /// Whether its programs need the cure for UCX (mpi/ucx/).
@@ -72,6 +75,7 @@ const OPEN_MPI_4: Row = Row {
     before_slots: " slots=",
     host_list_option: None,
     own_host: OwnHost::Untold,
+    attached_option: None,
     speaks_ipv6: true,
     needs_ucx_cure: false,
     hands_on_named_variables: true,
@@ -83,6 +87,8 @@ const OPEN_MPI_4: Row = Row {
 
 const OPEN_MPI_5: Row = Row {
     collectives: &["libcauseway_mpi_openmpi5.so"],
+    // Open MPI 5 also has a variable for it, and 6 (PRRTE 5) has this alone.
+    attached_option: Some("--leave-session-attached"),
     ..OPEN_MPI_4
 };
 
@@ -95,6 +101,7 @@ const MPICH: Row = Row {
     before_slots: ":",
     host_list_option: None,
     own_host: OwnHost::Address("-localhost"),
+    attached_option: None,
     // It takes `fd00:1::fd:4000` for a host fd00 (4.0.2, 5.0.2).
     speaks_ipv6: false,
     needs_ucx_cure: true,

@@ -6,7 +6,7 @@ use super::launcher::Launcher;
 use super::typed::Typed;
 use crate::preload::{ASAN_OPTIONS, asan_options};
 use causeway_control::JobReply;
-use causeway_mpis::OwnHost;
+use causeway_mpis::{OwnHost, system_file};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
@@ -35,6 +35,7 @@ pub(super) fn extra_arguments(
             OwnHost::Untold => {}
         }
     }
+    extra.extend(row.attached_option.map(OsString::from));
     if let (Some(option), Some(hosts)) = (row.host_list_option, host_file) {
         extra.extend([option.into(), hosts.into()]);
     }
@@ -43,6 +44,13 @@ pub(super) fn extra_arguments(
         extra.extend(["-n".into(), total.to_string().into()]);
     }
     extra
+}
+
+/// The variables that take back what this host's distribution has set for all users.
+pub(super) fn of_the_system(typed: &Typed) -> Option<(&'static str, OsString)> {
+    let file = std::fs::read_to_string(system_file::OPEN_MPI).unwrap_or_default();
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    system_file::taken_back(typed.mpi(), &file, typed.words, is_set)
 }
 
 /// The variables that differ from job to job.

@@ -35,7 +35,7 @@ pub mod via;
 
 use crate::preload::{SHIM, UCX};
 use crate::say;
-use arguments::{extra_arguments, of_the_job};
+use arguments::{extra_arguments, of_the_job, of_the_system};
 use causeway_control::{JobReply, Plan, Sites};
 use causeway_mpis::command_line::CommandLine;
 use causeway_mpis::eager::Eager;
@@ -290,6 +290,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let (first, last) = (&preloads[..], &collectives[..]);
     let libraries = Libraries { first, last };
     let mut environment = variables(&typed, &facts);
+    environment.extend(of_the_system(&typed));
     let crossed = hierarchical.then_some(&sites[..]);
     environment.extend(of_collectives(args, &known, crossed, groups, rules));
     let preload = libraries.around(std::env::var_os("LD_PRELOAD").as_deref());
