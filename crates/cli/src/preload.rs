@@ -45,6 +45,35 @@ pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> O
     all.join(OsStr::new(":"))
 }
 
+/// The list of another site's host as this host has it. A site's own command takes libraries of ours that are
+/// not at that path from `here`, where this causeway lies: accounts have other names at other sites, and so
+/// have homes. A launcher of several sites gives all of its ranks one list, so for its daemons nothing moves.
+///
+/// # Errors
+/// The first library of ours that is in neither place: ld.so only warns about it, once per process, and the
+/// job hangs.
+pub fn as_here(
+    list: &OsStr,
+    here: Option<&Path>,
+    is_there: impl Fn(&Path) -> bool,
+) -> Result<OsString, PathBuf> {
+    let all = list.as_bytes().split(|byte| matches!(byte, b':' | b' '));
+    let found = all.map(|entry| {
+        let library = Path::new(OsStr::from_bytes(entry));
+        let Some(name) = names().find(|name| library.ends_with(name)) else {
+            return Ok(library.to_owned());
+        };
+        let beside = here.map(|here| here.join(name));
+        let mut places = std::iter::once(library.to_owned()).chain(beside);
+        places
+            .find(|place| is_there(place))
+            .ok_or_else(|| library.to_owned())
+    });
+    let found: Vec<PathBuf> = found.collect::<Result<_, _>>()?;
+    let found: Vec<&OsStr> = found.iter().map(|path| path.as_os_str()).collect();
+    Ok(found.join(OsStr::new(":")))
+}
+
 /// Whether a library is the runtime of gcc's or clang's sanitizers.
 fn is_sanitizer(library: &OsStr) -> bool {
     let name = Path::new(library)
@@ -90,6 +119,21 @@ mod tests {
             preload(&ours[..1], trace, &last),
             "/c/shim.so:/t/trace.so:/c/mpi.so"
         );
+    }
+
+    #[test]
+    fn a_sites_own_command_takes_libraries_from_where_they_lie_there() {
+        let list = OsStr::new("/home/ada/c/libcauseway_shim.so:/t/trace.so /home/ada/c/libcauseway_ucx.so");
+        let here = Some(Path::new("/home/bob/c"));
+        let moved = as_here(list, here, |path| path.starts_with("/home/bob"));
+        let expected = "/home/bob/c/libcauseway_shim.so:/t/trace.so:/home/bob/c/libcauseway_ucx.so";
+        assert_eq!(moved, Ok(expected.into()));
+        let same = as_here(list, here, |path| path.starts_with("/home/ada"));
+        assert_eq!(same, Ok(list.to_string_lossy().replace(' ', ":").into()));
+        let missing = Err(PathBuf::from("/home/ada/c/libcauseway_shim.so"));
+        assert_eq!(as_here(list, here, |_| false), missing);
+        assert_eq!(as_here(list, None, |path| path.starts_with("/home/bob")), missing);
+        assert_eq!(as_here(OsStr::new(""), here, |_| false), Ok("".into()));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::frame::{Frame, FrameError, MAX_DATA, Request, Started};
 use super::guard::{Guarded, HURRY, Outcome, TO_GROUP};
 use super::lease::{Held, Lease};
+use crate::preload::as_here;
 use causeway_batch::System;
 use causeway_control::audit::MAX_TEXT;
 use causeway_wire::env;
@@ -84,7 +85,10 @@ enum NodeError {
     Frame(#[from] FrameError),
     #[error("node-exec expects a request on its standard input; only 'causeway start-node' starts it")]
     NoRequest,
-    #[error("{} is not installed there; causeway must have the same path at every site", .0.display())]
+    #[error(
+        "{} is not installed there; causeway must have the same path at every site, unless each site runs its own MPI (--at, --own-mpi)",
+        .0.display()
+    )]
     NoShim(PathBuf),
     #[error("run {shell}: {reason}")]
     Shell { shell: String, reason: String },
@@ -194,14 +198,9 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), NodeError> {
 fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeError> {
     let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
     let preload = preload.map_or(&[][..], |(_, value)| value.as_os().as_bytes());
-    for library in preload.split(|byte| matches!(byte, b':' | b' ')) {
-        // ld.so only warns about a library that is missing, once per process, and the job hangs.
-        let library = Path::new(OsStr::from_bytes(library));
-        let ours = crate::preload::names().any(|name| library.ends_with(name));
-        if ours && !library.exists() {
-            return Err(NodeError::NoShim(library.into()));
-        }
-    }
+    let own = std::env::current_exe().ok().filter(|_| request.is_of_site);
+    let here = own.as_deref().and_then(Path::parent);
+    let preload = as_here(OsStr::from_bytes(preload), here, Path::exists).map_err(NodeError::NoShim)?;
     let shell = User::from_uid(getuid()).ok().flatten().map(|user| user.shell);
     let shell = shell
         .filter(|shell| shell.exists())
@@ -213,7 +212,7 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
         // The batch system's own commands do without our libraries.
         Some((program, arguments)) => {
             let mut preloaded = OsString::from("LD_PRELOAD=");
-            preloaded.push(OsStr::from_bytes(preload));
+            preloaded.push(&preload);
             let mut command = Command::new(program);
             command.args(arguments);
             if !preload.is_empty() {
@@ -224,7 +223,11 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
         }
     };
     command.arg("-c").arg(request.command.as_os());
-    command.envs(environment.filter(|(name, _)| args.task.is_empty() || *name != "LD_PRELOAD"));
+    command.envs(environment.filter(|(name, _)| *name != "LD_PRELOAD"));
+    if args.task.is_empty() && !preload.is_empty() {
+        command.env("LD_PRELOAD", &preload);
+    }
+    command.envs(own.map(|own| (env::OWN_PROGRAM, own)));
     // Not what the other end says: only here is it known.
     match &args.site {
         Some(site) => command.env(env::SITE, site),

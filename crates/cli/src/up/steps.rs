@@ -260,6 +260,14 @@ fn job(sites: &[Site]) -> Result<Vec<String>, String> {
             nodes: Vec::new(),
         })
         .collect();
+    let first = sites.first().map(|site| &site.directory);
+    if let Some(other) = sites.iter().find(|site| Some(&site.directory) != first) {
+        return Err(format!(
+            "{} has Causeway in {}, another directory than the first site, and one MPI over sites needs the \
+             same everywhere. With 'causeway run --at' or '--own-mpi' each site runs its own (docs/own-mpi.md)",
+            other.host.site, other.directory
+        ));
+    }
     let Some(launcher) = choose::launcher(&looked) else {
         return Err(
             "no MPI is in PATH at all sites in the same version. For different ones see docs/own-mpi.md"

@@ -84,8 +84,10 @@ pub fn of_program(
     let verbose = if is_verbose { " --verbose" } else { "" };
     let at = shares.iter().zip(&ranks).flat_map(|((site, _), ranks)| {
         let own = quoted(&own.to_string_lossy());
+        // Where the site has it at another path, it says so itself.
+        let there = env::OWN_PROGRAM;
         let text = format!(
-            "{own} start-program --ranks {ranks}{verbose} -- {}",
+            "own={own}; \"${{{there}:-$own}}\" start-program --ranks {ranks}{verbose} -- {}",
             words.join(" ")
         );
         [(*site).to_owned(), text]
@@ -300,7 +302,7 @@ mod tests {
         let (at, ranks) = of_program(Path::new("/c/causeway"), &shares, &program, true).unwrap();
         assert_eq!(ranks, [32, 16]);
         assert_eq!(at[2], "nancy");
-        let words = r"'/c/causeway' start-program --ranks 16 --verbose -- './my app' 'it'\''s'";
+        let words = r#"own='/c/causeway'; "${CAUSEWAY_PROGRAM:-$own}" start-program --ranks 16 --verbose -- './my app' 'it'\''s'"#;
         assert_eq!(at[3], words);
         let launcher = ["/usr/bin/mpirun", "-n", "2", "./app"].map(OsString::from);
         let refused = of_program(Path::new("/c/causeway"), &shares, &launcher, false).unwrap_err();
