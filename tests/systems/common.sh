@@ -3,7 +3,7 @@
 # own. Says how a lab is entered, and how each system's MPIs start a program.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Below the directory the lab is started in, which its sites see at the same path.
-place=$root/target/systems
+place=${CARGO_TARGET_DIR:-$root/target}/systems
 causeway=${CAUSEWAY:-$place/tar/bin/causeway}
 cd "$root" || exit
 
@@ -39,6 +39,7 @@ start_words() { # system MPI ranks [options...]
 world() {
     local number=0 system mpi
     at=()
+    # shellcheck disable=SC2154 # who sources this sets it
     for system in "${systems[@]}"; do
         mpi=${*:2 + number:1}
         at+=(--at "$system" "$(start_words "$system" "$mpi" 1) $place/$system/$mpi/$1")

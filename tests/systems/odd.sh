@@ -40,6 +40,7 @@ for system in "${systems[@]}"; do
     for node in 1 2; do up+=(--node "$system=$system-$node:4"); done
 done
 # as_user COMMAND...: at bullseye, whose user has that umask, with what `causeway up` has put in the home.
+# shellcheck disable=SC2016 # the node expands it
 as_user() { on bullseye-head bash -c 'umask 077; cd; PATH=$HOME/.local/bin:$PATH; "$@"' bash env -u CAUSEWAY_CONTROL "$@"; }
 expect "causeway up over ${systems[*]}" "4 sites are one grid" as_user "${up[@]}"
 

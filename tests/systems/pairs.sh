@@ -14,6 +14,16 @@ launch() { # system MPI
     esac
 }
 
+# What the test of data has to say: these versions receive other data than was sent, on one host and without
+# Causeway, too (docs/install.md).
+verdict() { # system-MPI
+    case $1 in
+    bullseye-* | trixie-openmpi) echo "the MPI makes errors without Causeway, too" ;;
+    *) echo "0 wrong, all right" ;;
+    esac
+}
+
+"$root/tools/setup/root.sh" "${systems[@]}"
 for system in "${systems[@]}"; do
     mkdir -p "$place"
     sed "s/SYSTEM/$system/" tests/systems/pair.toml >"$place/$system.toml"
@@ -25,7 +35,7 @@ for system in "${systems[@]}"; do
             expect "$program on two sites of $system with $mpi" "all right" \
                 on north-head causeway run "${words[@]}" "$place/$system/$mpi/$program"
         done
-        expect "the test of data on two sites of $system with $mpi" "all right" \
+        expect "the test of data on two sites of $system with $mpi" "$(verdict "$system-$mpi")" \
             on north-head causeway check --mpi "${words[0]}" "--data=${DATA_SECONDS:-20}"
     done
     for mpi in openmpi mpich; do

@@ -6,6 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 systems=(bullseye bookworm trixie forky)
 
+"$root/tools/setup/root.sh" bullseye trixie forky
 lab_up tests/systems/four.toml four-systems
 for system in "${systems[@]}"; do compile "$system"; done
 
@@ -25,7 +26,7 @@ for mpi in openmpi mpich; do
         hosts="-hosts $system-1,$system-2 -ppn 1"
         [ $mpi = mpich ] || hosts="--host $system-1:1,$system-2:1"
         # Debian 14 has Open MPI use the loopback interface alone (docs/own-mpi.md).
-        [ $mpi-$system != openmpi-forky ] || hosts+=" --mca btl_tcp_if_include eth0"
+        [ "$mpi-$system" != openmpi-forky ] || hosts+=" --mca btl_tcp_if_include eth0"
         at+=(--at "$system" "$(start_words "$system" $mpi 2 "$hosts") $place/$system/$mpi/own_world")
     done
     expect "two nodes of each system with $mpi" "8 ranks, all right" on bullseye-head causeway run "${at[@]}"

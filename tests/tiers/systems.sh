@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # what: the tar of `make dist`: in Debian 11 (glibc 2.31) it runs a job of each MPI there over two sites, from
-#   any directory; made twice in different folders, it has the same bytes
-# needs: root; the network once
-# takes: a quarter of an hour
+#   any directory; made twice in different folders, it has the same bytes. Debian 11 to 14 as four sites,
+#   each with its own MPIs, as one world; one MPI over two sites of each; accounts and hosts that are odd
+# needs: root; the network once; 2.7 GB for roots
+# takes: twenty-five minutes
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 tools/setup/install.sh systems
 made dist
 tests/dist/bullseye.sh
+rm -rf "$target/systems/tar"
+mkdir -p "$target/systems"
+cp -r "$target"/dist/causeway-*-linux-x86_64 "$target/systems/tar"
+tests/systems/worlds.sh
+tests/systems/pairs.sh
+tests/systems/odd.sh
 tests/dist/same_bytes.sh

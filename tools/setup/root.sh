@@ -8,7 +8,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # One list for all, so that no test makes a root anew that another one has made. gcc, because test programs
 # are compiled with the root's own MPIs.
 packages=openmpi-bin,libopenmpi-dev,mpich,libmpich-dev,gcc,libc6-dev,environment-modules,iproute2,nftables
-packages+=,openssh-client,openssh-server,procps,munge,slurmctld,slurmd,slurm-client
+packages+=,openssh-client,openssh-server,procps,python3-venv,munge,slurmctld,slurmd,slurm-client
 
 if [ $# -eq 0 ]; then
     echo "root.sh: of which releases of Debian? For example: tools/setup/root.sh bullseye trixie" >&2

@@ -95,7 +95,7 @@ impl Init<'_> {
     }
 
     fn start_sshd(&self, sshd: &Path, log: File) -> Result<(), String> {
-        // It inherits the mask, and before OpenSSH 9 it does not see that a command has ended while SIGCHLD is
+        // It inherits the mask, and before OpenSSH 9 it does not see the end of a command while SIGCHLD is
         // blocked.
         let blocked = SigSet::thread_get_mask().map_err(|errno| errno.to_string())?;
         SigSet::empty()

@@ -313,7 +313,8 @@ impl Keeper<'_> {
             nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| failed(error.into()))?;
         let life = self.life.try_clone().map_err(failed)?;
         let takes_ssh = node.role == Role::Head || site.site.batch != Batch::Slurm;
-        let system = System::of(site, self.state, self.owner, self.shown).map_err(failed)?;
+        let system =
+            System::of(site, self.state, (self.owner.uid, self.owner.gid), self.shown).map_err(failed)?;
         let sshd = match &system {
             Some(_) => Path::new(system::SSHD),
             None => &self.tools.sshd,

@@ -28,7 +28,7 @@ use crate::signals::{Signals, wait};
 use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
 use crate::wan::{LinkChange, LinkSpec, LinkStats};
-use crate::{commands, control, pbs, slurm, ssh, sys, system};
+use crate::{commands, control, pbs, roots, slurm, ssh, sys, system};
 
 /// How to start a lab, apart from what it should look like.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ impl Lab {
     /// then.
     pub fn start(scenario: &Scenario, options: &LabOptions) -> Result<Lab, LabError> {
         let owner = Owner::current();
-        let scenario = &system::with_roots(scenario)?;
+        let scenario = &roots::with_roots(scenario)?;
         let tools = preflight::check(scenario, owner)?;
         let plan = Plan::of(scenario);
         let name = options.name.clone().unwrap_or_else(|| scenario.name.clone());

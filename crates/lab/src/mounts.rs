@@ -7,8 +7,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use nix::mount::{MsFlags, mount};
+use nix::mount::MsFlags;
 
+use crate::mount_calls::{below, bind, fresh, plain};
 use crate::system::System;
 
 /// Where a node sees the lab's state directory.
@@ -93,11 +94,6 @@ fn configuration(state: &Path, own: &Path) -> Result<(), (String, io::Error)> {
     Ok(())
 }
 
-/// Where a path of the host is seen.
-pub(crate) fn below(host: &Path, path: &Path) -> PathBuf {
-    host.join(path.strip_prefix("/").unwrap_or(path))
-}
-
 /// The directory of /tmp in which the lab was started, if it was started there: what commands write beside
 /// their user must not be lost with the node.
 fn work_below_tmp(current: &Path) -> Option<PathBuf> {
@@ -133,36 +129,6 @@ fn directory(path: &str, mode: u32) -> io::Result<()> {
     DirBuilder::new().create(path)?;
     // Apart from creation, where the umask would take bits away.
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
-}
-
-pub(crate) fn fresh(kind: &str, target: &str, options: &str) -> io::Result<()> {
-    plain(
-        Some(kind),
-        target,
-        Some(kind),
-        MsFlags::MS_NOSUID | MsFlags::MS_NODEV,
-        Some(options),
-    )
-}
-
-fn bind(source: &Path, target: &str) -> io::Result<()> {
-    Ok(mount(
-        Some(source),
-        target,
-        None::<&str>,
-        MsFlags::MS_BIND,
-        None::<&str>,
-    )?)
-}
-
-pub(crate) fn plain(
-    source: Option<&str>,
-    target: &str,
-    kind: Option<&str>,
-    flags: MsFlags,
-    options: Option<&str>,
-) -> io::Result<()> {
-    Ok(mount(source, target, kind, flags, options)?)
 }
 
 fn handle(file: &File) -> String {

@@ -17,11 +17,8 @@ use std::path::{Path, PathBuf};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{Uid, User, chdir, pivot_root};
 
-use crate::error::LabError;
-use crate::mounts::{below, fresh, plain};
+use crate::mount_calls::{below, fresh, plain};
 use crate::plan::{Plan, SitePlan};
-use crate::preflight::{Owner, SLURM};
-use crate::scenario::{Batch, Scenario, Site};
 
 /// Where each system has its sshd, which wants to be called by its whole path.
 pub(crate) const SSHD: &str = "/usr/sbin/sshd";
@@ -35,68 +32,6 @@ pub(crate) struct System {
     user: String,
     uid: u32,
     shown: Vec<PathBuf>,
-}
-
-/// The scenario with the whole path of each root.
-///
-/// # Errors
-/// There is no such root.
-pub(crate) fn with_roots(scenario: &Scenario) -> Result<Scenario, LabError> {
-    let mut scenario = scenario.clone();
-    for site in &mut scenario.sites {
-        if let Some(typed) = &site.root {
-            site.root = Some(find(&site.name, typed)?.to_string_lossy().into_owned());
-        }
-    }
-    Ok(scenario)
-}
-
-fn find(site: &str, typed: &str) -> Result<PathBuf, LabError> {
-    let current = std::env::current_dir().unwrap_or_default();
-    let candidates: Vec<PathBuf> = match (typed.contains('/'), std::env::var_os(ROOTS_VARIABLE)) {
-        (true, _) => vec![current.join(typed)],
-        (false, Some(roots)) => vec![Path::new(&roots).join(typed)],
-        (false, None) => {
-            let directories = current.ancestors();
-            directories
-                .map(|directory| directory.join(ROOTS).join(typed))
-                .collect()
-        }
-    };
-    let found = candidates.iter().find_map(|path| path.canonicalize().ok());
-    found.filter(|path| path.is_dir()).ok_or_else(|| {
-        let first = candidates.first().map(|path| path.display().to_string());
-        LabError::Machine {
-            what: format!("site {site}: there is no root {typed} (looked at {} first)", first.unwrap_or_default()),
-            remedy: format!(
-                "make one of Debian with tools/setup/root.sh {typed}, or say in {ROOTS_VARIABLE} where roots are"
-            ),
-        }
-    })
-}
-
-/// Whether a root has what the lab runs there.
-///
-/// # Errors
-/// What it lacks.
-pub(crate) fn check(site: &Site, root: &Path) -> Result<(), LabError> {
-    let has = |program: &str| {
-        let mut places = ["usr/sbin", "usr/bin", "sbin", "bin"].iter();
-        places.any(|place| root.join(place).join(program).symlink_metadata().is_ok())
-    };
-    let slurm = SLURM.iter().filter(|_| site.batch == Batch::Slurm);
-    let needed = [
-        ("sh", "dash"),
-        ("sshd", "openssh-server"),
-        ("ssh", "openssh-client"),
-    ];
-    match needed.iter().chain(slurm).find(|(program, _)| !has(program)) {
-        None => Ok(()),
-        Some((program, package)) => Err(LabError::Machine {
-            what: format!("site {}: {} has no program {program}", site.name, root.display()),
-            remedy: format!("install {package} there"),
-        }),
-    }
 }
 
 /// Makes the home directories, before the nodes exist.
@@ -123,29 +58,23 @@ impl System {
     pub(crate) fn of(
         site: &SitePlan,
         state: &Path,
-        owner: Owner,
+        (uid, gid): (u32, u32),
         shown: &[PathBuf],
     ) -> io::Result<Option<System>> {
         let Some(root) = &site.site.root else {
             return Ok(None);
         };
-        let user = User::from_uid(Uid::from_raw(owner.uid))?;
+        let user = User::from_uid(Uid::from_raw(uid))?;
         let user = user.ok_or_else(|| io::Error::other("this user has no name"))?;
         let home = user.dir;
-        let line = format!(
-            "{}:x:{}:{}::{}:/bin/sh\n",
-            user.name,
-            owner.uid,
-            owner.gid,
-            home.display()
-        );
+        let line = format!("{}:x:{}:{}::{}:/bin/sh\n", user.name, uid, gid, home.display());
         let current = std::env::current_dir().into_iter();
         let shown = current.chain(shown.iter().cloned());
         Ok(Some(System {
             root: root.into(),
             home: (home_of(state, site), home),
             user: line,
-            uid: owner.uid,
+            uid,
             shown: shown.filter(|path| path.parent().is_some()).collect(),
         }))
     }
@@ -245,9 +174,5 @@ fn show(source: &Path, target: &Path) -> io::Result<()> {
     Ok(mount(Some(source), target, None::<&str>, flags, None::<&str>)?)
 }
 
-/// Where roots are that a scenario names without a slash: below the current directory or one above it.
-const ROOTS: &str = ".cache/roots";
-/// Another place for them.
-const ROOTS_VARIABLE: &str = "CAUSEWAY_LAB_ROOTS";
 /// Where the host's files are while a node is made.
 const HOST: &str = "/.host";

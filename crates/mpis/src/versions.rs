@@ -79,6 +79,7 @@ mod tests {
             (Mpi::OpenMpi4, "4.1.4"),
             (Mpi::OpenMpi5, "5.0.11"),
             (Mpi::OpenMpi5, "PRRTE 3.0.13"),
+            (Mpi::OpenMpi5, "6.0.0rc2"),
             (Mpi::Mpich, "4.0"),
             (Mpi::Mpich, "5.0.2"),
             (Mpi::Intel, "2021.18.1"),
@@ -88,6 +89,9 @@ mod tests {
         for (mpi, version) in [
             (Mpi::OpenMpi4, "4.10.1"),
             (Mpi::OpenMpi4, "4.0.7"),
+            (Mpi::OpenMpi4, "4.1.0"),
+            (Mpi::OpenMpi5, "5.0.7"),
+            (Mpi::OpenMpi5, "6.0.0"),
             (Mpi::OpenMpi5, "5.0.0rc2"),
             (Mpi::OpenMpi5, "5.1.0"),
             (Mpi::Mpich, "5.0rc1"),

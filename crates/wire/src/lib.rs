@@ -48,7 +48,8 @@ pub mod env {
     pub const MPI_START: &str = "CAUSEWAY_MPI_START";
     /// See [`MPI_START`].
     pub const MPI_SETUP: &str = "CAUSEWAY_MPI_SETUP";
-    /// At a site's own command: where causeway lies there, which may be another path than at the launching site.
+    /// At a site's own command: where causeway lies there, which may be another path than where the job
+    /// was started.
     pub const OWN_PROGRAM: &str = "CAUSEWAY_PROGRAM";
     /// `1` makes the shim tell on stderr what it does with each connection.
     pub const DEBUG: &str = "CAUSEWAY_SHIM_DEBUG";
