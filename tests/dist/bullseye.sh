@@ -16,7 +16,7 @@ if [ ${#tars[@]} -ne 1 ]; then
     echo "bullseye.sh: ${#tars[@]} tars in target/dist, where one must be: rm -r target/dist; make dist" >&2
     exit 1
 fi
-debian_root "${bullseye[@]}"
+debian_root bullseye
 
 # A directory that no build has seen.
 place=/srv/some/where

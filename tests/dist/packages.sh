@@ -17,7 +17,7 @@ if [ ${#packages[@]} -ne 3 ]; then
     echo "packages.sh: ${#packages[@]} packages in $dist, where three must be: rm -r target/dist; make dist" >&2
     exit 1
 fi
-debian_root "${bullseye[@]}"
+debian_root bullseye
 debian=$system
 place=$(mktemp -d)
 trap 'umount -R "$place"; rm -r "$place"' EXIT
