@@ -7,8 +7,8 @@ systems=("$@")
 [ $# -gt 0 ] || systems=(bullseye trixie forky)
 
 # With three ranks or more MPICH's, which never yield, take turns by the scheduler on two cores.
-launch() { # system MPI
-    case $2 in
+launch() { # MPI
+    case $1 in
     openmpi) echo "mpirun.openmpi -n 4" ;;
     mpich) echo "mpiexec.hydra -n 2" ;;
     esac
@@ -30,7 +30,7 @@ for system in "${systems[@]}"; do
     lab_up "$place/$system.toml" "pair-$system"
     compile north "$system"
     for mpi in openmpi mpich; do
-        read -ra words < <(launch "$system" "$mpi")
+        read -ra words < <(launch "$mpi")
         for program in own_world ring alltoall operations; do
             expect "$program on two sites of $system with $mpi" "all right" \
                 on north-head causeway run "${words[@]}" "$place/$system/$mpi/$program"
@@ -39,7 +39,7 @@ for system in "${systems[@]}"; do
             on north-head causeway check --mpi "${words[0]}" "--data=${DATA_SECONDS:-20}"
     done
     for mpi in openmpi mpich; do
-        read -ra words < <(launch "$system" "$mpi")
+        read -ra words < <(launch "$mpi")
         expect "a killed gateway on two sites of $system with $mpi" "nothing is left" \
             killed south north-head north-1 south-1 -- "${words[@]}" "$place/$system/$mpi/own_world" wait
         restart south north

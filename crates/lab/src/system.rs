@@ -9,15 +9,15 @@
 //!    shown       directories of the host at the same paths: the one the lab was started in, and more
 //! ```
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{Uid, User, chdir, pivot_root};
 
-use crate::mount_calls::{below, fresh, plain};
+use crate::mount_calls::{below, bind, fresh, plain};
 use crate::plan::{Plan, SitePlan};
 
 /// Where each system has its sshd, which wants to be called by its whole path.
@@ -100,7 +100,7 @@ impl System {
             .map_err(at("make a directory"))?;
         let entered = pivot_root(&new, &host).and_then(|()| chdir("/"));
         entered.map_err(|errno| at("enter the root")(errno.into()))?;
-        self.settle().map_err(at("fill the root"))?;
+        self.settle(own).map_err(at("fill the root"))?;
         Ok(Path::new(HOST))
     }
 
@@ -137,19 +137,28 @@ impl System {
         Ok(new)
     }
 
-    /// What the other mounts expect to be there.
-    fn settle(&self) -> io::Result<()> {
-        let append = |path: &str| OpenOptions::new().create(true).append(true).open(path);
-        append("/etc/hosts")?;
+    /// What the other mounts expect to be there. In a lab of an ordinary user nothing that is there already
+    /// can be written: it belongs to root.
+    fn settle(&self, own: &Path) -> io::Result<()> {
+        if !Path::new("/etc/hosts").exists() {
+            fs::write("/etc/hosts", "")?;
+        }
         for directory in ["/etc/ssh", "/etc/slurm", "/tmp", "/run", "/var/tmp"] {
             fs::create_dir_all(directory)?;
         }
+        // Not the overlay's: to write there it copies the directory up, whose owner an ordinary user's
+        // namespace does not know.
+        for directory in ["/tmp", "/var/tmp"] {
+            fresh("tmpfs", directory, "mode=1777")?;
+        }
         let known = fs::read_to_string("/etc/passwd").unwrap_or_default();
         let uid = self.uid.to_string();
-        if !known.lines().any(|line| line.split(':').nth(2) == Some(&uid)) {
-            append("/etc/passwd")?.write_all(self.user.as_bytes())?;
+        if known.lines().any(|line| line.split(':').nth(2) == Some(&uid)) {
+            return Ok(());
         }
-        Ok(())
+        let more = below(Path::new(HOST), &own.join("passwd"));
+        fs::write(&more, known + &self.user)?;
+        bind(&more, "/etc/passwd")
     }
 
     /// Shows what the node has of the host, and lets the rest go.
@@ -161,11 +170,27 @@ impl System {
         let shown = self.shown.iter().map(|path| (path, path));
         // The home first: a directory that is shown may lie in it.
         for (source, target) in std::iter::once((home, target)).chain(shown) {
-            let mounted = fs::create_dir_all(target).and_then(|()| show(&below(host, source), target));
+            let mounted = make_place(target).and_then(|()| show(&below(host, source), target));
             mounted.map_err(|error| (format!("mount {} of the host", target.display()), error))?;
         }
         umount2(host, MntFlags::MNT_DETACH)
             .map_err(|errno| ("let the host's files go".to_owned(), errno.into()))
+    }
+}
+
+/// Makes a directory. Where an ordinary user may not, because it would lie in an empty one of root's, such as
+/// /home, that gets memory of its own.
+fn make_place(target: &Path) -> io::Result<()> {
+    let made = fs::create_dir_all(target);
+    let Err(error) = made else { return Ok(()) };
+    let parent = target.ancestors().find(|place| place.is_dir());
+    let is_empty = |place: &Path| fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
+    match parent.filter(|place| is_empty(place)) {
+        Some(place) => {
+            fresh("tmpfs", &place.to_string_lossy(), "mode=0755")?;
+            fs::create_dir_all(target)
+        }
+        None => Err(error),
     }
 }
 
