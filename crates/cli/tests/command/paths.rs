@@ -534,12 +534,13 @@ fn what_another_site_starts_has_the_account_of_that_site() {
 }
 
 #[test]
-fn no_job_of_another_site_has_more_processes_here_than_its_nodes_have_slots() {
+fn no_job_of_another_site_has_more_processes_here_than_its_nodes_have_slots_and_two_for_its_files() {
     // One node with one slot.
     let grid = Grid::start();
     let (job, _held) = start_job(&grid);
     let mut first = Bounded::new(on_node(&grid, &job.token, "cat"));
-    wait_for("the first", || audited(&grid, &[]).len() == 2);
+    let _others = [(), ()].map(|()| Bounded::new(on_node(&grid, &job.token, "cat")));
+    wait_for("the three", || audited(&grid, &[]).len() == 6);
     let output = Bounded::new(on_node(&grid, &job.token, "echo second")).output();
     let said = text(&output.stderr);
     assert!(

@@ -15,9 +15,7 @@ use crate::membership::jobs::Job;
 use crate::site::opening::Process;
 use crate::sys::timers::CommandsDeadline;
 use causeway_broker::clock::Clock;
-use causeway_control::BATCH_NODE;
-use causeway_control::audit::AuditEvent;
-use causeway_control::spawned::error_frame;
+use causeway_control::{BATCH_NODE, audit::AuditEvent, spawned::error_frame};
 use causeway_tunnel::StreamId;
 use causeway_wire::{Reason, Token};
 use nix::sys::signal::{Signal, kill};
@@ -29,6 +27,9 @@ use std::time::{Duration, Instant};
 
 /// How long a hand-over waits for what is being started.
 const START_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Processes on a node that a job may have beside one for each slot, to keep and copy its files.
+const FOR_FILES: u32 = 2;
 
 /// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node,
 /// and there are at least as many slots.
@@ -207,8 +208,9 @@ impl Commands {
     ) -> Result<(), Refusal> {
         let config = context.config();
         let nodes = { context.jobs().get(token) }.map_or(&config.nodes[..], |job| job.nodes(config));
-        let slots = nodes.iter().map(|node| node.slots).fold(0, u32::saturating_add);
-        let most = config.accept.max_processes.unwrap_or(slots).max(1) as usize;
+        let add = |sum: u32, slots: u32| sum.saturating_add(slots).saturating_add(FOR_FILES);
+        let usual = nodes.iter().map(|node| node.slots).fold(0, add);
+        let most = config.accept.max_processes.unwrap_or(usual).max(1) as usize;
         let running = self
             .starters
             .iter()
