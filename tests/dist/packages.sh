@@ -31,6 +31,8 @@ clean_root() { # name
     mount -t overlay -o "lowerdir=$debian,upperdir=$place/$1/changes,workdir=$place/$1/work" overlay "$system"
     rm -rf "$system/srv"
     mkdir -p "$tests/packages"
+    # The root has been made smaller by what every system has.
+    mkdir -p "$system"/usr/share/{doc,man/man1}
     cp "${packages[@]}" "$tests/packages/"
     cp -r "$root/tests/programs" "$root/scenarios" "$here/package.sh" "$tests/"
     # MPICH asks for the address of its host's name.
