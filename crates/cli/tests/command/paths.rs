@@ -538,10 +538,9 @@ fn no_job_of_another_site_has_more_processes_here_than_its_nodes_have_slots_and_
     // One node with one slot.
     let grid = Grid::start();
     let (job, _held) = start_job(&grid);
-    let mut first = Bounded::new(on_node(&grid, &job.token, "cat"));
-    let _others = [(), ()].map(|()| Bounded::new(on_node(&grid, &job.token, "cat")));
+    let mut three = [(); 3].map(|()| Bounded::new(on_node(&grid, &job.token, "cat")));
     wait_for("the three", || audited(&grid, &[]).len() == 6);
-    let output = Bounded::new(on_node(&grid, &job.token, "echo second")).output();
+    let output = Bounded::new(on_node(&grid, &job.token, "echo fourth")).output();
     let said = text(&output.stderr);
     assert!(
         output.status.code() == Some(255)
@@ -554,10 +553,14 @@ fn no_job_of_another_site_has_more_processes_here_than_its_nodes_have_slots_and_
         [&refused["event"], &refused["kind"]],
         ["refused", "max-processes"]
     );
-    drop(first.child.stdin.take());
-    assert!(first.output().status.success());
+    for process in &mut three {
+        drop(process.child.stdin.take());
+    }
+    for process in three {
+        assert!(process.output().status.success());
+    }
     wait_for("room", || {
-        let output = Bounded::new(on_node(&grid, &job.token, "echo third")).output();
-        text(&output.stdout) == "third\n"
+        let output = Bounded::new(on_node(&grid, &job.token, "echo last")).output();
+        text(&output.stdout) == "last\n"
     });
 }
