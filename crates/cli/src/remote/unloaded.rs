@@ -208,8 +208,8 @@ mod tests {
             command.arg("60").env("LD_PRELOAD", preload).stderr(Stdio::null());
             let mut child = command.spawn().unwrap();
             let pid = Pid::from_raw(child.id().cast_signed());
-            // It is this program until it has become the other one.
-            while fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| !exe.ends_with("sleep")) {
+            // The kernel lets go of the parent before it has given the child its environment.
+            while fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| environment.is_empty()) {
                 std::thread::yield_now();
             }
             let found = why(pid);
