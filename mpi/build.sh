@@ -68,9 +68,11 @@ if is_wanted collectives; then
 fi
 if is_wanted world; then
     for interface in openmpi mpich abi; do
-        # Calls of its own go to itself, whatever else is preloaded. It exports no data, for which
-        # -Bsymbolic-functions would be needed; zig's linker does not know that.
-        library world world "$interface" -Wl,-soname,"libcauseway_world_$interface.so" -Wl,-Bsymbolic
+        # Calls of its own go to itself, whatever else is preloaded; not its data, which stands for common
+        # blocks of Fortran. zig's linker knows only the option for both.
+        symbolic=-Bsymbolic-functions
+        case ${CC:-} in *zig*) symbolic=-Bsymbolic ;; esac
+        library world world "$interface" -Wl,-soname,"libcauseway_world_$interface.so" -Wl,"$symbolic"
     done
 fi
 if is_wanted messages; then
