@@ -151,7 +151,7 @@ fn check(args: &Args) -> Result<(), String> {
     let nodes = args.node.iter().map(|(site, _)| ("node", site));
     let mut all = broker.chain(subnets).chain(nodes);
     if let Some((option, site)) = all.find(|(_, site)| !names.contains(site.as_str())) {
-        return Err(format!("--{option} names {site}, which is none of these sites"));
+        return Err(format!("--{option} names {site}, which is not one of the sites given"));
     }
     Ok(())
 }

@@ -155,7 +155,7 @@ impl Work {
 
 fn named<'a>(sites: &'a [Site], name: &str) -> Result<&'a Site, String> {
     let found = sites.iter().find(|site| site.host.site == name);
-    found.ok_or_else(|| format!("{name} is none of these sites"))
+    found.ok_or_else(|| format!("{name} is not one of the sites given"))
 }
 
 fn token(broker: &Site, site: &str) -> Result<String, String> {
