@@ -68,11 +68,8 @@ if is_wanted collectives; then
 fi
 if is_wanted world; then
     for interface in openmpi mpich abi; do
-        # Calls of its own go to itself, whatever else is preloaded. -Bsymbolic marks the library, too, so that
-        # its dlsym(RTLD_DEFAULT) finds itself before what is above it. zig's linker knows only that one.
-        symbolic=-Bsymbolic-functions
-        case ${CC:-} in *zig*) symbolic=-Bsymbolic ;; esac
-        library world world "$interface" -Wl,-soname,"libcauseway_world_$interface.so" -Wl,"$symbolic"
+        # Calls of its own go to itself, whatever else is preloaded.
+        library world world "$interface" -Wl,-soname,"libcauseway_world_$interface.so" -Wl,-Bsymbolic
     done
 fi
 if is_wanted messages; then

@@ -64,10 +64,20 @@ static void *next(const char *name)
     return found || fits ? found : dlsym(RTLD_NEXT, name);
 }
 
+void *mpi_calls_first(const char *name)
+{
+    /* The program's handle, which stays. Two threads may get it at the same time: it is one. */
+    static _Atomic(void *) kept;
+    void *program = kept;
+    if (!program)
+        kept = program = dlopen(NULL, RTLD_LAZY);
+    return dlsym(program ? program : RTLD_DEFAULT, name);
+}
+
 /* It may have been moved into the program (copy relocation), where RTLD_NEXT does not look. */
 void *mpi_calls_object(const char *name)
 {
-    void *found = dlsym(RTLD_DEFAULT, name);
+    void *found = mpi_calls_first(name);
     return found ? found : next(name);
 }
 

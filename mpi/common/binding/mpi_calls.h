@@ -91,6 +91,10 @@ int mpi_calls_load(void);
 /* Finds PMPI_name, or else PMPIX_name, of a call that not every MPI has; NULL where neither is there. */
 void *mpi_calls_find(const char *name);
 
+/* Finds what the program itself would find: the first library's that has it. RTLD_DEFAULT looks in the
+ * caller's own library first if that is linked with -Bsymbolic, as the world libraries are. */
+void *mpi_calls_first(const char *name);
+
 /* Finds a variable of the MPI, also where a program has loaded the MPI for itself alone, as Python does. */
 void *mpi_calls_object(const char *name);
 

@@ -19,7 +19,7 @@ static int is_variable(const void *address, const char *lower, const char *upper
     char name[64];
     for (size_t i = 0; address && i < 6; i++) {
         snprintf(name, sizeof name, "%s%s", i < 3 ? lower : upper, endings[i % 3]);
-        if (dlsym(RTLD_DEFAULT, name) == address)
+        if (mpi_calls_first(name) == address)
             return 1;
     }
     return 0;
@@ -70,7 +70,7 @@ typedef int keeps(const void *, const int *, const void *, const MPI_Datatype *,
  * this may improve it, and does at the other sites. */
 static void do_call(const struct call *call, const char *name)
 {
-    void *found = dlsym(RTLD_DEFAULT, name);
+    void *found = mpi_calls_first(name);
     MPI_Comm on = handle_of("Comm_f2c", *call->comm);
     MPI_Request request = handle.request_null;
     void *from = buffer_of(call->send), *into = buffer_of(call->receive);

@@ -3,7 +3,6 @@
 
 #include "world/native/rows.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +109,7 @@ MPI_Aint large_extent(MPI_Datatype type)
     return extent;
 }
 
-void *large_find_small(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+void *large_find_small(const char *name) { return mpi_calls_first(name); }
 
 int large_refuse(struct large *large, MPI_Comm comm, const char *name, int *is_told)
 {
