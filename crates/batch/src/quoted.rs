@@ -1,12 +1,12 @@
-//! A path as a word of a shell.
+//! A word of a shell.
 
-use std::path::Path;
+use std::ffi::OsStr;
 
-/// A path for a shell: bare where that is safe, so that a remote shell that is none sees a plain path.
-pub fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,".contains(&byte);
-    if text.bytes().all(plain) {
+/// A word for a shell: bare where that is safe, so that a remote shell that is none sees a plain path.
+pub fn quoted(word: impl AsRef<OsStr>) -> String {
+    let text = word.as_ref().to_string_lossy();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,=:@%".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
@@ -16,13 +16,17 @@ pub fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
-    fn only_odd_paths_are_quoted() {
+    fn only_odd_words_are_quoted() {
         assert_eq!(
             quoted(Path::new("/opt/causeway-1.0/bin/causeway")),
             "/opt/causeway-1.0/bin/causeway"
         );
         assert_eq!(quoted(Path::new("/home/o'neil/c w")), r"'/home/o'\''neil/c w'");
+        assert_eq!(quoted("rennes-1=10.1.0.1:4"), "rennes-1=10.1.0.1:4");
+        assert_eq!(quoted("~"), "'~'");
+        assert_eq!(quoted(""), "''");
     }
 }

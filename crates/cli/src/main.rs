@@ -12,6 +12,7 @@ mod collectives;
 mod connect;
 mod describe;
 mod failure;
+mod first_line;
 mod gateway;
 mod grid;
 mod join;

@@ -5,19 +5,19 @@
 //! What is sent and fetched goes through the tunnel as standard input and output of `tar` on the nodes. So a
 //! site lets in no more than the job's programs could do there.
 
-use super::arrived::{pass_on, settle};
+use super::arrived::{Arrived, pass_on};
 use super::error::RunError;
+use crate::first_line::first_line;
 use crate::remote::tree;
 use crate::say;
+use causeway_batch::quoted;
 use causeway_control::{self as control, JobReply};
 use causeway_wire::env::TOKEN;
-use std::collections::HashSet;
 use std::env::current_dir;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// How long a keeper may take to make its directory, and to remove it.
@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Nodes that are asked at a time.
 const AT_ONCE: usize = 16;
 
-/// Most bytes that are fetched from a site: it must not fill this disk.
+/// Most bytes that are fetched from a place: no site must fill this disk.
 const MOST_FETCHED: u64 = 64 << 30;
 
 /// What makes, keeps and removes the directory NAME on a node. It says whether it has made it, or found it.
@@ -193,7 +193,7 @@ impl Files {
         };
         let mut command = Command::new(&self.program);
         // The user's shell there may be any.
-        let line = format!("exec sh -c '{}'", line.replace('\'', r"'\''"));
+        let line = format!("exec sh -c {}", quoted(line));
         command.args(["agent", "--", node, &line]);
         command
             .env(TOKEN, &self.token)
@@ -214,14 +214,7 @@ impl Files {
                 .stdout(Stdio::piped());
             let mut keeper = { command.spawn() }.map_err(|error| failed("start sh", error))?;
             tree::spare(&keeper);
-            let (sender, said) = channel();
-            if let Some(output) = keeper.stdout.take() {
-                std::thread::spawn(move || {
-                    let mut line = String::new();
-                    let _ = BufReader::new(output.take(64)).read_line(&mut line);
-                    sender.send(line)
-                });
-            }
+            let said = first_line(keeper.stdout.take());
             let place = Place {
                 site: site.clone(),
                 node: node.clone(),
@@ -286,13 +279,13 @@ impl Files {
             return Ok(());
         }
         let mut failures = Vec::new();
-        let mut names = HashSet::new();
+        let mut arrived = Arrived::new(&self.here, &self.fetch);
         for place in self.places.iter().filter(|place| place.is_made) {
-            if let Err(error) = self.fetch_from(place, &mut names) {
+            if let Err(error) = self.fetch_from(place, &mut arrived) {
                 failures.push(format!("{}: {error}", place.describe()));
             }
         }
-        if names.is_empty() && failures.is_empty() {
+        if arrived.is_empty() && failures.is_empty() {
             say::error(format_args!(
                 "causeway: nothing matches --fetch {}",
                 self.fetch.join(" ")
@@ -304,7 +297,7 @@ impl Files {
         }
     }
 
-    fn fetch_from(&self, place: &Place, names: &mut HashSet<PathBuf>) -> io::Result<()> {
+    fn fetch_from(&self, place: &Place, all: &mut Arrived) -> io::Result<()> {
         let line = format!(
             "cd /tmp/{} && set -- && for f in {}; do [ ! -e \"$f\" ] || set -- \"$@\" \"$f\"; done; \
              [ $# = 0 ] || exec tar -cf - -- \"$@\"",
@@ -335,7 +328,7 @@ impl Files {
                 MOST_FETCHED >> 30
             )));
         }
-        settle(arrived.path(), &self.here, Path::new(""), &place.site, names)
+        all.settle(arrived.path(), &place.site)
     }
 }
 

@@ -1,11 +1,12 @@
 //! `causeway down`: takes away what `causeway up` has made.
 
-use super::host::{self, Host, PATIENCE, quoted};
+use super::host::{self, Host, PATIENCE};
 use super::install::Installation;
 use super::remove::programs_line;
 use super::steps::Work;
 use super::{confirmed, kept, pair};
 use crate::say;
+use causeway_batch::quoted;
 use std::process::ExitCode;
 
 /// End the gateways and the broker that 'causeway up' has started, and remove what it has made.
@@ -79,7 +80,7 @@ fn remove(work: &Work, installation: &Installation, host: &Host, force: bool) ->
     }
     let directory = installation.directory(&home);
     if installation.is_there(host, &directory)? {
-        let part = format!("{} up-part", quoted(&installation.command(&directory)));
+        let part = format!("{} up-part", quoted(installation.command(&directory)));
         let force = if force { " --force" } else { "" };
         work.say(&host.site, "kill $(pgrep -f 'causeway gateway|causeway broker')")?;
         host.run(&format!("{part} stop{force}"), b"", PATIENCE)?;

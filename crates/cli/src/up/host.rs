@@ -1,6 +1,7 @@
 //! A head node, as `causeway up` works on it: through ssh, or this host itself.
 
 use crate::batch::commands::judge;
+use causeway_batch::quoted;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -151,15 +152,6 @@ impl Host {
     }
 }
 
-/// One word of sh.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+~".contains(&byte);
-    match !word.is_empty() && word.bytes().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
 /// A directory for ssh's connections. Its path is short, because that of a socket must be.
 ///
 /// # Errors
@@ -207,8 +199,5 @@ mod tests {
             words[words.len() - 3..],
             ["--", "ada@login", r"exec sh -c 'echo '\''a  b'\'''"]
         );
-        assert_eq!(quoted("~/.local/bin"), "~/.local/bin");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -1,6 +1,7 @@
 //! Puts this installation of Causeway on a head node.
 
-use super::host::{COPY_PATIENCE, Host, PATIENCE, quoted};
+use super::host::{COPY_PATIENCE, Host, PATIENCE};
+use causeway_batch::quoted;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -141,7 +142,7 @@ impl Installation {
         let mut tar = { tar.stdin(Stdio::null()).stdout(Stdio::piped()) }
             .spawn()
             .map_err(|error| format!("run tar: {error}"))?;
-        let (new, directory) = (quoted(&format!("{directory}.new")), quoted(directory));
+        let (new, directory) = (quoted(format!("{directory}.new")), quoted(directory));
         let line = format!("umask 022; rm -rf {new} && mkdir -p {new} && {unpack} -C {new}");
         let copied = host.feed(&line, &mut tar, COPY_PATIENCE);
         let packed = tar.wait().map_err(|error| format!("run tar: {error}"))?;
@@ -158,8 +159,8 @@ impl Installation {
     /// # Errors
     /// The link cannot be made.
     pub fn link(&self, host: &Host, home: &str, directory: &str) -> Result<(), String> {
-        let bin = quoted(&format!("{home}/.local/bin"));
-        let command = quoted(&self.command(directory));
+        let bin = quoted(format!("{home}/.local/bin"));
+        let command = quoted(self.command(directory));
         let line = format!("mkdir -p {bin} && ln -sfn {command} {bin}/causeway");
         host.run(&line, b"", PATIENCE).map(drop)
     }

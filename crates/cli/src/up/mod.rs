@@ -16,14 +16,16 @@ mod reach;
 mod remove;
 mod steps;
 
+use crate::first_line::first_line;
 use crate::say;
+use causeway_batch::quoted;
 use choose::{BROKER_PORT, Joins, Looked, Reached, WAN_PORT};
 pub use down::{DownArgs, down};
 use facts::Facts;
-use host::{Host, PATIENCE, quoted};
+use host::{Host, PATIENCE};
 use install::{FirstLook, Installation};
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::io::IsTerminal;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -151,7 +153,9 @@ fn check(args: &Args) -> Result<(), String> {
     let nodes = args.node.iter().map(|(site, _)| ("node", site));
     let mut all = broker.chain(subnets).chain(nodes);
     if let Some((option, site)) = all.find(|(_, site)| !names.contains(site.as_str())) {
-        return Err(format!("--{option} names {site}, which is not one of the sites given"));
+        return Err(format!(
+            "--{option} names {site}, which is not one of the sites given"
+        ));
     }
     Ok(())
 }
@@ -324,12 +328,8 @@ fn reached(sites: &[Site], port: u16) -> Result<Reached, String> {
         let word = word()?;
         let line = format!("{} up-part listen --word {word} {port}", quoted(&site.causeway));
         let mut listener = site.host.start(&line)?;
-        let mut ready = String::new();
-        let output = listener.stdout.take();
-        if let Some(output) = output {
-            let _ = BufReader::new(output.take(64)).read_line(&mut ready);
-        }
-        if ready.trim() == "listens" {
+        let ready = first_line(listener.stdout.take()).recv_timeout(PATIENCE);
+        if ready.unwrap_or_default().trim() == "listens" {
             let addresses = addresses_of(site);
             let by = std::thread::scope(|scope| {
                 let others = sites.iter().filter(|other| other.host.site != site.host.site);

@@ -2,6 +2,7 @@
 
 use super::install::INSTALLED;
 use crate::{ask, grid, join, places};
+use causeway_batch::quoted;
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_control as control;
@@ -108,10 +109,10 @@ fn remove_path(path: &Path) -> Result<(), String> {
 
 /// A line of sh that removes the programs.
 pub fn programs_line(home: &str) -> String {
-    let link = super::host::quoted(&format!("{home}/.local/bin/causeway"));
+    let link = quoted(format!("{home}/.local/bin/causeway"));
     let data = format!("{home}/.local/share/causeway");
-    let programs = super::host::quoted(&PathBuf::from(&data).join(INSTALLED).to_string_lossy());
-    let data = super::host::quoted(&data);
+    let programs = quoted(PathBuf::from(&data).join(INSTALLED));
+    let data = quoted(&data);
     format!(
         "case $(readlink {link}) in {programs}/*) rm -f {link} ;; esac; rm -rf {programs}; rmdir {data} 2>/dev/null; :"
     )

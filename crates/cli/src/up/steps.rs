@@ -2,8 +2,9 @@
 
 use super::Site;
 use super::choose::{self, BROKER_PORT};
-use super::host::{Host, PATIENCE, quoted};
+use super::host::{Host, PATIENCE};
 use crate::say;
+use causeway_batch::quoted;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -79,7 +80,7 @@ impl Step {
         if let Some(by_hand) = &self.by_hand {
             return by_hand.clone();
         }
-        let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = self.words.iter().map(quoted).collect();
         let shown = format!("causeway {}", words.join(" "));
         match &self.token_of {
             Some(broker) => format!(
@@ -164,7 +165,7 @@ fn token(broker: &Site, site: &str) -> Result<String, String> {
 
 /// Runs a command of Causeway at a site.
 fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) -> Result<String, String> {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = words.iter().map(quoted).collect();
     // Open MPI runs for root only if it is told to.
     let root = match site.facts.is_root {
         true => "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ",
