@@ -234,20 +234,16 @@ fn head_as_node(site: &Looked, subnets: &[String]) -> Result<String, String> {
 }
 
 /// The launcher of the MPI that all sites have, in the same version.
-pub fn launcher(sites: &[Looked]) -> Option<String> {
-    let (first, others) = sites.split_first()?;
+pub fn launcher<'a>(mut sites: impl Iterator<Item = &'a Facts>) -> Option<String> {
+    let first = sites.next()?;
+    let others: Vec<&Facts> = sites.collect();
     let same = |launcher: &&super::facts::Found| {
         others.iter().all(|other| {
-            let mut all = other.facts.launchers.iter();
+            let mut all = other.launchers.iter();
             all.any(|one| one.mpi == launcher.mpi && one.version == launcher.version)
         })
     };
-    first
-        .facts
-        .launchers
-        .iter()
-        .find(same)
-        .map(|found| found.word.clone())
+    { first.launchers.iter().find(same) }.map(|found| found.word.clone())
 }
 
 #[cfg(test)]

@@ -159,8 +159,8 @@ fn the_first_job_runs_with_a_launcher_whose_mpi_all_sites_have_in_the_same_versi
     );
     let nancy = with("nancy", &[("mpirun", "MPICH", "4.0.2")]);
     assert_eq!(
-        launcher(&[rennes.clone(), nancy]).as_deref(),
+        launcher([&rennes.facts, &nancy.facts].into_iter()).as_deref(),
         Some("mpirun.mpich")
     );
-    assert_eq!(launcher(&[rennes, with("b", &[])]), None);
+    assert_eq!(launcher([&rennes.facts, &with("b", &[]).facts].into_iter()), None);
 }

@@ -1,15 +1,8 @@
 //! Which sites `causeway up` has made a grid of, so that `causeway down` needs no arguments.
 
 use crate::{own_file, places};
-use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
-
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    grid: String,
-    sites: Vec<(String, String)>,
-}
 
 fn file() -> Result<PathBuf, String> {
     Ok(places::state()
@@ -21,25 +14,20 @@ fn file() -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn keep(grid: &str, sites: &[(String, String)]) -> Result<(), String> {
+pub fn keep(sites: &[(String, String)]) -> Result<(), String> {
     let file = file()?;
-    let kept = Kept {
-        grid: grid.to_owned(),
-        sites: sites.to_vec(),
-    };
     let write = || {
         if let Some(directory) = file.parent() {
             fs::create_dir_all(directory)?;
         }
-        own_file::keep(&file, &serde_json::to_vec(&kept)?)
+        own_file::keep(&file, &serde_json::to_vec(sites)?)
     };
     write().map_err(|error: std::io::Error| format!("write {}: {error}", file.display()))
 }
 
 /// The sites that were kept, if there are any.
 pub fn sites() -> Option<Vec<(String, String)>> {
-    let kept: Kept = serde_json::from_slice(&fs::read(file().ok()?).ok()?).ok()?;
-    Some(kept.sites)
+    serde_json::from_slice(&fs::read(file().ok()?).ok()?).ok()
 }
 
 /// Forgets them.

@@ -119,12 +119,13 @@ fn up(args: &Args) -> Result<ExitCode, String> {
     if args.dry_run {
         return Ok(say::result("Nothing was changed."));
     }
+    // From here on there is something for 'causeway down' to remove.
+    kept::keep(&args.sites)?;
     if !plan.steps.is_empty() && !args.yes && !confirmed()? {
         return Ok(say::result(
             "Nothing was done, but for the copies of Causeway; 'causeway down' removes them.",
         ));
     }
-    kept::keep(&args.grid, &args.sites)?;
     for site in &sites {
         installation.link(&site.host, &site.home, &site.directory)?;
     }

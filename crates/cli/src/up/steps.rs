@@ -253,14 +253,6 @@ pub fn first_job(work: &Work, sites: &[Site]) -> Result<(), String> {
 /// # Errors
 /// Why there can be none.
 fn job(sites: &[Site]) -> Result<Vec<String>, String> {
-    let looked: Vec<choose::Looked> = { sites.iter() }
-        .map(|site| choose::Looked {
-            site: site.host.site.clone(),
-            facts: site.facts.clone(),
-            subnets: Vec::new(),
-            nodes: Vec::new(),
-        })
-        .collect();
     let first = sites.first().map(|site| &site.directory);
     if let Some(other) = sites.iter().find(|site| Some(&site.directory) != first) {
         return Err(format!(
@@ -269,7 +261,7 @@ fn job(sites: &[Site]) -> Result<Vec<String>, String> {
             other.host.site, other.directory
         ));
     }
-    let Some(launcher) = choose::launcher(&looked) else {
+    let Some(launcher) = choose::launcher(sites.iter().map(|site| &site.facts)) else {
         return Err(
             "no MPI is in PATH at all sites in the same version. For different ones see docs/own-mpi.md"
                 .to_owned(),
