@@ -8,7 +8,7 @@ use crate::run::via;
 use crate::say;
 use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::nft::Rules;
-use causeway_gateway::{Config, Gateway, GatewayError, STATE_VERSION, ports};
+use causeway_gateway::{Config, GatewayError, Keeper, STATE_VERSION, ports};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -92,7 +92,7 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
         return refused(&error);
     }
     match serve(config, &file, args.inherit) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status),
         Err(error) => {
             say::error(format_args!("causeway gateway: {error}"));
             ExitCode::FAILURE
@@ -101,12 +101,9 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
 }
 
 /// Serves, and tells runs on the site's nodes where, if they may get there by the batch system.
-fn serve(config: Config, file: &Path, inherited: Option<i32>) -> Result<(), GatewayError> {
+fn serve(config: Config, file: &Path, inherited: Option<i32>) -> Result<u8, GatewayError> {
     let announced = config.batch.is_some().then(|| config.control.clone());
-    let mut gateway = match inherited {
-        Some(state) => Gateway::inherit(config, state)?,
-        None => Gateway::new(config)?,
-    };
+    let keeper = Keeper::begin(config, inherited)?;
     let _announced = announced.and_then(|control| {
         let announced = via::announce(file, &control);
         announced
@@ -118,7 +115,7 @@ fn serve(config: Config, file: &Path, inherited: Option<i32>) -> Result<(), Gate
             })
             .ok()
     });
-    gateway.run()
+    keeper.keep()
 }
 
 fn in_background(file: &Path, config: &Config) -> ExitCode {

@@ -21,6 +21,9 @@ const BATCH_DEADLINE: Duration = Duration::from_secs(40);
 /// it [`default_socket`] is used.
 pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
 
+/// Tells what a gateway starts which processes are the gateway: `KEEPER:WORKER`, by their numbers.
+pub const PARENTS_ENV: &str = "CAUSEWAY_PARENTS";
+
 /// Returns the path at which a gateway listens for commands by default:
 /// `$XDG_RUNTIME_DIR/causeway/gateway.sock`, or `/tmp/causeway-UID/gateway.sock` where there is no such
 /// directory.

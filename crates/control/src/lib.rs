@@ -14,10 +14,12 @@ mod site;
 pub mod spawned;
 mod status;
 
-pub use client::{ControlError, SOCKET_ENV, ask, default_socket, later_reply, socket, use_socket};
+pub use client::{
+    ControlError, PARENTS_ENV, SOCKET_ENV, ask, default_socket, later_reply, socket, use_socket,
+};
 pub use protocol::{
     BATCH_NODE, BatchAccess, Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, Plan, Pong, Reply,
     Request, SINK_PORT, SiteMpi, Sites, VERSION,
 };
 pub use site::{LINKED_SITES, Link, MAX_NODES, MAX_SUBNETS, NodeInfo, SiteInfo};
-pub use status::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
+pub use status::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus, WorkerEnd};

@@ -22,8 +22,17 @@ pub struct Status {
     /// Version of its program; empty from one that does not say.
     #[serde(default)]
     pub version: String,
-    /// Process id of the gateway.
+    /// Process id of the gateway, the same as long as it runs.
     pub pid: u32,
+    /// Process id of its worker, which does the work; 0 from a gateway without one.
+    #[serde(default)]
+    pub worker: u32,
+    /// How often a worker has ended that was not told to; another one took its place each time.
+    #[serde(default)]
+    pub worker_ends: u64,
+    /// The last of these ends.
+    #[serde(default)]
+    pub last_worker_end: Option<WorkerEnd>,
     /// How often it was handed over to another program, which had the same process id.
     #[serde(default)]
     pub handed_over: u64,
@@ -58,6 +67,15 @@ pub struct Status {
     pub sites: Vec<SiteStatus>,
     /// Tunnels that are up or wait for a lane.
     pub tunnels: Vec<TunnelStatus>,
+}
+
+/// The end of a gateway's worker that was not told to end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerEnd {
+    /// When, in seconds since 1970.
+    pub at: u64,
+    /// How, as in "was killed by signal 9 (SIGKILL)".
+    pub how: String,
 }
 
 /// One job, as far as this gateway carries it.

@@ -2,10 +2,13 @@
 
 use crate::audit::Audit;
 use crate::config::Config;
+use crate::link::KeeperLink;
 use crate::log::Log;
+use crate::sys::process::Ended;
 use crate::sys::source::Class;
 use crate::sys::timers::{Deadline, Timers};
 use mio::{Poll, Registry};
+use nix::unistd::Pid;
 use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
@@ -30,6 +33,8 @@ pub(crate) struct Driver {
     pub(crate) files: usize,
     /// The gateway stops: nobody gets what arrives now.
     pub(crate) leaving: bool,
+    /// The process that makes another worker when this one is killed, where there is one.
+    pub(crate) link: Option<KeeperLink>,
 }
 
 impl Driver {
@@ -37,9 +42,17 @@ impl Driver {
     ///
     /// # Errors
     /// Those of starting it.
-    pub(crate) fn new(config: Config, poll: Poll, files: usize) -> io::Result<Driver> {
+    pub(crate) fn new(
+        config: Config,
+        poll: Poll,
+        files: usize,
+        link: Option<KeeperLink>,
+    ) -> io::Result<Driver> {
         let mut audit = Audit::begin(&config.audit)?;
         audit.register(poll.registry(), Class::Audit.token(0))?;
+        if let Some(link) = &link {
+            link.orphans.register(poll.registry(), Class::Orphans.token(0))?;
+        }
         Ok(Driver {
             log: Log::new(&config.site),
             audit,
@@ -52,6 +65,7 @@ impl Driver {
             generations: 0,
             files,
             leaving: false,
+            link,
         })
     }
 
@@ -65,6 +79,18 @@ impl Driver {
             ));
         }
         self.log.flush();
+    }
+
+    /// How a process has ended that this worker has not started itself, if it has.
+    pub(crate) fn end_of_orphan(&mut self, process: Pid) -> Option<Ended> {
+        self.link.as_mut()?.orphans.end_of(process)
+    }
+
+    /// The gateway's process, as others see it.
+    pub(crate) fn process(&self) -> u32 {
+        self.link
+            .as_ref()
+            .map_or_else(std::process::id, |link| link.process)
     }
 
     /// Says a line of this gateway's.

@@ -41,7 +41,23 @@ pub enum GatewayError {
     /// There is no taking part in the grid.
     #[error("grid: {0}")]
     Grid(String),
+    /// There is no keeping it running.
+    #[error("keep it running: {0}")]
+    Keeper(io::Error),
     /// The loop itself failed.
     #[error("event loop: {0}")]
     Loop(#[from] io::Error),
+}
+
+impl GatewayError {
+    /// Whether another process listens there, or has until a moment ago.
+    pub(crate) fn is_taken(&self) -> bool {
+        match self {
+            GatewayError::Listen { source, .. } | GatewayError::Transparent { source, .. } => {
+                source.kind() == io::ErrorKind::AddrInUse
+            }
+            GatewayError::AlreadyRunning(_) => true,
+            _ => false,
+        }
+    }
 }

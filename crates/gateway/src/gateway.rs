@@ -9,8 +9,10 @@ use crate::driver::Driver;
 use crate::error::GatewayError;
 use crate::flow::flow;
 use crate::lifecycle::Lifecycle;
+use crate::lifecycle::follow::follow;
 use crate::lifecycle::handover;
 use crate::lifecycle::shutdown::shut_down;
+use crate::link::KeeperLink;
 use crate::listeners::Listeners;
 use crate::membership::Membership;
 use crate::membership::broker_session::BrokerSession;
@@ -58,24 +60,46 @@ impl Gateway {
     /// [`GatewayError`] names the address that cannot be listened on.
     pub fn new(config: Config) -> Result<Gateway, GatewayError> {
         let listeners = Listeners::bind(&config)?;
-        Gateway::listening(config, listeners)
+        Gateway::listening(config, listeners, None)
     }
 
-    /// The gateway whose state is in the file with this descriptor, as it was when its program gave it away.
-    /// Nothing is dialled before [`Gateway::run`].
+    /// The gateway of a worker. It goes on from the state in the file with this descriptor, if there is one,
+    /// which a gateway wrote when it was given to another program; else it follows the worker that has left
+    /// something. Nothing is dialled before [`Gateway::run`].
     ///
     /// # Errors
-    /// [`GatewayError::Inherit`] when there is no going on from there.
-    pub fn inherit(config: Config, state: RawFd) -> Result<Gateway, GatewayError> {
-        let (state, listeners) = handover::inherit::read(&config, state)?;
-        let mut gateway = Gateway::listening(config, listeners)?;
-        gateway.lifecycle.inherit(state.handed_over);
-        gateway.step(|gateway| handover::inherit::take_over(&mut flow!(gateway), state))?;
+    /// [`GatewayError::Inherit`] when there is no going on from the state.
+    pub(crate) fn of_worker(
+        config: Config,
+        link: KeeperLink,
+        state: Option<RawFd>,
+    ) -> Result<Gateway, GatewayError> {
+        let listeners = Listeners::duplicate(&link.kept().listeners)?;
+        let state = state.map(|number| handover::inherit::read(&config, number));
+        let state = state.transpose()?;
+        let mut gateway = Gateway::listening(config, listeners, Some(link))?;
+        match state {
+            Some(state) => {
+                // That one is not handed over where its program could not be executed.
+                let stayed = gateway
+                    .driver
+                    .link
+                    .as_ref()
+                    .is_some_and(|link| link.stayed.is_some());
+                gateway.lifecycle.inherit(state.handed_over - u64::from(stayed));
+                gateway.step(|gateway| handover::inherit::take_over(&mut flow!(gateway), state))?;
+            }
+            None => gateway.step(|gateway| follow(&mut flow!(gateway))),
+        }
         Ok(gateway)
     }
 
     /// Makes a gateway that knows nobody yet.
-    pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
+    pub(crate) fn listening(
+        mut config: Config,
+        mut listeners: Listeners,
+        link: Option<KeeperLink>,
+    ) -> Result<Gateway, GatewayError> {
         let files = usize::try_from(raise_file_limit()).unwrap_or(usize::MAX);
         // Nothing that is started on nodes needs what the listener needed.
         socket::pass_net_admin_on(false);
@@ -103,7 +127,7 @@ impl Gateway {
                 .map_or(&config.virtual_subnets[..], BrokerSession::given),
         );
         let site = SiteSide::new(config.delivery_ports.clone(), files);
-        let driver = Driver::new(config, poll, files)?;
+        let driver = Driver::new(config, poll, files, link)?;
         let mut gateway = Gateway {
             listeners,
             tunnels: Tunnels::new(peers, tls, session.as_ref().map(BrokerSession::trust), steers),
@@ -127,7 +151,9 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError::Loop`] when the kernel refuses to report events.
     pub fn run(&mut self) -> Result<(), GatewayError> {
-        if self.lifecycle.handed_over() == 0 {
+        let link = self.driver.link.as_ref();
+        link.inspect(|link| link.serves());
+        if self.lifecycle.handed_over() == 0 && link.is_none_or(|link| link.kept().ends.count == 0) {
             self.announce();
         }
         self.step(|gateway| gateway.seek_peers());
@@ -141,6 +167,7 @@ impl Gateway {
             self.driver.now = Instant::now();
             for event in &events {
                 if self.step(|gateway| gateway.dispatch(event)).is_break() {
+                    self.driver.link.iter().for_each(KeeperLink::announce_end);
                     self.driver.say("stopping");
                     shut_down(&mut flow!(self));
                     return Ok(());
@@ -151,9 +178,7 @@ impl Gateway {
                 // Streams of tunnels that end by this are nobody's.
                 self.step(|gateway| handover::let_go(&mut flow!(gateway)));
                 self.telemetry.end_scrapes();
-                self.step(|gateway| {
-                    handover::hand_over(&successor, &mut flow!(gateway), &gateway.listeners);
-                });
+                self.step(|gateway| handover::hand_over(&successor, &mut flow!(gateway)));
             }
         }
     }
@@ -185,6 +210,10 @@ impl Gateway {
             self.step(|gateway| gateway.on_deadline(deadline));
         }
         self.step(|gateway| gateway.tunnels.chores().settle_quic(&mut gateway.driver));
+        self.commands.note_starters(&mut self.driver);
+        if let Some(link) = &self.driver.link {
+            link.count(self.site.legs().len(), self.membership.jobs().len());
+        }
     }
 
     fn announce(&self) {
@@ -275,8 +304,11 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // The socket's file outlives its process otherwise; the next start would have to guess.
-        let _ = private::remove_socket(&self.driver.config.control);
+        // The socket's file outlives its process otherwise; the next start would have to guess. It is the
+        // keeper's, where there is one.
+        if self.driver.link.is_none() {
+            let _ = private::remove_socket(&self.driver.config.control);
+        }
         self.driver.flush();
     }
 }

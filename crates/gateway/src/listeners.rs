@@ -3,14 +3,17 @@
 
 use crate::config::Config;
 use crate::error::GatewayError;
+use crate::inherited::{InheritError, descriptor};
+use crate::link::KeptListeners;
 use crate::site::transparent;
+use crate::sys::process;
 use crate::sys::source::Class;
 use causeway_control::private;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};
-use serde::{Deserialize, Serialize};
+use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
 pub(crate) struct Listeners {
@@ -47,6 +50,41 @@ impl Listeners {
             metrics: self.metrics.as_ref().map(AsRawFd::as_raw_fd),
             transparent: self.transparent.as_ref().map(AsRawFd::as_raw_fd),
         }
+    }
+
+    /// Those that a predecessor left.
+    ///
+    /// # Errors
+    /// They are not those of the configuration, or are not there.
+    pub(crate) fn inherit(kept: &KeptListeners, config: &Config) -> Result<Listeners, InheritError> {
+        let same = (kept.lan.len(), kept.wan.is_some());
+        let same_local = (kept.metrics.is_some(), kept.transparent.is_some());
+        if same != (config.lan.len(), config.wan.is_some())
+            || same_local != (config.metrics.is_some(), config.transparent.is_some())
+        {
+            return Err(InheritError::Configuration("listens elsewhere".to_owned()));
+        }
+        Listeners::of(kept, descriptor)
+    }
+
+    /// Others of the same sockets: closing one does not close these.
+    ///
+    /// # Errors
+    /// This process has too many descriptors.
+    pub(crate) fn duplicate(kept: &KeptListeners) -> io::Result<Listeners> {
+        Listeners::of(kept, process::duplicate)
+    }
+
+    fn of<E>(kept: &KeptListeners, get: impl Fn(RawFd) -> Result<OwnedFd, E>) -> Result<Listeners, E> {
+        let tcp = |number| Ok(TcpListener::from_std(get(number)?.into()));
+        Ok(Listeners {
+            lan: kept.lan.iter().copied().map(tcp).collect::<Result<_, _>>()?,
+            wan: kept.wan.map(tcp).transpose()?,
+            control: UnixListener::from_std(get(kept.control)?.into()),
+            metrics: kept.metrics.map(tcp).transpose()?,
+            transparent: kept.transparent.map(tcp).transpose()?,
+            pending: false,
+        })
     }
 
     pub(crate) fn register(&mut self, registry: &Registry) -> Result<(), GatewayError> {
@@ -100,14 +138,4 @@ fn bind_control(path: &Path) -> Result<UnixListener, GatewayError> {
     private::remove_socket(path).map_err(listen)?;
     let listener = private::bind(path).map_err(listen)?;
     Ok(UnixListener::from_std(listener))
-}
-
-/// Listeners in the order of the configuration, which names the same addresses.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptListeners {
-    pub(crate) lan: Vec<RawFd>,
-    pub(crate) wan: Option<RawFd>,
-    pub(crate) control: RawFd,
-    pub(crate) metrics: Option<RawFd>,
-    pub(crate) transparent: Option<RawFd>,
 }

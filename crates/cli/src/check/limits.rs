@@ -2,14 +2,14 @@
 
 use super::Subject;
 use super::steps::Step;
-use crate::tune::host::Host;
+use crate::tune::host::{Host, worker_of};
 use crate::tune::need::{Carrier, Need};
 use crate::tune::{Item, Who, kernel, who};
 
 /// One step for each row.
 pub fn look(subject: &Subject) -> Vec<Step> {
     let status = subject.status();
-    let host = Host::read(status.map(|status| status.pid));
+    let host = Host::read(status.map(worker_of));
     let mut need = Need::new(Carrier::Gateway, status, None);
     if let Some(config) = subject.config() {
         need.lanes_want.clone_from(&config.congestion_control);

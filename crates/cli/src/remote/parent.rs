@@ -1,9 +1,10 @@
 //! Ends this process when the gateway that started it ends.
 //!
 //! The kernel's own order for that, PR_SET_PDEATHSIG, does not do: it comes with the end of the thread that
-//! started the process, and a gateway that is handed to another program loses all threads but one and lives
-//! on.
+//! started the process. That is one of the gateway's worker, which may be replaced by another one while the
+//! gateway lives on: what is watched is the worker's keeper.
 
+use causeway_control::PARENTS_ENV;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -30,14 +31,14 @@ pub fn end_with_parent() -> io::Result<()> {
 /// # Errors
 /// Those of pidfd_open, but for a kernel that has none, and of starting a thread.
 pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let parent = getppid();
-    let watched = open(parent);
+    let parents = Parents::of(std::env::var(PARENTS_ENV).ok().as_deref(), getppid());
+    let watched = open(parents.watched);
     if let Err(error) = &watched
         && error.raw_os_error() != Some(libc::ENOSYS)
     {
         return Err(io::Error::new(
             error.kind(),
-            format!("watch process {parent}: {error}"),
+            format!("watch process {}: {error}", parents.watched),
         ));
     }
     let thread = std::thread::Builder::new().name("parent".to_owned());
@@ -46,7 +47,7 @@ pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
             Ok(parent) => wait(&parent),
             // An orphan has another parent.
             Err(_) => {
-                while getppid() == parent {
+                while parents.has(getppid()) {
                     std::thread::sleep(LOOK_EVERY);
                 }
             }
@@ -54,6 +55,38 @@ pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
         then();
     })?;
     Ok(())
+}
+
+/// Whose child this process is while the gateway lives that has started it.
+struct Parents {
+    watched: Pid,
+    /// The worker whose keeper is watched.
+    worker: Option<Pid>,
+}
+
+impl Parents {
+    /// By the variable of a gateway, which counts where the parent is one of the two that it names: what this
+    /// process starts in turn has it, too.
+    fn of(variable: Option<&str>, parent: Pid) -> Parents {
+        let named = variable.and_then(|named| {
+            let (keeper, worker) = named.split_once(':')?;
+            Some((keeper.parse().ok()?, worker.parse().ok()?))
+        });
+        match named {
+            Some((keeper, worker)) if [keeper, worker].contains(&parent.as_raw()) => Parents {
+                watched: Pid::from_raw(keeper),
+                worker: Some(Pid::from_raw(worker)),
+            },
+            _ => Parents {
+                watched: parent,
+                worker: None,
+            },
+        }
+    }
+
+    fn has(&self, parent: Pid) -> bool {
+        parent == self.watched || Some(parent) == self.worker
+    }
 }
 
 fn open(process: Pid) -> io::Result<OwnedFd> {
@@ -68,4 +101,24 @@ fn open(process: Pid) -> io::Result<OwnedFd> {
 fn wait(process: &OwnedFd) {
     let mut wanted = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
     while let Ok(0) | Err(Errno::EINTR) = poll(&mut wanted, PollTimeout::NONE) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_of_the_worker_watches_the_keeper_and_what_it_starts_in_turn_watches_it() {
+        let watched = |variable, parent| {
+            let parents = Parents::of(variable, Pid::from_raw(parent));
+            assert!(parents.has(Pid::from_raw(parent)) && !parents.has(Pid::from_raw(1)));
+            parents.watched.as_raw()
+        };
+        let of_gateway = |parent| watched(Some("100:101"), parent);
+        assert_eq!([101, 100, 102].map(of_gateway), [100, 100, 102]);
+        assert_eq!(
+            [None, Some("100"), Some("x:101")].map(|variable| watched(variable, 101)),
+            [101; 3]
+        );
+    }
 }

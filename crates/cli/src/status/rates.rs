@@ -31,7 +31,8 @@ pub struct LaneRate {
 /// The rates of every tunnel of `now`. A tunnel or lane that was not there at the last look counts from 0, as
 /// its counters do. `None` where another process answered then.
 pub fn rates(before: &Status, now: &Status, elapsed: Duration) -> Option<Vec<TunnelRate>> {
-    if before.pid != now.pid || elapsed.is_zero() {
+    let same = (before.pid, before.worker_ends) == (now.pid, now.worker_ends);
+    if !same || elapsed.is_zero() {
         return None;
     }
     let tunnels = now.tunnels.iter().map(|tunnel| {
@@ -98,7 +99,9 @@ mod tests {
         let second = Duration::from_secs(1);
         let new_lane = rates(&before, &now, second).unwrap();
         assert_eq!(new_lane[0].lanes[0].rate.sent_bits_per_second, 800.0);
-        now.pid += 1;
+        now.worker_ends += 1;
+        assert_eq!(rates(&before, &now, second), None);
+        (now.worker_ends, now.pid) = (before.worker_ends, before.pid + 1);
         assert_eq!(rates(&before, &now, second), None);
     }
 }

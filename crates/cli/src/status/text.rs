@@ -3,7 +3,7 @@
 use super::columns::Width;
 use super::rates::{Rate, TunnelRate};
 use causeway_broker::clock::date;
-use causeway_control::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
+use causeway_control::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus, WorkerEnd};
 
 /// Writes the status as lines. With `rates`, tunnels and lanes say what crosses them.
 pub fn readable(status: &Status, rates: Option<&[TunnelRate]>, width: Width) -> String {
@@ -44,6 +44,9 @@ fn head_lines(status: &Status, width: Width) -> String {
     if status.handed_over > 0 {
         text += &format!("handed over {} times\n", status.handed_over);
     }
+    if let Some(end) = &status.last_worker_end {
+        text += &worker_line(status.worker_ends, end);
+    }
     if status.relayed > 0 || status.relayed_bytes > 0 {
         text += &format!(
             "carries {} connections of other sites, {} so far\n",
@@ -52,6 +55,14 @@ fn head_lines(status: &Status, width: Width) -> String {
         );
     }
     text
+}
+
+fn worker_line(ends: u64, end: &WorkerEnd) -> String {
+    format!(
+        "worker replaced {ends} times: the last one {}, {}\n",
+        end.how,
+        date(end.at)
+    )
 }
 
 fn grid_lines(grid: &GridStatus, width: Width) -> String {

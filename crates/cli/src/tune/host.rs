@@ -1,5 +1,6 @@
 //! Reads what this host has: kernel settings and limits.
 
+use causeway_control::Status;
 use nix::sys::resource::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,14 @@ pub struct Host {
     pub files: Option<u64>,
     /// Major and minor number of the kernel.
     pub kernel: Option<(u32, u32)>,
+}
+
+/// The process of a gateway that its limits are those of.
+pub fn worker_of(status: &Status) -> u32 {
+    match status.worker {
+        0 => status.pid,
+        worker => worker,
+    }
 }
 
 impl Host {

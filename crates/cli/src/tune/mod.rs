@@ -27,7 +27,7 @@ use crate::{ask, say};
 use causeway_bench::plan::KnownLink;
 use causeway_control as control;
 use causeway_wire::TextError;
-use host::Host;
+use host::{Host, worker_of};
 use need::{Carrier, Need};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -101,7 +101,7 @@ fn table(args: &Args) -> Result<Vec<Item>, TextError> {
             "nothing is known of the path, because no gateway of this user has a tunnel here; describe it with --link 11.6ms,1Gbit/s".into(),
         );
     }
-    let host = Host::read(status.as_ref().map(|status| status.pid));
+    let host = Host::read(status.as_ref().map(worker_of));
     let mut items = kernel::items(&host, &need);
     let set = mca_file::McaFile::read();
     match mpis::find(&args.mpi) {

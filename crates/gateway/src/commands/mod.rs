@@ -36,6 +36,7 @@ mod local;
 mod peer_messages;
 mod ping;
 mod recording;
+mod running;
 mod spawn;
 mod spawner;
 pub(crate) mod starter;
@@ -63,6 +64,8 @@ pub(crate) struct Commands {
     submitted: BTreeSet<PathBuf>,
     /// Reports what happened, for owners below.
     events: VecDeque<CommandsEvent>,
+    /// The next worker would find these processes, should this one be killed.
+    are_starters_noted: bool,
 }
 
 impl Commands {
@@ -103,6 +106,7 @@ impl Commands {
             carriers: Vec::new(),
             submitted: BTreeSet::new(),
             events: VecDeque::new(),
+            are_starters_noted: true,
         })
     }
 

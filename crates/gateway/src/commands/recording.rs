@@ -8,7 +8,6 @@ use crate::driver::Driver;
 use crate::membership::consent::Refusal;
 use crate::membership::jobs::Job;
 use crate::sys::timers::CommandsDeadline;
-use causeway_broker::clock::Clock;
 use causeway_control::audit::{AuditEntry, AuditEvent};
 use causeway_wire::Token;
 use nix::unistd::Pid;
@@ -23,6 +22,10 @@ pub(super) struct Unrecorded {
 }
 
 impl Unrecorded {
+    pub(super) fn starter(&self) -> &Starter {
+        &self.starter
+    }
+
     /// Says for which job of which site it is.
     pub(super) fn whose(&self) -> (&Token, &str) {
         (&self.starter.token, &self.starter.site)
@@ -36,6 +39,7 @@ impl Commands {
         let (starter, entry) = begin(context.driver, start, process, job);
         note(context.driver, entry);
         self.starters.push(starter);
+        self.are_starters_noted = false;
     }
 
     /// Has the start of another site's process written down, before that one gets anything.
@@ -50,6 +54,7 @@ impl Commands {
                     until: Instant::now() + PATIENCE,
                 };
                 self.unrecorded.insert(number, unrecorded);
+                self.are_starters_noted = false;
                 context.set_deadline(PATIENCE, CommandsDeadline::Records);
             }
             Err(error) => {
@@ -125,15 +130,9 @@ impl Commands {
 
 /// What stands for a process that runs, and its line.
 fn begin(driver: &mut Driver, start: &Start, process: Pid, job: Option<&Job>) -> (Starter, AuditEntry) {
-    let starter = Starter {
-        process,
-        token: start.token,
-        site: start.site.clone(),
-        node: start.node.clone(),
-        since: Clock::system().now(),
-        // Its job may have ended meanwhile.
-        doomed: job.is_none().then(|| Instant::now() + GRACE),
-    };
+    // Its job may have ended meanwhile.
+    let doomed = job.is_none().then(|| Instant::now() + GRACE);
+    let starter = Starter::new(process, start, doomed);
     if job.is_none() {
         driver.set_deadline(GRACE, CommandsDeadline::Starters);
     }

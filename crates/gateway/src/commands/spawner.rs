@@ -5,7 +5,9 @@
 //! so they outlive it when another program gets the gateway.
 
 use crate::driver::Driver;
+use crate::sys::process;
 use crate::sys::source::Class;
+use causeway_control::PARENTS_ENV;
 use mio::Interest;
 use mio::net::UnixStream;
 use nix::unistd::Pid;
@@ -58,7 +60,8 @@ impl Spawner {
         let (programs, waiting) = sync_channel(MOST_WAITING);
         let (outcome, outcomes) = channel();
         let thread = std::thread::Builder::new().name("spawner".to_owned());
-        thread.spawn(move || work(&waiting, &outcome, far))?;
+        let parents = format!("{}:{}", driver.process(), std::process::id());
+        thread.spawn(move || work(&waiting, &outcome, &parents, far))?;
         Ok(Spawner {
             programs,
             outcomes,
@@ -100,10 +103,11 @@ impl Spawner {
 fn work(
     programs: &Receiver<(usize, Program)>,
     outcomes: &Sender<Outcome>,
+    parents: &str,
     mut bell: std::os::unix::net::UnixStream,
 ) {
     for (key, program) in programs {
-        let started = start(program);
+        let started = start(program, parents);
         if outcomes.send(Outcome { key, started }).is_err() {
             return;
         }
@@ -111,13 +115,15 @@ fn work(
     }
 }
 
-fn start(program: Program) -> io::Result<Pid> {
+fn start(program: Program, parents: &str) -> io::Result<Pid> {
     let output = program.socket.try_clone()?;
     let child = Command::new(&program.path)
         .args(&program.arguments)
+        .env(PARENTS_ENV, parents)
         .stdin(Stdio::from(program.socket))
         .stdout(Stdio::from(output))
         .spawn()?;
+    process::not_ended_first(child.id());
     // Whoever gets the outcome collects it.
     Ok(Pid::from_raw(child.id().cast_signed()))
 }

@@ -2,6 +2,8 @@
 
 use crate::audit::Audit;
 use crate::keys::LegKey;
+use crate::sys::process::Ended;
+use causeway_broker::clock::Clock;
 use causeway_control::audit::{AuditEntry, AuditEvent};
 use causeway_wire::Token;
 use nix::sys::signal::{Signal, kill};
@@ -52,6 +54,8 @@ pub(super) struct Start {
 pub(crate) struct Starter {
     /// A child until it has been collected, so that nobody else gets its number.
     pub(crate) process: Pid,
+    /// It is the keeper's child, because another worker has started it.
+    is_orphan: bool,
     pub(crate) token: Token,
     /// The site of its job.
     pub(crate) site: String,
@@ -64,10 +68,24 @@ pub(crate) struct Starter {
 }
 
 impl Starter {
-    /// Goes on with a child of the predecessor, which is one of this process: it is the same.
+    /// One that has just been started.
+    pub(super) fn new(process: Pid, start: &Start, doomed: Option<Instant>) -> Starter {
+        Starter {
+            process,
+            is_orphan: false,
+            token: start.token,
+            site: start.site.clone(),
+            node: start.node.clone(),
+            since: Clock::system().now(),
+            doomed,
+        }
+    }
+
+    /// Goes on with what a worker before this one had started.
     pub(super) fn inherit(kept: KeptStarter, now: Instant) -> Starter {
         Starter {
             process: Pid::from_raw(kept.process),
+            is_orphan: true,
             token: Token(kept.token),
             site: kept.site,
             node: kept.node,
@@ -99,8 +117,17 @@ impl Starter {
         }
     }
 
-    /// Collects it if it has ended, and says how.
-    pub(super) fn poll_end(&self) -> Option<String> {
+    /// Collects it if it has ended, and says how; `end_of_orphan` knows how those have that the keeper collects.
+    pub(super) fn poll_end(&self, end_of_orphan: impl FnOnce(Pid) -> Option<Ended>) -> Option<String> {
+        if self.is_orphan {
+            let ended = end_of_orphan(self.process)?;
+            let kind = if ended.code == libc::CLD_EXITED {
+                "status"
+            } else {
+                "signal"
+            };
+            return Some(format!("{kind} {}", ended.status));
+        }
         match waitpid(self.process, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => None,
             Ok(WaitStatus::Exited(_, status)) => Some(format!("status {status}")),
@@ -114,9 +141,11 @@ impl Starter {
 impl Drop for Starter {
     fn drop(&mut self) {
         // One that was collected has no number any more.
-        if self.process.as_raw() > 0 && self.poll_end().is_none() {
+        if self.process.as_raw() > 0 && self.poll_end(|_| None).is_none() {
             let _ = kill(self.process, Signal::SIGKILL);
-            let _ = waitpid(self.process, None);
+            if !self.is_orphan {
+                let _ = waitpid(self.process, None);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::commands::allocations::allocation_of;
 use crate::commands::batch_words::start_arguments;
 use crate::commands::recording::{Unrecorded, can_record, note};
 use crate::commands::spawner::{Outcome, Program};
-use crate::commands::starter::{GRACE, HOLDER, KeptStarter, Start, Starter, Waiting};
+use crate::commands::starter::{GRACE, HOLDER, Start, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
@@ -14,12 +14,9 @@ use crate::membership::consent::{self, Refusal};
 use crate::membership::jobs::Job;
 use crate::site::opening::Process;
 use crate::sys::timers::CommandsDeadline;
-use causeway_broker::clock::Clock;
 use causeway_control::{BATCH_NODE, audit::AuditEvent, spawned::error_frame};
 use causeway_tunnel::StreamId;
 use causeway_wire::{Reason, Token};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -304,22 +301,6 @@ impl Commands {
         site.processes().ask_for(&mut base, pair, socket, token, node)
     }
 
-    /// Goes on with what a predecessor had started.
-    pub(in crate::commands) fn inherit_starters(
-        &mut self,
-        context: &mut CommandContext<'_>,
-        kept: Vec<KeptStarter>,
-    ) {
-        let now = Instant::now();
-        for kept in kept {
-            if let Some(left) = kept.doomed {
-                context.set_deadline(left, CommandsDeadline::Starters);
-            }
-            self.starters.push(Starter::inherit(kept, now));
-        }
-        self.look_after_starters(context.driver);
-    }
-
     /// A job is over: its starters lost their streams and end; those that do not are killed.
     pub(in crate::commands) fn end_starters(&mut self, context: &mut CommandContext<'_>, token: &Token) {
         let doom = Instant::now() + GRACE;
@@ -330,27 +311,6 @@ impl Commands {
         self.unrecorded
             .retain(|_, unrecorded| unrecorded.whose().0 != token);
         context.set_deadline(GRACE, CommandsDeadline::Starters);
-    }
-
-    /// Collects starters that have ended and kills those that should have.
-    pub(in crate::commands) fn look_after_starters(&mut self, driver: &mut Driver) {
-        let now = Instant::now();
-        self.starters.retain_mut(|starter| {
-            if starter.doomed.is_some_and(|doom| doom <= now) {
-                let _ = kill(starter.process, Signal::SIGKILL);
-            }
-            let Some(outcome) = starter.poll_end() else {
-                return true;
-            };
-            let mut entry = starter.entry(&driver.audit, AuditEvent::End);
-            entry.seconds = Some(Clock::system().now().saturating_sub(starter.since));
-            entry.outcome = outcome;
-            note(driver, entry);
-            // Collected: its number may be another process's by now.
-            starter.process = Pid::from_raw(0);
-            false
-        });
-        self.collect_helpers(driver);
     }
 
     /// `start-node` tells what a node runs for it.

@@ -1,10 +1,11 @@
-//! How a gateway ends: in order, or by going on as another program.
+//! How a gateway ends: in order, by going on as another program, or killed, after which a new worker follows.
 
 use crate::sys::signals::Signals;
 use handover::Successor;
 use handover::vetting::Vetting;
 use nix::sys::signal::Signal;
 
+pub(crate) mod follow;
 pub(crate) mod handover;
 pub(crate) mod shutdown;
 

@@ -2,7 +2,9 @@
 
 pub(crate) mod addresses;
 pub(crate) mod listening;
+pub(crate) mod memory;
 pub(crate) mod priority;
+pub(crate) mod process;
 pub(crate) mod signals;
 pub(crate) mod socket;
 pub(crate) mod source;

@@ -1,5 +1,5 @@
 //! What the standard library lacks: socket options, and descriptors that a predecessor left. With `priority`,
-//! the only unsafe code of this crate.
+//! `memory` and `process`, the only unsafe code of this crate.
 #![allow(unsafe_code)]
 
 use mio::net::TcpStream;

@@ -25,9 +25,10 @@ pub(crate) enum Class {
     Vetting,
     Spawner,
     Audit,
+    Orphans,
 }
 
-const CLASSES: [Class; 19] = [
+const CLASSES: [Class; 20] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -47,6 +48,7 @@ const CLASSES: [Class; 19] = [
     Class::Vetting,
     Class::Spawner,
     Class::Audit,
+    Class::Orphans,
 ];
 
 impl Class {
@@ -116,7 +118,7 @@ pub(crate) enum CommandsSource {
     Spawner,
     /// The thread that writes the audit.
     Audit,
-    /// A child has ended.
+    /// A process has ended that this worker has started, or one before it.
     Children,
 }
 
@@ -151,6 +153,7 @@ impl Source {
             Class::Command => Source::Commands(CommandsSource::Command(CommandKey(key))),
             Class::Spawner => Source::Commands(CommandsSource::Spawner),
             Class::Audit => Source::Commands(CommandsSource::Audit),
+            Class::Orphans => Source::Commands(CommandsSource::Children),
         }
     }
 }

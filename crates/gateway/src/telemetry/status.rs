@@ -2,10 +2,11 @@
 
 use crate::driver::Driver;
 use crate::keys::PeerIndex;
+use crate::link::ends::{End, Ends};
 use crate::membership::broker_session::BrokerSession;
 use crate::telemetry::View;
 use crate::tunnels::pair::Pair;
-use causeway_control::{JobStatus, SiteStatus, Status};
+use causeway_control::{JobStatus, SiteStatus, Status, WorkerEnd};
 use causeway_wire::Token;
 use std::collections::HashMap;
 
@@ -80,10 +81,17 @@ impl View<'_> {
     /// Tells the present state.
     pub(crate) fn status(&self, driver: &Driver) -> Status {
         let (relayed, relayed_bytes) = self.traversal.relayed();
+        let ends = driver
+            .link
+            .as_ref()
+            .map_or_else(Ends::default, |link| link.kept().ends);
         Status {
             site: driver.config.site.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            pid: std::process::id(),
+            pid: driver.process(),
+            worker: std::process::id(),
+            worker_ends: ends.count,
+            last_worker_end: ends.last.map(worker_end),
             handed_over: self.handed_over,
             clear_text: driver.config.is_clear(),
             grid: self.membership.session().map(BrokerSession::status),
@@ -99,6 +107,13 @@ impl View<'_> {
             sites: self.sites(),
             tunnels: self.tunnels.ways().statuses(&driver.config.site),
         }
+    }
+}
+
+fn worker_end(end: End) -> WorkerEnd {
+    WorkerEnd {
+        at: end.at,
+        how: end.ended().to_string(),
     }
 }
 

@@ -7,7 +7,7 @@ use causeway_control::{self as control, Plan, Reply, Request, Status};
 use causeway_wire::preface::{ANSWER_BYTES, Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Sender, Token, Verdict};
 use std::fs::{DirBuilder, OpenOptions};
-use std::io::{Error, ErrorKind, Read, Write};
+use std::io::{Error, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
@@ -19,9 +19,6 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The gateways live as long as this value.
 const LIFE: Duration = Duration::from_secs(3600);
-
-/// USER_HZ, the unit of /proc/PID/stat: 100 on every Linux that Rust has a standard library for.
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Two sites on this host and a job.
 pub struct Twin {
@@ -110,11 +107,8 @@ impl Twin {
     /// # Errors
     /// A gateway is gone.
     pub fn cpu_seconds(&self) -> Result<f64, ProgramError> {
-        let of = |site| -> Result<f64, Error> {
-            let pid = self.home.status(site)?.pid;
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-            cpu_seconds(&stat).ok_or_else(|| Error::new(ErrorKind::InvalidData, stat))
-        };
+        let of =
+            |site| -> Result<f64, Error> { Ok(self.home.status(site)?.processor_microseconds as f64 / 1e6) };
         let both = of(1).and_then(|one| Ok(one + of(2)?));
         both.map_err(io("read the CPU time of the gateways"))
     }
@@ -262,27 +256,5 @@ fn answer_preface(stream: &mut TcpStream, token: &Token) -> Result<(), Error> {
                 stream.read_exact(&mut bytes[have..])?;
             }
         }
-    }
-}
-
-/// Reads the processor time in the text of /proc/PID/stat: the 14th and 15th field. The second may hold
-/// blanks and brackets.
-fn cpu_seconds(stat: &str) -> Option<f64> {
-    let (_, behind) = stat.rsplit_once(')')?;
-    let mut fields = behind.split_whitespace().skip(11);
-    let user: f64 = fields.next()?.parse().ok()?;
-    let system: f64 = fields.next()?.parse().ok()?;
-    Some((user + system) / TICKS_PER_SECOND)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpu_time_is_found_behind_any_name_of_a_process() {
-        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 9 0 0 0 150 50 0 0 20 0 4 0 100 1 2 3";
-        assert_eq!(cpu_seconds(stat), Some(2.0));
-        assert_eq!(cpu_seconds("42 (a) S 1"), None);
     }
 }

@@ -9,27 +9,31 @@ use crate::commands::KeptCommands;
 use crate::config::Config;
 use crate::flow::Flow;
 use crate::inherited::{InheritError, descriptor};
-use crate::listeners::KeptListeners;
-use crate::listeners::Listeners;
+use crate::link::KeptKeeper;
 use crate::membership::kept::KeptMembership;
 use crate::site::kept::KeptSite;
+use crate::sys::process;
 use crate::traversal::KeptTraversal;
 use crate::tunnels::departure::KeptTunnels;
 use causeway_control::{HandedOver, Reply};
-use mio::net::{TcpListener, UnixListener};
 use std::fs::File;
 use std::os::fd::RawFd;
 
-/// What the predecessor has left in the file with this descriptor, and its listeners.
-pub(crate) fn read(config: &Config, number: RawFd) -> Result<(State<'static>, Listeners), InheritError> {
+/// What the predecessor has left in the file with this descriptor.
+pub(crate) fn read(config: &Config, number: RawFd) -> Result<State<'static>, InheritError> {
     let file = File::from(descriptor(number)?);
     let state = State::read(&file).map_err(|error| InheritError::State(number, error))?;
     if state.site != config.site {
         let text = format!("is of site {}", config.site);
         return Err(InheritError::Configuration(text));
     }
-    let listeners = inherit_listeners(&state.listeners, config)?;
-    Ok((state, listeners))
+    Ok(state)
+}
+
+/// What the keeper needs of the state in the file with this descriptor, which it leaves to its worker.
+pub(crate) fn read_keeper(number: RawFd) -> Result<KeptKeeper, InheritError> {
+    let copy = process::duplicate(number).map_err(|error| InheritError::Descriptor(number, error))?;
+    State::read_keeper(&copy.into()).map_err(|error| InheritError::State(number, error))
 }
 
 /// Puts it in the place of the nothing that a new gateway has.
@@ -67,18 +71,27 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
         commands: kept.commands,
     };
     commands.inherit(&mut context, kept_commands)?;
+    let stayed = flow.driver.link.as_mut().and_then(|link| link.stayed.take());
     let (driver, membership) = (&flow.driver, &flow.membership);
     let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
-    driver.say(format_args!(
-        "goes on as {} (process {}) with {streams} streams and {jobs} jobs",
-        driver.program.display(),
-        std::process::id(),
-    ));
-    let reply = Reply::HandedOver(HandedOver {
-        site: driver.config.site.clone(),
-        streams,
-        jobs,
-    });
+    let reply = match stayed {
+        Some(why) => {
+            driver.say(format_args!("goes on itself: {why}"));
+            Reply::Error(why)
+        }
+        None => {
+            driver.say(format_args!(
+                "goes on as {} (process {}) with {streams} streams and {jobs} jobs",
+                driver.program.display(),
+                driver.process(),
+            ));
+            Reply::HandedOver(HandedOver {
+                site: driver.config.site.clone(),
+                streams,
+                jobs,
+            })
+        }
+    };
     let (commands, mut context) = flow.commands_and_context();
     commands.answer_hand_over(&mut context, &reply);
     Ok(())
@@ -92,24 +105,4 @@ fn inherit_tunnels(base: &mut Base<'_>, kept: KeptTunnels<'static>) -> Result<()
         base.membership.greet(base.driver, base.tunnels, pair);
     }
     Ok(())
-}
-
-fn inherit_listeners(kept: &KeptListeners, config: &Config) -> Result<Listeners, InheritError> {
-    let same = (kept.lan.len(), kept.wan.is_some());
-    let same_local = (kept.metrics.is_some(), kept.transparent.is_some());
-    if same != (config.lan.len(), config.wan.is_some())
-        || same_local != (config.metrics.is_some(), config.transparent.is_some())
-    {
-        let text = "listens elsewhere".to_owned();
-        return Err(InheritError::Configuration(text));
-    }
-    let tcp = |number| Ok::<_, InheritError>(TcpListener::from_std(descriptor(number)?.into()));
-    Ok(Listeners {
-        lan: kept.lan.iter().copied().map(tcp).collect::<Result<_, _>>()?,
-        wan: kept.wan.map(tcp).transpose()?,
-        control: UnixListener::from_std(descriptor(kept.control)?.into()),
-        metrics: kept.metrics.map(tcp).transpose()?,
-        transparent: kept.transparent.map(tcp).transpose()?,
-        pending: false,
-    })
 }

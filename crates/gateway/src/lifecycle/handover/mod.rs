@@ -1,18 +1,19 @@
 //! Gives the running gateway to another program, such as its own next version, without ending a stream or a
 //! job: `causeway gateway --drain`.
 //!
-//! The process stays and executes the other program, so that supervisors keep their process, starters their
+//! The keeper stays and executes the other program, so that supervisors keep their process, starters their
 //! parent, and sockets their descriptors. `state` is what the program goes on from, `inherit` how it does.
 //! Lanes are closed: to both gateways that is a network that was away for a moment, and their tunnels make up
 //! for it. What is carried for other sites goes on: theirs are no lanes of this gateway, and it knows nothing
 //! of them but their bytes.
 //!
 //! ```text
-//! --drain of the new program -- HandOver --> old program: looks (`vetting`), closes lanes, writes the state,
-//! exec
-//!                     <-- HandedOver, on the same connection -- new program: reads the state, dials
+//! --drain of the new program -- HandOver --> worker: looks (`vetting`), closes lanes, writes the state, ends
+//!                                            keeper: exec, makes a worker of the new program
+//!                     <-- HandedOver, on the same connection -- that one: reads the state, dials
 //! ```
-//! Up to exec everything can fail and nothing is lost: the old program goes on.
+//! Up to exec everything can fail and nothing is lost: the old program goes on. Where exec itself fails, a
+//! new worker of the old program goes on from the state.
 
 pub(crate) mod inherit;
 mod state;
@@ -24,29 +25,25 @@ use crate::config::{Config, Mistakes};
 use crate::driver::Driver;
 use crate::flow::Flow;
 use crate::lifecycle::Lifecycle;
-use crate::listeners::Listeners;
-use crate::sys::socket;
+use crate::link::KeeperLink;
+use crate::sys::process;
 use causeway_control::Reply;
 use causeway_control::private;
 use causeway_tunnel::SnapshotError;
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::unistd::execv;
 use state::State;
 use std::convert::Infallible;
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use vetting::Vetting;
 
 /// The hidden option that names the state's descriptor to the successor. Like the order of the other words,
 /// the same in every version: the old program calls the new one.
-const INHERIT: &str = "--inherit";
+pub(crate) const INHERIT: &str = "--inherit";
 
 /// Another program that is to have this gateway.
 #[derive(Clone)]
@@ -83,8 +80,10 @@ pub(crate) enum HandOverError {
     State(#[from] StateError),
     #[error("{0}: {1}")]
     System(&'static str, Errno),
-    #[error("execute {}: {}", .0.display(), .1)]
-    Execute(PathBuf, Errno),
+    #[error("execute {}: its path or the configuration's is too long", .0.display())]
+    Execute(PathBuf),
+    #[error("it has no keeper that would execute another program")]
+    NoKeeper,
 }
 
 impl Lifecycle {
@@ -118,15 +117,16 @@ impl Lifecycle {
     }
 }
 
-/// Executes another program in this one's place. Returns only where that fails; then everything goes on here.
-pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &Listeners) {
+/// Has the keeper execute another program in its place. Returns only where that fails; then everything goes
+/// on here.
+pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>) {
     flow.driver.say(format_args!(
         "hands {} streams and {} jobs to {}",
         flow.site.legs().len(),
         flow.membership.jobs().len(),
         successor.program.display()
     ));
-    let Err(error) = try_hand_over(successor, flow, listeners);
+    let Err(error) = try_hand_over(successor, flow);
     flow.driver.say(format_args!("goes on itself: {error}"));
     let (commands, mut context) = flow.commands_and_context();
     commands.answer_hand_over(&mut context, &Reply::Error(error.to_string()));
@@ -150,51 +150,40 @@ pub(crate) fn let_go(flow: &mut Flow<'_>) {
     flow.tunnels.departure().let_lanes_go(flow.driver);
 }
 
-fn try_hand_over(
-    successor: &Successor,
-    flow: &mut Flow<'_>,
-    listeners: &Listeners,
-) -> Result<Infallible, HandOverError> {
+fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallible, HandOverError> {
     let (commands, mut context) = flow.commands_and_context();
     if !commands.await_starts(&mut context) {
         return Err(HandOverError::Starting);
     }
     let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
     let state = File::from(state.map_err(|error| HandOverError::System("make a file in memory", error))?);
-    let kept = keep(flow, listeners)?;
+    let kept = keep(flow)?;
     kept.check()?;
     kept.write(&state)?;
     // Writing may have taken a while. The configuration is not read again: that can take as long.
     private::check_program(&successor.program)
         .map_err(|error| HandOverError::Program(successor.program.clone(), error))?;
-    let number = state.as_raw_fd().to_string();
-    let words: [&[u8]; 6] = [
-        successor.program.as_os_str().as_bytes(),
-        b"gateway",
-        b"--config",
-        successor.config.as_os_str().as_bytes(),
-        INHERIT.as_bytes(),
-        number.as_bytes(),
-    ];
-    let invalid = |_| HandOverError::Execute(successor.program.clone(), Errno::EINVAL);
-    let words = words.map(CString::new).into_iter();
-    let words = words.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
-    // The threads that write lines end with exec.
+    // The threads that write lines end with this worker.
     flow.driver.flush();
-    let mut kept = descriptors(flow, listeners);
-    kept.push(state.as_fd());
+    let mut kept: Vec<RawFd> = descriptors(flow).map(|kept| kept.as_raw_fd()).collect();
+    let link = flow.driver.link.as_ref().ok_or(HandOverError::NoKeeper)?;
+    kept.extend(link.kept().listeners.numbers());
+    kept.push(state.as_raw_fd());
     // Nothing is started in between: whatever else is open closes with exec.
-    socket::pass_net_admin_on(flow.driver.config.transparent.is_some());
-    let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
-    let error = executed.map_or_else(|error| error, |never| match never {});
-    socket::pass_net_admin_on(false);
-    set_inheritance(&kept, FdFlag::FD_CLOEXEC)
+    let is_announced = set_inheritance(&kept, false)
+        .map(|()| link.announce_hand_over(&successor.program, &successor.config, state.as_fd()));
+    if matches!(is_announced, Ok(true)) {
+        // Without dropping what would end what it stands for.
+        std::process::exit(0);
+    }
+    set_inheritance(&kept, true)
+        .and(is_announced)
         .map_err(|error| HandOverError::System("keep descriptors from other programs", error))?;
-    Err(HandOverError::Execute(successor.program.clone(), error))
+    Err(HandOverError::Execute(successor.program.clone()))
 }
 
 /// Everything that the successor needs to know, lanes being down.
-fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
+fn keep<'k>(flow: &'k mut Flow<'_>) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
     let tunnels = flow.tunnels.keep(now);
     let tunnels = tunnels.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
@@ -202,7 +191,9 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
     let commands = flow.commands.keep(now);
     let traversal = flow.traversal.keep();
     let site = flow.site.keep();
+    let link = flow.driver.link.as_ref();
     Ok(State {
+        keeper: link.map(KeeperLink::kept).cloned().unwrap_or_default(),
         site: flow.driver.config.site.clone(),
         handed_over: flow.handed_over + 1,
         generations: flow.driver.generations,
@@ -211,7 +202,6 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         next_delivery_port: site.next_delivery_port,
         refused: flow.driver.log.refused().clone(),
         carried_bytes: traversal.carried_bytes,
-        listeners: listeners.keep(),
         virtual_subnets: membership.virtual_subnets,
         others: membership.others,
         unrecorded: membership.unrecorded,
@@ -226,26 +216,16 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
     })
 }
 
-/// What the state names by number.
-fn descriptors<'k>(flow: &'k Flow<'_>, listeners: &'k Listeners) -> Vec<BorrowedFd<'k>> {
-    let tcp = listeners
-        .lan
-        .iter()
-        .chain(&listeners.wan)
-        .chain(&listeners.metrics)
-        .chain(&listeners.transparent);
-    tcp.map(AsFd::as_fd)
-        .chain([listeners.control.as_fd()])
-        .chain(flow.site.descriptors())
-        .chain(flow.commands.descriptors())
-        .chain(flow.traversal.descriptors())
-        .collect()
+/// What the state names by number, but for the keeper's.
+fn descriptors<'k>(flow: &'k Flow<'_>) -> impl Iterator<Item = BorrowedFd<'k>> {
+    let commands = flow.site.descriptors().chain(flow.commands.descriptors());
+    commands.chain(flow.traversal.descriptors())
 }
 
-fn set_inheritance(descriptors: &[BorrowedFd<'_>], flags: FdFlag) -> nix::Result<()> {
+fn set_inheritance(descriptors: &[RawFd], closes: bool) -> nix::Result<()> {
     descriptors
         .iter()
-        .try_for_each(|descriptor| fcntl(descriptor, FcntlArg::F_SETFD(flags)).map(drop))
+        .try_for_each(|number| process::set_closes_on_exec(*number, closes))
 }
 
 impl Config {

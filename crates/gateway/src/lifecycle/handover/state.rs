@@ -8,7 +8,7 @@
 use crate::commands::command::KeptCommand;
 use crate::commands::starter::KeptStarter;
 use crate::inherited::{STATE_VERSION, StateError};
-use crate::listeners::KeptListeners;
+use crate::link::KeptKeeper;
 use crate::membership::jobs::{KeptJob, KeptOrigin};
 use crate::site::intake::KeptIntake;
 use crate::site::leg::KeptLeg;
@@ -22,17 +22,23 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
+use std::os::unix::fs::FileExt;
 
 const MAGIC: &[u8; 16] = b"causeway gateway";
 
 /// More than the bounds of dozens of tunnels add up to: a file that is longer is no state.
 const MAX_BYTES: u64 = 16 << 30;
 
+/// More than a keeper has: it has a few numbers, and the descriptors that it was started with.
+const MAX_KEEPER_BYTES: usize = 1 << 20;
+
 /// Keys beyond this are of no gateway: no process may have so many files.
 const MAX_KEYS: usize = 1 << 24;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct State<'a> {
+    /// First, for the keeper reads no more.
+    pub(crate) keeper: KeptKeeper,
     pub(crate) site: String,
     /// This hand-over among them.
     pub(crate) handed_over: u64,
@@ -43,7 +49,6 @@ pub(crate) struct State<'a> {
     pub(crate) refused: BTreeMap<String, u64>,
     /// Bytes carried for other sites.
     pub(crate) carried_bytes: u64,
-    pub(crate) listeners: KeptListeners,
     /// Ranges by which the grid knows this site, where these are not its real ones.
     pub(crate) virtual_subnets: Vec<String>,
     /// What the other sites said of themselves.
@@ -59,6 +64,19 @@ pub(crate) struct State<'a> {
     pub(crate) intakes: Vec<(usize, KeptIntake)>,
     pub(crate) commands: Vec<(usize, KeptCommand)>,
     pub(crate) splices: Vec<(usize, KeptSplice<'a>)>,
+}
+
+/// What follows the line and the version.
+fn fields(bytes: &[u8]) -> Result<&[u8], StateError> {
+    let (magic, rest) = bytes.split_first_chunk().ok_or(StateError::Magic)?;
+    if magic != MAGIC {
+        return Err(StateError::Magic);
+    }
+    let (version, rest) = rest.split_first_chunk().ok_or(StateError::Magic)?;
+    match u32::from_be_bytes(*version) {
+        STATE_VERSION => Ok(rest),
+        version => Err(StateError::Version(version)),
+    }
 }
 
 impl State<'_> {
@@ -88,16 +106,16 @@ impl State<'_> {
         State::decode(&bytes)
     }
 
+    /// What the keeper needs of a file, which stays where it is.
+    pub(crate) fn read_keeper(file: &File) -> Result<KeptKeeper, StateError> {
+        let mut bytes = vec![0; MAX_KEEPER_BYTES];
+        let length = file.read_at(&mut bytes, 0)?;
+        let (keeper, _) = postcard::take_from_bytes(fields(&bytes[..length])?)?;
+        Ok(keeper)
+    }
+
     fn decode(bytes: &[u8]) -> Result<State<'static>, StateError> {
-        let (magic, rest) = bytes.split_first_chunk().ok_or(StateError::Magic)?;
-        if magic != MAGIC {
-            return Err(StateError::Magic);
-        }
-        let (version, rest) = rest.split_first_chunk().ok_or(StateError::Magic)?;
-        let version = u32::from_be_bytes(*version);
-        if version != STATE_VERSION {
-            return Err(StateError::Version(version));
-        }
+        let rest = fields(bytes)?;
         let (state, rest): (State<'static>, _) = postcard::take_from_bytes(rest)?;
         if !rest.is_empty() {
             return Err(StateError::Rest(rest.len()));
@@ -148,13 +166,17 @@ impl State<'_> {
 mod tests {
     use super::*;
     use crate::commands::command::KeptCommandStage;
+    use crate::link::KeptListeners;
+    use crate::link::ends::{End, Ends};
     use crate::site::leg::KeptStage;
+    use crate::sys::process::Ended;
     use crate::traversal::relay::splice::KeptWay;
     use crate::tunnels::message::{Acceptance, JobRefusal};
     use crate::tunnels::peers::totals::Totals;
     use causeway_control::{NodeInfo, Plan};
     use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
     use causeway_wire::Token;
+    use nix::unistd::Pid;
     use sha2::{Digest, Sha256};
     use std::borrow::Cow;
     use std::time::{Duration, Instant};
@@ -164,7 +186,26 @@ mod tests {
         let now = tunnel.deadline().unwrap() - Settings::default().resume;
         let address = ([10, 1, 0, 1], 4000).into();
         let token = [7; 16];
+        let killed = Ended {
+            process: Pid::from_raw(4712),
+            code: libc::CLD_KILLED,
+            status: 9,
+        };
         State {
+            keeper: KeptKeeper {
+                listeners: KeptListeners {
+                    lan: vec![3],
+                    wan: Some(4),
+                    control: 5,
+                    metrics: None,
+                    transparent: None,
+                },
+                foreign: vec![0, 1, 2, 11],
+                ends: Ends {
+                    count: 1,
+                    last: Some(End::new(1_795_327_000, killed)),
+                },
+            },
             site: "rennes".into(),
             handed_over: 1,
             generations: 9,
@@ -173,13 +214,6 @@ mod tests {
             next_delivery_port: 20_003,
             refused: [("preface-late".to_owned(), 1)].into(),
             carried_bytes: 9,
-            listeners: KeptListeners {
-                lan: vec![3],
-                wan: Some(4),
-                control: 5,
-                metrics: None,
-                transparent: None,
-            },
             virtual_subnets: vec!["100.64.0.0/24".into()],
             others: vec![SiteInfo {
                 name: "nancy".into(),
@@ -348,7 +382,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (9, "f8e6b3c2e83771bb"),
+            (10, "f238f3f976455a7e"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }
@@ -357,10 +391,15 @@ mod tests {
     fn what_was_written_is_read_again_the_same() {
         let mut tunnel = tunnel();
         let written = bytes(&state(&mut tunnel));
-        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x09");
+        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x0a");
         let read = State::decode(&written).unwrap();
         assert_eq!(&*read.legs[0].1.queue, b"hello");
         assert_eq!(bytes(&read), written);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&written).unwrap();
+        file.rewind().unwrap();
+        let keeper = State::read_keeper(&file).unwrap();
+        assert_eq!((keeper, file.stream_position().unwrap()), (read.keeper, 0));
     }
 
     #[test]

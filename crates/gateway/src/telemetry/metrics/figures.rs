@@ -187,6 +187,12 @@ fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a 
     .sample(&[], status.handed_over);
     text.family(
         Kind::Counter,
+        "causeway_worker_ends_total",
+        "Times another worker took the place of one that was not told to end.",
+    )
+    .sample(&[], status.worker_ends);
+    text.family(
+        Kind::Counter,
         "causeway_processor_seconds_total",
         "Processor time of the gateway's process.",
     )

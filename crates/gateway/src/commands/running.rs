@@ -1,0 +1,91 @@
+//! Looks after processes that run: those of this worker, and those of the workers and programs before it.
+
+use crate::base::Bundle;
+use crate::commands::recording::{Unrecorded, note};
+use crate::commands::starter::{GRACE, KeptStarter, Starter};
+use crate::commands::{CommandContext, Commands};
+use crate::driver::Driver;
+use crate::sys::timers::CommandsDeadline;
+use causeway_broker::clock::Clock;
+use causeway_control::audit::AuditEvent;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::time::Instant;
+
+impl Commands {
+    /// Goes on with what a predecessor had started.
+    pub(in crate::commands) fn inherit_starters(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        kept: Vec<KeptStarter>,
+    ) {
+        let now = Instant::now();
+        for kept in kept {
+            if let Some(left) = kept.doomed {
+                context.set_deadline(left, CommandsDeadline::Starters);
+            }
+            self.starters.push(Starter::inherit(kept, now));
+        }
+        self.are_starters_noted = false;
+        self.look_after_starters(context.driver);
+    }
+
+    /// Looks after what the worker before this one had started, by its notes: it loses its streams and ends.
+    pub(crate) fn follow(&mut self, context: &mut CommandContext<'_>, notes: &[u8]) {
+        let mut kept: Vec<KeptStarter> = postcard::from_bytes(notes).unwrap_or_default();
+        // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
+        kept.retain(|starter| starter.process > 1);
+        kept.iter_mut().for_each(|starter| starter.doomed = Some(GRACE));
+        self.inherit_starters(context, kept);
+    }
+
+    /// Notes for the next worker what this one has started, if that has changed.
+    pub(crate) fn note_starters(&mut self, driver: &mut Driver) {
+        let Some(link) = &driver.link else {
+            return;
+        };
+        if self.are_starters_noted {
+            return;
+        }
+        self.are_starters_noted = true;
+        let now = Instant::now();
+        let starters = self.starters.iter();
+        let starters = starters.chain(self.unrecorded.values().map(Unrecorded::starter));
+        let kept: Vec<KeptStarter> = starters.map(|starter| starter.keep(now)).collect();
+        let is_noted = postcard::to_stdvec(&kept).is_ok_and(|notes| link.note_starters(&notes));
+        if !is_noted {
+            let text = format!(
+                "the ends of {} processes would not be in the audit if this worker were killed",
+                kept.len()
+            );
+            driver.log.refuse("notes", &driver.config.site, text);
+        }
+    }
+
+    /// Collects starters that have ended and kills those that should have.
+    pub(in crate::commands) fn look_after_starters(&mut self, driver: &mut Driver) {
+        let now = Instant::now();
+        self.starters.retain_mut(|starter| {
+            if starter.doomed.is_some_and(|doom| doom <= now) {
+                let _ = kill(starter.process, Signal::SIGKILL);
+            }
+            let Some(outcome) = starter.poll_end(|process| driver.end_of_orphan(process)) else {
+                return true;
+            };
+            self.are_starters_noted = false;
+            let mut entry = starter.entry(&driver.audit, AuditEvent::End);
+            entry.seconds = Some(Clock::system().now().saturating_sub(starter.since));
+            entry.outcome = outcome;
+            note(driver, entry);
+            // Collected: its number may be another process's by now.
+            starter.process = Pid::from_raw(0);
+            false
+        });
+        if let Some(link) = &mut driver.link {
+            let known = &self.starters;
+            link.orphans
+                .keep_only(|process| known.iter().any(|starter| starter.process == process));
+        }
+        self.collect_helpers(driver);
+    }
+}

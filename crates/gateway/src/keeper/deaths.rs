@@ -1,0 +1,91 @@
+//! How soon after each other workers have died, and what follows from it.
+
+use std::time::{Duration, Instant};
+
+/// So many deaths within [`WITHIN`] have a cause in what they took over, as far as the keeper knows.
+const TOO_MANY: usize = 3;
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// A worker that has lived for so long has not died of its start.
+const LONG: Duration = Duration::from_millis(100);
+
+/// So many short lives in a row cost no time.
+const FREE: u32 = 3;
+
+/// What the keeper waits after the next one; twice as long after each further one.
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Default)]
+pub(super) struct Deaths {
+    /// Since the last clean start.
+    recent: Vec<Instant>,
+    /// Short lives in a row.
+    short_lives: u32,
+    too_many: bool,
+}
+
+impl Deaths {
+    /// Notes the death of a worker that began then.
+    pub(super) fn add(&mut self, began: Instant, now: Instant) {
+        self.short_lives = match now.saturating_duration_since(began) < LONG {
+            true => self.short_lives.saturating_add(1),
+            false => 0,
+        };
+        self.recent
+            .retain(|death| now.saturating_duration_since(*death) < WITHIN);
+        self.recent.push(now);
+        self.too_many = self.recent.len() >= TOO_MANY;
+        if self.too_many {
+            self.recent.clear();
+        }
+    }
+
+    /// Whether the next worker is to take nothing over.
+    pub(super) fn are_too_many(&self) -> bool {
+        self.too_many
+    }
+
+    /// How long to wait before the next worker, if at all.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        let doublings = self.short_lives.checked_sub(FREE + 1)?;
+        let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+        Some(FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_third_death_within_ten_seconds_has_the_next_worker_begin_clean() {
+        let (mut deaths, began) = (Deaths::default(), Instant::now());
+        let mut die = |seconds| {
+            deaths.add(began, began + Duration::from_secs(seconds));
+            deaths.are_too_many()
+        };
+        assert_eq!(
+            [2, 5, 13, 14, 15].map(&mut die),
+            [false, false, false, true, false]
+        );
+        assert_eq!([16, 17].map(die), [false, true]);
+    }
+
+    #[test]
+    fn the_first_short_lives_cost_no_time_and_a_row_of_them_ever_more_up_to_a_bound() {
+        let (mut deaths, began) = (Deaths::default(), Instant::now());
+        let mut waits = Vec::new();
+        for _ in 0..12 {
+            deaths.add(began, began + LONG / 2);
+            waits.push(deaths.wait());
+        }
+        let seconds = |wait: &Option<Duration>| wait.map(|wait| wait.as_millis());
+        assert_eq!(seconds(&waits[2]), None);
+        assert_eq!(seconds(&waits[3]), Some(50));
+        assert_eq!(seconds(&waits[4]), Some(100));
+        assert_eq!(seconds(&waits[11]), Some(5000));
+        deaths.add(began, began + LONG);
+        assert_eq!(deaths.wait(), None);
+    }
+}

@@ -1,0 +1,306 @@
+//! The process that a supervisor sees: it makes the worker, which is the gateway, and another one when that
+//! has been killed.
+//!
+//! Both share one table of descriptors (clone(2), CLONE_FILES), so that the death of a worker closes no
+//! listener: who connects meanwhile waits for the next worker. The keeper has one thread, opens no file and
+//! reads nothing from outside. It is as small as it can be because its own death is the gateway's.
+
+mod deaths;
+mod worker;
+
+use crate::config::Config;
+use crate::error::GatewayError;
+use crate::lifecycle::handover;
+use crate::link::ends::{End, Ends};
+use crate::link::{self, Ending, KeptKeeper, Left, Memory};
+use crate::listeners::Listeners;
+use crate::sys::process::{self, Ended};
+use crate::sys::signals::Signals;
+use crate::sys::socket;
+use causeway_control::private;
+use deaths::Deaths;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, execv, pipe2};
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How soon the keeper tells again what the worker had no room for.
+const TELL_AGAIN: Duration = Duration::from_millis(100);
+
+/// How long a start waits for listeners of a gateway that was killed just before: its worker ends a moment
+/// after its keeper.
+const LISTEN_WITHIN: Duration = Duration::from_millis(500);
+const LISTEN_AGAIN: Duration = Duration::from_millis(10);
+
+/// A site's gateway, kept running.
+pub struct Keeper {
+    config: Config,
+    listeners: Listeners,
+    memory: Arc<Memory>,
+    /// Tells workers how processes have ended that earlier ones had started.
+    orphans: (OwnedFd, File),
+    signals: Signals,
+    /// Descriptors that stay open when a worker has ended.
+    own: Vec<RawFd>,
+    foreign: Vec<RawFd>,
+    ends: Ends,
+    deaths: Deaths,
+    /// The state that the next worker goes on from.
+    state: Option<RawFd>,
+    stayed: Option<String>,
+}
+
+/// What has become of a worker.
+enum Outcome {
+    /// It has ended as it was told; the gateway's status.
+    Ended(u8),
+    Died(Ended),
+}
+
+impl Keeper {
+    /// Listens as configured, or takes over the listeners of the state with this descriptor. Nothing is
+    /// answered before [`Keeper::keep`]. The process must have one thread.
+    ///
+    /// # Errors
+    /// [`GatewayError`] names the address that cannot be listened on, or says why there is no going on from
+    /// the state.
+    pub fn begin(config: Config, state: Option<RawFd>) -> Result<Keeper, GatewayError> {
+        let inherited = process::open_descriptors().map_err(GatewayError::Keeper)?;
+        let kept = match state {
+            Some(number) => handover::inherit::read_keeper(number)?,
+            None => KeptKeeper {
+                foreign: inherited,
+                ..KeptKeeper::default()
+            },
+        };
+        let listeners = match state {
+            Some(_) => Listeners::inherit(&kept.listeners, &config)?,
+            None => listen(&config)?,
+        };
+        let (memory, orphans, signals) = parts().map_err(GatewayError::Keeper)?;
+        let mut own = kept.foreign.clone();
+        own.extend(listeners.keep().numbers());
+        own.extend([orphans.0.as_raw_fd(), orphans.1.as_raw_fd(), signals.as_raw_fd()]);
+        Ok(Keeper {
+            config,
+            listeners,
+            memory,
+            orphans,
+            signals,
+            own,
+            foreign: kept.foreign,
+            ends: kept.ends,
+            deaths: Deaths::default(),
+            state,
+            stayed: None,
+        })
+    }
+
+    /// Has workers serve until one is told to stop by SIGINT, SIGTERM or SIGHUP; the gateway's status.
+    ///
+    /// # Errors
+    /// [`GatewayError::Keeper`] when no worker can be made, or the first one is killed before it serves.
+    pub fn keep(mut self) -> Result<u8, GatewayError> {
+        let mut left = None;
+        let status = loop {
+            self.memory.begin();
+            let began = Instant::now();
+            let Some(worker) = process::divide().map_err(GatewayError::Keeper)? else {
+                worker::work(self, left);
+            };
+            // The worker has what it takes over, or has not begun.
+            (self.stayed, left) = (None, None);
+            let outcome = self.attend(worker).map_err(GatewayError::Keeper)?;
+            let ended = match outcome {
+                Outcome::Ended(status) => break status,
+                Outcome::Died(ended) => ended,
+            };
+            if let Ending::HandsOver {
+                program,
+                config,
+                state,
+            } = self.memory.ending()
+            {
+                self.hand_over(&program, &config, state);
+                continue;
+            }
+            let is_first = self.ends.count == 0 && self.state.is_none();
+            if is_first && !self.memory.has_served() {
+                let _ = private::remove_socket(&self.config.control);
+                let text = format!("its worker {ended} before it served");
+                return Err(GatewayError::Keeper(io::Error::other(text)));
+            }
+            left = Some(self.bury(ended, began));
+            if let Some(wait) = self.deaths.wait()
+                && self.is_told_to_stop_within(wait).map_err(GatewayError::Keeper)?
+            {
+                break 0;
+            }
+        };
+        // Its file outlives the process otherwise; the next start would have to guess.
+        let _ = private::remove_socket(&self.config.control);
+        Ok(status)
+    }
+
+    /// Notes a death, and closes what the worker had open: those at the other ends learn of it at once.
+    fn bury(&mut self, ended: Ended, began: Instant) -> Left {
+        let (streams, jobs) = self.memory.counts();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let end = End::new(now.as_secs(), ended);
+        self.ends.count += 1;
+        self.ends.last = Some(end);
+        self.deaths.add(began, Instant::now());
+        self.state = None;
+        self.close_all_but_own();
+        let begins_clean = self.deaths.are_too_many();
+        Left {
+            end,
+            streams,
+            jobs,
+            starters: if begins_clean {
+                Vec::new()
+            } else {
+                self.memory.published()
+            },
+            begins_clean,
+        }
+    }
+
+    fn close_all_but_own(&self) {
+        let open = process::open_descriptors().unwrap_or_default();
+        let others = open.into_iter().filter(|number| !self.own.contains(number));
+        others.for_each(process::close);
+    }
+
+    /// Waits for the end of a worker. Signals that are the gateway's go to it; what it and those before it
+    /// have started is collected.
+    fn attend(&mut self, worker: Pid) -> io::Result<Outcome> {
+        loop {
+            if let Some(ended) = process::ended_child(Some(worker))? {
+                let _ = nix::sys::wait::waitpid(worker, None);
+                return Ok(match self.memory.ending() {
+                    Ending::Stops => Outcome::Ended(ended.exit_status()),
+                    _ => Outcome::Died(ended),
+                });
+            }
+            let all_told = self.tell_of_orphans(worker)?;
+            self.await_signal((!all_told).then_some(TELL_AGAIN))?;
+            while let Some(signal) = self.signals.next() {
+                if signal != Signal::SIGCHLD {
+                    // One that has just ended is looked at next.
+                    let _ = kill(worker, signal);
+                }
+            }
+        }
+    }
+
+    /// Collects children other than the worker; false while it has no room to hear of them.
+    fn tell_of_orphans(&self, worker: Pid) -> io::Result<bool> {
+        while let Some(ended) = process::ended_child(None)? {
+            if ended.process == worker {
+                return Ok(true);
+            }
+            match link::tell(&self.orphans.1, ended) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                _ => {}
+            }
+            let _ = nix::sys::wait::waitpid(ended.process, None);
+        }
+        Ok(true)
+    }
+
+    fn await_signal(&self, longest: Option<Duration>) -> io::Result<()> {
+        let longest = longest.map_or(PollTimeout::NONE, |longest| {
+            PollTimeout::try_from(longest).unwrap_or(PollTimeout::MAX)
+        });
+        let mut readable = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut readable, longest) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits before the next worker is made; whether the gateway is told to stop meanwhile.
+    fn is_told_to_stop_within(&mut self, wait: Duration) -> io::Result<bool> {
+        let until = Instant::now() + wait;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            self.await_signal(Some(left))?;
+            while let Some(signal) = self.signals.next() {
+                if signal != Signal::SIGCHLD {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    /// Executes another program in this process's place. Where that fails, the next worker goes on from the
+    /// state that was the program's.
+    fn hand_over(&mut self, program: &Path, config: &Path, state: RawFd) {
+        let failed = match self.execute(program, config, state) {
+            Err(error) => error,
+            Ok(never) => match never {},
+        };
+        self.stayed = Some(format!("execute {}: {failed}", program.display()));
+        self.state = Some(state);
+        // As exec(3) would have.
+        let open = process::open_descriptors().unwrap_or_default();
+        let closing = open.into_iter().filter(|number| process::closes_on_exec(*number));
+        closing
+            .filter(|number| !self.own.contains(number))
+            .for_each(process::close);
+        for number in self.listeners.keep().numbers() {
+            let _ = process::set_closes_on_exec(number, true);
+        }
+    }
+
+    fn execute(&self, program: &Path, config: &Path, state: RawFd) -> nix::Result<Infallible> {
+        let number = state.to_string();
+        let words: [&[u8]; 6] = [
+            program.as_os_str().as_bytes(),
+            b"gateway",
+            b"--config",
+            config.as_os_str().as_bytes(),
+            handover::INHERIT.as_bytes(),
+            number.as_bytes(),
+        ];
+        let words = words.map(CString::new).into_iter().collect::<Result<Vec<_>, _>>();
+        let words = words.map_err(|_| Errno::EINVAL)?;
+        socket::pass_net_admin_on(self.config.transparent.is_some());
+        execv(&words[0], &words)
+    }
+}
+
+/// Listens as configured.
+fn listen(config: &Config) -> Result<Listeners, GatewayError> {
+    let until = Instant::now() + LISTEN_WITHIN;
+    loop {
+        match Listeners::bind(config) {
+            Err(error) if error.is_taken() && Instant::now() < until => std::thread::sleep(LISTEN_AGAIN),
+            bound => return bound,
+        }
+    }
+}
+
+fn parts() -> io::Result<(Arc<Memory>, (OwnedFd, File), Signals)> {
+    process::take_in_orphans()?;
+    let (reader, writer) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
+    Ok((
+        Arc::new(Memory::new()?),
+        (reader, writer.into()),
+        Signals::take()?,
+    ))
+}

@@ -1,0 +1,203 @@
+//! What lies in the memory that a keeper shares with its workers.
+
+use crate::sys::memory::SharedMemory;
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// Numbers, by their places.
+const SERVING: usize = 0;
+const ENDING: usize = 1;
+const STREAMS: usize = 2;
+const JOBS: usize = 3;
+const PUBLISHED: usize = 4;
+const STATE: usize = 5;
+const PROGRAM_BYTES: usize = 6;
+const CONFIG_BYTES: usize = 7;
+/// Of two copies each.
+const COPY_BYTES: [usize; 2] = [8, 9];
+
+/// Paths have a page each.
+const MOST_PATH_BYTES: usize = 4096;
+const PROGRAM: usize = 0;
+const CONFIG: usize = MOST_PATH_BYTES;
+const COPIES: usize = 2 * MOST_PATH_BYTES;
+
+/// Room for some ten thousand processes on nodes.
+pub(super) const MOST_PUBLISHED_BYTES: usize = 2 << 20;
+
+/// The end that a worker has announced.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// None: whatever ends it, it was not told to.
+    Unannounced,
+    /// It was told to stop, or cannot start.
+    Stops,
+    /// Another program is to be executed, with this configuration, and goes on from the state in this
+    /// descriptor.
+    HandsOver {
+        program: PathBuf,
+        config: PathBuf,
+        state: RawFd,
+    },
+}
+
+/// The memory. A worker writes; the keeper reads once the worker has ended, and writes before it makes one.
+pub(crate) struct Memory(SharedMemory);
+
+impl Memory {
+    /// # Errors
+    /// Those of [`SharedMemory::new`].
+    pub(crate) fn new() -> io::Result<Memory> {
+        SharedMemory::new(COPIES + 2 * MOST_PUBLISHED_BYTES).map(Memory)
+    }
+
+    fn set(&self, index: usize, value: u64) {
+        self.0.number(index).store(value, Ordering::Release);
+    }
+
+    fn get(&self, index: usize) -> u64 {
+        self.0.number(index).load(Ordering::Acquire)
+    }
+
+    /// Makes it ready for the next worker, which finds what the last one has published.
+    pub(crate) fn begin(&self) {
+        self.set(SERVING, 0);
+        self.set(ENDING, 0);
+        self.count(0, 0);
+    }
+
+    pub(crate) fn set_serving(&self, serves: bool) {
+        self.set(SERVING, serves.into());
+    }
+
+    pub(crate) fn has_served(&self) -> bool {
+        self.get(SERVING) != 0
+    }
+
+    /// How many streams and jobs there are.
+    pub(crate) fn count(&self, streams: u64, jobs: u64) {
+        self.set(STREAMS, streams);
+        self.set(JOBS, jobs);
+    }
+
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.get(STREAMS), self.get(JOBS))
+    }
+
+    /// Puts bytes in the place of those published before; whoever is killed meanwhile leaves the old ones.
+    /// False where they do not fit.
+    pub(crate) fn publish(&self, bytes: &[u8]) -> bool {
+        let next = self.get(PUBLISHED) + 1;
+        let copy = (next % 2) as usize;
+        let has_room = bytes.len() <= MOST_PUBLISHED_BYTES;
+        if !has_room || !self.0.write(COPIES + copy * MOST_PUBLISHED_BYTES, bytes) {
+            return false;
+        }
+        self.set(COPY_BYTES[copy], bytes.len() as u64);
+        self.set(PUBLISHED, next);
+        true
+    }
+
+    /// What was published last; nothing at first, or where the memory is damaged.
+    pub(crate) fn published(&self) -> Vec<u8> {
+        let copy = (self.get(PUBLISHED) % 2) as usize;
+        let bytes = self.get(COPY_BYTES[copy]) as usize;
+        if bytes > MOST_PUBLISHED_BYTES {
+            return Vec::new();
+        }
+        let found = self.0.read(COPIES + copy * MOST_PUBLISHED_BYTES, bytes);
+        found.unwrap_or_default()
+    }
+
+    pub(crate) fn announce(&self, ending: Ending) {
+        let number = match ending {
+            Ending::Unannounced => 0,
+            Ending::Stops => 1,
+            Ending::HandsOver { .. } => 2,
+        };
+        self.set(ENDING, number);
+    }
+
+    /// Announces the end for another program. False where a path is too long or none.
+    pub(crate) fn ask_for_hand_over(&self, program: &Path, config: &Path, state: BorrowedFd<'_>) -> bool {
+        for (at, length, path) in [(PROGRAM, PROGRAM_BYTES, program), (CONFIG, CONFIG_BYTES, config)] {
+            let bytes = path.as_os_str().as_bytes();
+            let is_path = CString::new(bytes).is_ok() && bytes.len() < MOST_PATH_BYTES;
+            if !is_path || !self.0.write(at, bytes) {
+                return false;
+            }
+            self.set(length, bytes.len() as u64);
+        }
+        self.set(STATE, state.as_raw_fd() as u64);
+        self.set(ENDING, 2);
+        true
+    }
+
+    /// The end that the last worker has announced.
+    pub(crate) fn ending(&self) -> Ending {
+        let path = |at, length| {
+            let bytes = self.0.read(at, self.get(length) as usize);
+            PathBuf::from(OsString::from_vec(bytes.unwrap_or_default()))
+        };
+        match self.get(ENDING) {
+            0 => Ending::Unannounced,
+            2 => Ending::HandsOver {
+                program: path(PROGRAM, PROGRAM_BYTES),
+                config: path(CONFIG, CONFIG_BYTES),
+                state: self.get(STATE) as RawFd,
+            },
+            _ => Ending::Stops,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn the_last_bytes_that_were_published_whole_are_found() {
+        let memory = Memory::new().unwrap();
+        assert_eq!(memory.published(), b"");
+        for round in 0..5_u8 {
+            let bytes = vec![round; 100 * usize::from(round)];
+            assert!(memory.publish(&bytes));
+            // As if killed while it wrote the next.
+            let next = usize::from(memory.get(PUBLISHED).is_multiple_of(2));
+            assert!(memory.0.write(COPIES + next * MOST_PUBLISHED_BYTES, b"half"));
+            memory.set(COPY_BYTES[next], 3);
+            assert_eq!(memory.published(), bytes, "round {round}");
+        }
+        assert!(!memory.publish(&vec![1; MOST_PUBLISHED_BYTES + 1]));
+        assert_eq!(memory.published().len(), 400);
+        memory.begin();
+        assert_eq!(memory.published().len(), 400, "the next worker finds it");
+    }
+
+    #[test]
+    fn an_end_is_unannounced_until_it_is_announced() {
+        let memory = Memory::new().unwrap();
+        assert_eq!(memory.ending(), Ending::Unannounced);
+        let state = std::fs::File::open("/dev/null").unwrap();
+        let (program, config) = (Path::new("/bin/causeway"), Path::new("/etc/gateway.toml"));
+        assert!(memory.ask_for_hand_over(program, config, state.as_fd()));
+        let asked = Ending::HandsOver {
+            program: program.into(),
+            config: config.into(),
+            state: state.as_raw_fd(),
+        };
+        assert_eq!(memory.ending(), asked);
+        memory.begin();
+        assert_eq!(memory.ending(), Ending::Unannounced);
+        let long = "x".repeat(MOST_PATH_BYTES);
+        assert!(!memory.ask_for_hand_over(Path::new(&long), config, state.as_fd()));
+        assert_eq!(memory.ending(), Ending::Unannounced);
+        memory.announce(Ending::Stops);
+        assert_eq!(memory.ending(), Ending::Stops);
+    }
+}

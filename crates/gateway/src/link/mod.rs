@@ -1,0 +1,115 @@
+//! What a gateway's keeper and its worker have in common.
+//!
+//! The keeper (`keeper`) is the process that a supervisor sees. The worker is its child and does the work.
+//! They share descriptors and some memory, so that the next worker finds what a killed one has left. The keeper
+//! tells a worker all it needs before it makes it; the worker tells the keeper by numbers in the memory.
+
+pub(crate) mod ends;
+mod memory;
+mod orphans;
+
+pub(crate) use memory::{Ending, Memory};
+pub(crate) use orphans::{Orphans, tell};
+
+use ends::{End, Ends};
+use serde::{Deserialize, Serialize};
+use std::os::fd::{BorrowedFd, RawFd};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Listeners in the order of the configuration, which names the same addresses.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KeptListeners {
+    pub(crate) lan: Vec<RawFd>,
+    pub(crate) wan: Option<RawFd>,
+    pub(crate) control: RawFd,
+    pub(crate) metrics: Option<RawFd>,
+    pub(crate) transparent: Option<RawFd>,
+}
+
+impl KeptListeners {
+    /// Lists all.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = RawFd> {
+        let single = [self.wan, Some(self.control), self.metrics, self.transparent];
+        self.lan.iter().copied().chain(single.into_iter().flatten())
+    }
+}
+
+/// What another program that gets this gateway needs to know before it makes its first worker.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KeptKeeper {
+    pub(crate) listeners: KeptListeners,
+    /// Descriptors that the gateway was started with and knows nothing of, such as the lock of flock(1).
+    pub(crate) foreign: Vec<RawFd>,
+    pub(crate) ends: Ends,
+}
+
+/// What a worker that has ended left to the next.
+#[derive(Debug, Clone)]
+pub(crate) struct Left {
+    pub(crate) end: End,
+    pub(crate) streams: u64,
+    pub(crate) jobs: u64,
+    /// Processes that it had started, as it wrote them down; empty where nothing is taken over.
+    pub(crate) starters: Vec<u8>,
+    /// Workers have ended so soon one after the other that this one takes nothing over.
+    pub(crate) begins_clean: bool,
+}
+
+/// A worker's side of its keeper.
+pub(crate) struct KeeperLink {
+    memory: Arc<Memory>,
+    pub(crate) orphans: Orphans,
+    /// The keeper's process.
+    pub(crate) process: u32,
+    /// The keeper's own.
+    kept: KeptKeeper,
+    /// Taken by the gateway once it can act on it.
+    pub(crate) left: Option<Left>,
+    /// Why the program that was to have this gateway could not be executed.
+    pub(crate) stayed: Option<String>,
+}
+
+impl KeeperLink {
+    pub(crate) fn new(memory: Arc<Memory>, orphans: Orphans, process: u32, kept: KeptKeeper) -> KeeperLink {
+        KeeperLink {
+            memory,
+            orphans,
+            process,
+            kept,
+            left: None,
+            stayed: None,
+        }
+    }
+
+    /// Lends what another program's keeper needs to know.
+    pub(crate) fn kept(&self) -> &KeptKeeper {
+        &self.kept
+    }
+
+    /// Says that this worker serves: its end is not that of a gateway which cannot be started.
+    pub(crate) fn serves(&self) {
+        self.memory.set_serving(true);
+    }
+
+    /// Has the memory say how much ends with this worker if it ends now.
+    pub(crate) fn count(&self, streams: usize, jobs: usize) {
+        self.memory.count(streams as u64, jobs as u64);
+    }
+
+    /// Has the memory say which processes this worker has started. False where they are too many.
+    pub(crate) fn note_starters(&self, starters: &[u8]) -> bool {
+        self.memory.publish(starters)
+    }
+
+    /// Says that this worker is about to end as it was told.
+    pub(crate) fn announce_end(&self) {
+        self.memory.announce(Ending::Stops);
+    }
+
+    /// Says that this worker ends so that the keeper executes another program, which goes on from a state.
+    /// False where the paths are too long.
+    pub(crate) fn announce_hand_over(&self, program: &Path, config: &Path, state: BorrowedFd<'_>) -> bool {
+        self.memory.ask_for_hand_over(program, config, state)
+    }
+}

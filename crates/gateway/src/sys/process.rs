@@ -1,0 +1,214 @@
+//! A process that shares this one's descriptors, and what such a pair needs of the kernel.
+#![allow(unsafe_code)]
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::io;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Makes a child that has a copy of this process's memory, and shares its descriptors: what either opens or
+/// closes is open or closed in both, and stays open when one of them ends (clone(2), CLONE_FILES). `None` in
+/// the child.
+///
+/// The caller must have one thread, as for fork(2).
+///
+/// # Errors
+/// Those of clone(2).
+pub(crate) fn divide() -> io::Result<Option<Pid>> {
+    let flags = (libc::CLONE_FILES | libc::SIGCHLD) as libc::c_ulong;
+    let none: libc::c_ulong = 0;
+    // SAFETY: without CLONE_VM this is fork(2): the child has its own copy of the only thread's stack. All
+    // other arguments are zero, so that their order, which differs among processors, does not matter.
+    let child = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
+    match child {
+        ..0 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        child => Ok(Some(Pid::from_raw(child as libc::pid_t))),
+    }
+}
+
+/// The descriptors that are open in this process.
+///
+/// # Errors
+/// /proc cannot be read.
+pub(crate) fn open_descriptors() -> io::Result<Vec<RawFd>> {
+    let listed = fs::read_dir("/proc/self/fd")?;
+    let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let mut numbers: Vec<RawFd> = numbers.collect();
+    // The one by which the directory was read is among them, and closed by now.
+    numbers.retain(|number| is_open(*number));
+    Ok(numbers)
+}
+
+fn is_open(number: RawFd) -> bool {
+    flags(number).is_ok()
+}
+
+fn flags(number: RawFd) -> nix::Result<FdFlag> {
+    // SAFETY: a number that is not open is an error of the call and nothing worse; it is not -1, which /proc
+    // lists never.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl(borrowed, FcntlArg::F_GETFD).map(FdFlag::from_bits_retain)
+}
+
+/// Whether exec(3) closes a descriptor.
+pub(crate) fn closes_on_exec(number: RawFd) -> bool {
+    flags(number).is_ok_and(|flags| flags.contains(FdFlag::FD_CLOEXEC))
+}
+
+/// Says whether exec(3) closes a descriptor.
+///
+/// # Errors
+/// The number is not open.
+pub(crate) fn set_closes_on_exec(number: RawFd, closes: bool) -> nix::Result<()> {
+    let flags = if closes {
+        FdFlag::FD_CLOEXEC
+    } else {
+        FdFlag::empty()
+    };
+    // SAFETY: as in `flags`.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl(borrowed, FcntlArg::F_SETFD(flags)).map(drop)
+}
+
+/// Closes a descriptor that no value of this process owns.
+pub(crate) fn close(number: RawFd) {
+    // SAFETY: the caller's part; a number that is not open is an error of the call and nothing worse.
+    unsafe { libc::close(number) };
+}
+
+/// Another descriptor of the same open file, which exec(3) closes.
+///
+/// # Errors
+/// The number is not open, or this process has too many.
+pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: a number that is not open is an error of the call and nothing worse; it is not -1.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    let copy = fcntl(borrowed, FcntlArg::F_DUPFD_CLOEXEC(libc::STDERR_FILENO + 1))?;
+    // SAFETY: the kernel has just given it to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// How a child has ended, by the words of wait(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) process: Pid,
+    /// CLD_EXITED, CLD_KILLED or CLD_DUMPED.
+    pub(crate) code: i32,
+    /// Its status, or the signal's number.
+    pub(crate) status: i32,
+}
+
+impl Ended {
+    /// As a shell would report it.
+    pub(crate) fn exit_status(self) -> u8 {
+        let base = if self.code == libc::CLD_EXITED { 0 } else { 128 };
+        u8::try_from(self.status + base).unwrap_or(1)
+    }
+}
+
+impl Display for Ended {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        if self.code == libc::CLD_EXITED {
+            return write!(formatter, "ended with status {}", self.status);
+        }
+        match Signal::try_from(self.status) {
+            Ok(signal) => write!(formatter, "was killed by signal {} ({signal})", self.status),
+            Err(_) => write!(formatter, "was killed by signal {}", self.status),
+        }
+    }
+}
+
+/// A child that has ended, if one has: this one, or any. It stays one that has ended until it is collected.
+///
+/// # Errors
+/// Those of waitid(2); that there is no child is none.
+pub(crate) fn ended_child(which: Option<Pid>) -> io::Result<Option<Ended>> {
+    let (kind, id) = match which {
+        Some(process) => (libc::P_PID, process.as_raw().cast_unsigned()),
+        None => (libc::P_ALL, 0),
+    };
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: every bit pattern is a siginfo_t.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` lives across the call.
+    let waited = unsafe { libc::waitid(kind, id, &raw mut info, options) };
+    if waited != 0 {
+        let error = io::Error::last_os_error();
+        return match error.raw_os_error() {
+            Some(libc::ECHILD) => Ok(None),
+            _ => Err(error),
+        };
+    }
+    // SAFETY: waitid(2) fills these fields, or leaves them zero where no child has ended.
+    let (process, status) = unsafe { (info.si_pid(), info.si_status()) };
+    Ok((process != 0).then_some(Ended {
+        process: Pid::from_raw(process),
+        code: info.si_code,
+        status,
+    }))
+}
+
+/// Has what a child of this process leaves behind become children of this process, and not of init
+/// (prctl(2), PR_SET_CHILD_SUBREAPER). exec(3) changes nothing of that.
+pub(crate) fn take_in_orphans() -> nix::Result<()> {
+    nix::sys::prctl::set_child_subreaper(true)
+}
+
+/// Has the kernel end this process with its parent.
+pub(crate) fn end_with_parent() -> nix::Result<()> {
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
+}
+
+/// By how much the kernel sooner ends this process than what it has been made by, where memory runs out
+/// (proc(5), oom_score_adj).
+const ENDED_FIRST: i32 = 100;
+const MOST_SCORE: i32 = 1000;
+
+fn change_score(file: &str, change: i32) -> Option<()> {
+    let score: i32 = fs::read_to_string(file).ok()?.trim().parse().ok()?;
+    fs::write(file, (score + change).min(MOST_SCORE).to_string()).ok()
+}
+
+/// Has the kernel end this process before others of its user, where memory runs out.
+pub(crate) fn be_ended_first() {
+    let _ = change_score("/proc/self/oom_score_adj", ENDED_FIRST);
+}
+
+/// A process that this one has started is no more likely to be ended than it would be by itself. Where that
+/// is refused, it is.
+pub(crate) fn not_ended_first(child: u32) {
+    let _ = change_score(&format!("/proc/{child}/oom_score_adj"), -ENDED_FIRST);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_told_as_a_shell_would() {
+        let ended = |code, status| Ended {
+            process: Pid::from_raw(7),
+            code,
+            status,
+        };
+        assert_eq!(ended(libc::CLD_EXITED, 3).to_string(), "ended with status 3");
+        let killed = ended(libc::CLD_KILLED, libc::SIGKILL).to_string();
+        assert_eq!(killed, "was killed by signal 9 (SIGKILL)");
+        assert_eq!(ended(libc::CLD_DUMPED, 64).to_string(), "was killed by signal 64");
+    }
+
+    #[test]
+    fn open_descriptors_are_those_that_can_be_used() {
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&file);
+        assert!(open_descriptors().unwrap().contains(&number));
+        assert!(closes_on_exec(number));
+        let copy = duplicate(number).unwrap();
+        assert_ne!(std::os::fd::AsRawFd::as_raw_fd(&copy), number);
+        assert!(duplicate(1 << 30).is_err());
+    }
+}
