@@ -16,6 +16,8 @@ fn debian_mpis_run_what_is_sent_to_sites_without_it_and_leave_nothing_but_what_i
         "\nnothing is left\n",
         "status 137\n",
         "killed: nothing is left\n",
+        "4\ncopies after --send-anew: 0\n",
+        "copies: 3\n4\ncopies again: 3\n",
         "out-leads-away of nancy is left out",
         "--send ../of-rennes: name a file below the current directory",
         "--send nowhere: there is no such file here",

@@ -60,6 +60,20 @@ kill -KILL $pid
 wait $pid
 echo "status $?"
 echo "killed: $(left)"
+# Large files are sent once. What stays is used as long as it is right.
+head -c 3000000 /dev/urandom >input/large
+copies='cd ~/.cache/causeway/sent 2>/dev/null && sha256sum -- *'
+wanted=$(sha256sum <input/large | cut -d' ' -f1)
+held() { # how many of the nodes have a copy that is right
+    (eval "$copies"; $nancy "ssh nancy-1 '$copies'; ssh nancy-2 '$copies'") | grep -c "^$wanted  $wanted\$"
+}
+causeway run --send input --send-anew -- mpirun.mpich -ppn 1 -n 4 sha256sum input/large | grep -c "$wanted"
+echo "copies after --send-anew: $(held)"
+causeway run --send input -- mpirun.mpich -ppn 1 -n 4 true
+echo "copies: $(held)"
+$nancy "ssh nancy-1 'echo wrong >~/.cache/causeway/sent/$wanted'"
+causeway run --send input -- mpirun.mpich -ppn 1 -n 4 sha256sum input/large | grep -c "$wanted"
+echo "copies again: $(held)"
 causeway run --send ../of-rennes -- mpirun.mpich -n 4 hostname
 causeway run --send nowhere -- mpirun.mpich -n 4 hostname
 causeway run --send input --fetch '$(id)' -- mpirun.mpich -n 4 hostname

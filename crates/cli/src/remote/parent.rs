@@ -57,7 +57,7 @@ pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Whose child this process is while the gateway lives that has started it.
+/// The processes whose child this one is while the gateway lives that has started it.
 struct Parents {
     watched: Pid,
     /// The worker whose keeper is watched.

@@ -7,7 +7,6 @@
 
 mod allocations;
 mod arguments;
-mod arrived;
 mod child;
 mod coallocation;
 pub mod collectives;

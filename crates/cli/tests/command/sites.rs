@@ -1,5 +1,5 @@
-//! Two gateways as processes, or three, and what their jobs do. Loopback only: site one owns 127.x.1.0/24, site
-//! two 127.x.2.0/24, and x is the test's own.
+//! Two gateways as processes, or three, and what their jobs do. Loopback only: site one owns 127.x.1.0/24,
+//! site two owns 127.x.2.0/24, and x is the test's own.
 
 use causeway_control::{self as control, ControlError, Plan, Reply, Request, Status, TunnelStatus};
 use causeway_wire::{Preface, Sender, Token, Verdict};

@@ -117,7 +117,7 @@ impl Starter {
         }
     }
 
-    /// Collects it if it has ended, and says how; `end_of_orphan` knows how those have that the keeper collects.
+    /// Collects it if it has ended, and says how; `end_of_orphan` knows it of those that the keeper collects.
     pub(super) fn poll_end(&self, end_of_orphan: impl FnOnce(Pid) -> Option<Ended>) -> Option<String> {
         if self.is_orphan {
             let ended = end_of_orphan(self.process)?;

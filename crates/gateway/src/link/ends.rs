@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The end of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
-    /// In seconds since 1970.
+    /// When it was, in seconds since 1970.
     pub(crate) at: u64,
     process: i32,
     code: i32,

@@ -17,7 +17,7 @@ const PUBLISHED: usize = 4;
 const STATE: usize = 5;
 const PROGRAM_BYTES: usize = 6;
 const CONFIG_BYTES: usize = 7;
-/// Of two copies each.
+/// The lengths of two copies.
 const COPY_BYTES: [usize; 2] = [8, 9];
 
 /// Paths have a page each.

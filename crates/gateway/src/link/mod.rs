@@ -1,8 +1,9 @@
 //! What a gateway's keeper and its worker have in common.
 //!
 //! The keeper (`keeper`) is the process that a supervisor sees. The worker is its child and does the work.
-//! They share descriptors and some memory, so that the next worker finds what a killed one has left. The keeper
-//! tells a worker all it needs before it makes it; the worker tells the keeper by numbers in the memory.
+//! They share descriptors and some memory, so that the next worker finds what a killed one has left. The
+//! keeper tells a worker all it needs before it makes it; the worker tells the keeper by numbers in the
+//! memory.
 
 pub(crate) mod ends;
 mod memory;

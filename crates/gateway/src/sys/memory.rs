@@ -19,7 +19,7 @@ const NUMBERS_BYTES: usize = NUMBERS * size_of::<AtomicU64>();
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     begin: NonNull<u8>,
-    /// Of what lies behind the numbers.
+    /// The length of what lies behind the numbers.
     bytes: usize,
 }
 

@@ -5,11 +5,16 @@
 //! What is sent and fetched goes through the tunnel as standard input and output of `tar` on the nodes. So a
 //! site lets in no more than the job's programs could do there.
 
-use super::arrived::{Arrived, pass_on};
+mod arrived;
+mod parcel;
+mod progress;
+mod sending;
+
 use super::error::RunError;
 use crate::first_line::first_line;
 use crate::remote::tree;
 use crate::say;
+use arrived::{Arrived, pass_on};
 use causeway_batch::quoted;
 use causeway_control::{self as control, JobReply};
 use causeway_wire::env::TOKEN;
@@ -17,7 +22,7 @@ use std::env::current_dir;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a keeper may take to make its directory, and to remove it.
@@ -46,6 +51,9 @@ pub struct Wanted {
     /// directory of the job's own (docs/files.md).
     #[arg(long, value_name = "PATH", conflicts_with_all = ["direct", "transparent"])]
     pub send: Vec<PathBuf>,
+    /// Send all files, and leave no copies of large ones at the nodes for later jobs.
+    #[arg(long, requires = "send")]
+    pub send_anew: bool,
     /// When the job has ended, copy what matches this pattern from the job's directory at each site to the
     /// current directory.
     #[arg(long, value_name = "PATTERN", requires = "send")]
@@ -104,7 +112,7 @@ pub fn send(
     for some in all.chunks(AT_ONCE) {
         files.keep(some)?;
     }
-    files.copy_out(&wanted.send)?;
+    files.copy_out(&wanted.send, !wanted.send_anew)?;
     Ok(Some(files))
 }
 
@@ -242,33 +250,6 @@ impl Files {
         }
     }
 
-    /// Copies files to every place that has a directory of its own, all at once.
-    fn copy_out(&self, paths: &[PathBuf]) -> Result<(), RunError> {
-        let line = format!("tar -xf - -C /tmp/{}", self.name);
-        let copies = self.places.iter().filter(|place| place.is_made).map(|place| {
-            let mut tar = Command::new("tar");
-            tar.arg("-C").arg(&self.here).args(["-cf", "-", "--"]).args(paths);
-            let mut tar = { tar.stdin(Stdio::null()).stdout(Stdio::piped()) }
-                .spawn()
-                .map_err(|error| failed("run tar", error))?;
-            let output = tar.stdout.take().map(Stdio::from).unwrap_or(Stdio::null());
-            let copy = self.command(place.node.as_deref(), &line).stdin(output).spawn();
-            Ok((place, tar, copy.map_err(|error| failed("start sh", error))?))
-        });
-        let copies = copies.collect::<Result<Vec<_>, RunError>>()?;
-        for (place, mut tar, mut copy) in copies {
-            let done = |ended: io::Result<ExitStatus>| ended.is_ok_and(|status| status.success());
-            let (copied, packed) = (done(copy.wait()), done(tar.wait()));
-            if !copied || !packed {
-                let place = place.describe();
-                return Err(RunError::Files(format!(
-                    "--send: the files were not copied to {place}"
-                )));
-            }
-        }
-        Ok(())
-    }
-
     /// Copies what matches the patterns here. A name that several sites have gets the site behind it at all
     /// but the first.
     ///
@@ -376,6 +357,7 @@ mod tests {
         Wanted {
             send: send.iter().map(PathBuf::from).collect(),
             fetch: fetch.iter().map(|pattern| (*pattern).to_owned()).collect(),
+            send_anew: false,
         }
     }
 

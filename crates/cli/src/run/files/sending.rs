@@ -1,0 +1,310 @@
+//! Copies files to the places of a job: what a place has of an earlier job is not sent again.
+//!
+//! A place keeps copies of large files in `~/.cache/causeway/sent`, each under the SHA-256 of its bytes. A copy
+//! is read and compared with its name before it is used, so nothing that has happened to it meanwhile does harm.
+
+use super::parcel::{Large, Parcel};
+use super::progress::Progress;
+use super::{Files, Place, failed};
+use crate::run::error::RunError;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+
+/// Prints which of the files of standard input are there and are what their names say.
+const LOOK: &str = r#"cd "$HOME/.cache/causeway/sent" 2>/dev/null || exec cat >/dev/null
+while read -r d x; do [ -f "$d" ] && echo "$d  $d"; done | LC_ALL=C sha256sum -c - 2>/dev/null
+:"#;
+
+/// Puts the copies of standard input's lines into the job's directory.
+const TAKE: &str = r#"c="$HOME/.cache/causeway/sent"; cd /tmp/NAME || exit 1
+while read -r d mode changed path; do case $path in */*) mkdir -p -- "${path%/*}" || exit 1;; esac
+cp -- "$c/$d" "$path" && chmod "$mode" -- "$path" && touch -d "@$changed" -- "$path" && touch -- "$c/$d" || exit 1
+done"#;
+
+/// Keeps copies of what has come, and removes those that are old, or too many. A disk that is full, or a place
+/// without sha256sum, keeps none.
+const KEEP: &str = r#"c="$HOME/.cache/causeway/sent"; umask 077; cd /tmp/NAME && mkdir -p "$c" || exit 0
+command -v sha256sum >/dev/null || exit 0
+while read -r d mode changed path; do
+cp -- "$path" "$c/.new.$$" 2>/dev/null && mv -- "$c/.new.$$" "$c/$d" || { rm -f -- "$c/.new.$$"; break; }; done
+cd "$c" && find . -maxdepth 1 -type f -mtime +30 -exec rm -f {} +
+t=0; ls -t | while read -r f; do t=$((t + $(stat -c %s -- "$f"))); [ $t -le MOST ] || rm -f -- "$f"; done
+exit 0"#;
+
+/// Bytes of copies that stay at a place.
+const MOST_KEPT_BYTES: u64 = 10 << 30;
+
+/// One place's part.
+struct Part<'p> {
+    place: &'p Place,
+    /// What it has.
+    there: Vec<&'p Large>,
+    names: Vec<u8>,
+    bytes: u64,
+}
+
+impl Files {
+    /// Copies files to every place that has a directory of its own, all at once. With `keep`, copies of large
+    /// ones stay there for later jobs.
+    pub(super) fn copy_out(&self, paths: &[PathBuf], keep: bool) -> Result<(), RunError> {
+        let parcel = Parcel::of(&self.here, paths, keep);
+        let parcel = parcel.map_err(|error| failed("--send", error))?;
+        let places: Vec<&Place> = self.places.iter().filter(|place| place.is_made).collect();
+        let parts = self.look(&parcel, places)?;
+        self.send_parts(&parts)?;
+        let takes = parts.iter().map(|part| (part.place, lines(&part.there)));
+        self.have_done(TAKE, takes.collect())?;
+        let keeps = parts
+            .iter()
+            .map(|part| (part.place, lines(&parcel.others_than(&part.there))));
+        self.have_done(KEEP, keeps.collect())
+    }
+
+    /// Asks each place what it has.
+    fn look<'p>(&self, parcel: &'p Parcel, places: Vec<&'p Place>) -> Result<Vec<Part<'p>>, RunError> {
+        let wanted: String = parcel
+            .large
+            .iter()
+            .map(|large| large.digest.clone() + "\n")
+            .collect();
+        let mut looks = Vec::new();
+        for place in places {
+            let look = match wanted.is_empty() {
+                true => None,
+                false => Some(self.start(LOOK, place, wanted.clone().into_bytes())?),
+            };
+            looks.push((place, look));
+        }
+        looks
+            .into_iter()
+            .map(|(place, look)| {
+                let there = parcel.among(&look.map_or_else(HashSet::new, found));
+                let (names, bytes) = parcel.without(&there);
+                Ok(Part {
+                    place,
+                    there,
+                    names,
+                    bytes,
+                })
+            })
+            .collect()
+    }
+
+    /// Sends what each place lacks.
+    fn send_parts(&self, parts: &[Part<'_>]) -> Result<(), RunError> {
+        let progress = Progress::begin(parts.iter().map(|part| part.bytes).sum(), parts.len());
+        let line = format!("exec tar -xf - -C /tmp/{}", self.name);
+        std::thread::scope(|scope| {
+            let (sender, ended) = channel();
+            for part in parts {
+                let (sender, line, progress) = (sender.clone(), &line, &progress);
+                scope.spawn(move || {
+                    let sent = self.send_part(part, line, progress);
+                    let _ = sender.send(sent.map_err(|error| (part.place.describe(), error)));
+                });
+            }
+            drop(sender);
+            let (mut left, mut failure) = (parts.len(), None);
+            progress.tell_until(|wait| {
+                while left > 0 {
+                    match ended.recv_timeout(wait) {
+                        Ok(sent) => failure = failure.take().or(sent.err()),
+                        Err(_) => return false,
+                    }
+                    left -= 1;
+                }
+                true
+            });
+            match failure {
+                None => Ok(()),
+                Some((place, error)) => {
+                    let text = format!("--send: the files were not copied to {place}: {error}");
+                    Err(RunError::Files(text))
+                }
+            }
+        })
+    }
+
+    fn send_part(&self, part: &Part<'_>, line: &str, progress: &Progress) -> io::Result<()> {
+        let mut names = tempfile::tempfile()?;
+        names.write_all(&part.names)?;
+        io::Seek::rewind(&mut names)?;
+        let mut tar = Command::new("tar");
+        tar.arg("-C").arg(&self.here);
+        tar.args([
+            "-cf",
+            "-",
+            "--no-recursion",
+            "--null",
+            "--verbatim-files-from",
+            "-T",
+            "-",
+        ]);
+        let mut tar = tar.stdin(File::from(names)).stdout(Stdio::piped()).spawn()?;
+        let mut copy = self.command(part.place.node.as_deref(), line);
+        let mut copy = copy.stdin(Stdio::piped()).spawn()?;
+        let passed = match (tar.stdout.take(), copy.stdin.take()) {
+            (Some(from), Some(to)) => pass(from, to, progress),
+            _ => Ok(()),
+        };
+        if passed.is_err() {
+            let _ = tar.kill();
+        }
+        let (packed, taken) = (tar.wait()?, copy.wait()?);
+        match (passed, packed.success() && taken.success()) {
+            (Ok(()), true) => Ok(()),
+            (Err(error), _) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+            _ => Err(io::Error::other(format!("tar: {packed} here, {taken} there"))),
+        }
+    }
+
+    /// Has a script done at places with something to do, each with its lines of input.
+    fn have_done(&self, script: &str, inputs: Vec<(&Place, Vec<u8>)>) -> Result<(), RunError> {
+        let mut begun = Vec::new();
+        for (place, lines) in inputs.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+            begun.push((place, self.start(script, place, lines)?));
+        }
+        for (place, done) in begun {
+            let done = done.wait_with_output();
+            if !done.as_ref().is_ok_and(|done| done.status.success()) {
+                let place = place.describe();
+                return Err(RunError::Files(format!(
+                    "--send: the copies of an earlier job were not used at {place}: --send-anew does without them"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a script at a place.
+    fn start(&self, script: &str, place: &Place, input: Vec<u8>) -> Result<Child, RunError> {
+        let script = script
+            .replace("NAME", &self.name)
+            .replace("MOST", &MOST_KEPT_BYTES.to_string());
+        let mut command = self.command(place.node.as_deref(), &script);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.map_err(|error| failed("start sh", error))?;
+        if let Some(mut to) = child.stdin.take() {
+            // Scripts read all their input before they print more than a pipe holds.
+            std::thread::spawn(move || to.write_all(&input));
+        }
+        Ok(child)
+    }
+}
+
+fn lines(files: &[&Large]) -> Vec<u8> {
+    files.iter().flat_map(|large| large.line()).collect()
+}
+
+/// The digests of files that `sha256sum -c` has found right.
+fn found(look: Child) -> HashSet<String> {
+    let output = look
+        .wait_with_output()
+        .map(|output| output.stdout)
+        .unwrap_or_default();
+    let text = String::from_utf8_lossy(&output);
+    let right = text.lines().filter_map(|line| line.strip_suffix(": OK"));
+    right.map(str::to_owned).collect()
+}
+
+/// Copies an archive from tar to a place.
+fn pass(mut from: impl Read, mut to: impl Write, progress: &Progress) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return to.flush(),
+            Ok(count) => {
+                to.write_all(&buffer[..count])?;
+                progress.add(count);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    fn run(script: &str, home: &Path, input: &[u8]) -> String {
+        let script = script.replace("/tmp/NAME", &home.join("job").display().to_string());
+        let script = script.replace("MOST", "3000000");
+        let mut sh = Command::new("sh");
+        let sh = sh.args(["-c", &script]).env("HOME", home);
+        let mut sh = sh.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        sh.stdin.take().unwrap().write_all(input).unwrap();
+        let output = sh.wait_with_output().unwrap();
+        assert!(output.status.success(), "{script}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[test]
+    fn a_copy_that_stayed_is_used_by_a_later_job_as_long_as_its_bytes_are_right() {
+        let home = tempfile::tempdir().unwrap();
+        let job = home.path().join("job");
+        fs::create_dir_all(job.join("in")).unwrap();
+        fs::write(job.join("in/a b"), vec![b'x'; 1 << 20]).unwrap();
+        fs::set_permissions(job.join("in/a b"), PermissionsExt::from_mode(0o750)).unwrap();
+        let parcel = Parcel::of(&job, &["in".into()], true).unwrap();
+        let all: Vec<&Large> = parcel.large.iter().collect();
+        let digest = &all[0].digest;
+        let asked = format!("{digest}\n");
+        assert_eq!(run(LOOK, home.path(), asked.as_bytes()), "");
+        run(KEEP, home.path(), &lines(&all));
+        assert_eq!(
+            run(LOOK, home.path(), asked.as_bytes()),
+            format!("{digest}: OK\n")
+        );
+        fs::remove_dir_all(&job).unwrap();
+        fs::create_dir(&job).unwrap();
+        run(TAKE, home.path(), &lines(&all));
+        assert_eq!(fs::read(job.join("in/a b")).unwrap().len(), 1 << 20);
+        let mode = fs::metadata(job.join("in/a b")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o750);
+        // Somebody has written into it.
+        let copy = home.path().join(".cache/causeway/sent").join(digest);
+        fs::write(&copy, "another").unwrap();
+        assert_eq!(run(LOOK, home.path(), asked.as_bytes()).contains("OK"), false);
+    }
+
+    #[test]
+    fn copies_are_removed_when_they_are_too_many_the_oldest_first() {
+        let home = tempfile::tempdir().unwrap();
+        let job = home.path().join("job");
+        fs::create_dir(&job).unwrap();
+        let kept = || {
+            let names = fs::read_dir(home.path().join(".cache/causeway/sent")).unwrap();
+            names
+                .map(|name| name.unwrap().file_name().into_string().unwrap())
+                .collect::<HashSet<_>>()
+        };
+        let mut digests = Vec::new();
+        for number in 0..4_u8 {
+            fs::write(job.join("file"), vec![number; 1 << 20]).unwrap();
+            let parcel = Parcel::of(&job, &["file".into()], true).unwrap();
+            run(KEEP, home.path(), &parcel.large[0].line());
+            let digest = parcel.large[0].digest.clone();
+            // As if a minute had gone by with each.
+            let copy = home.path().join(".cache/causeway/sent").join(&digest);
+            let time =
+                std::time::SystemTime::now() - std::time::Duration::from_secs(60 * u64::from(9 - number));
+            File::options()
+                .write(true)
+                .open(copy)
+                .unwrap()
+                .set_modified(time)
+                .unwrap();
+            digests.push(digest);
+        }
+        run(KEEP, home.path(), b"");
+        assert_eq!(kept(), digests[2..].iter().cloned().collect());
+    }
+}
