@@ -23,6 +23,11 @@ pub const CONNECTIONS: usize = 4096;
 /// due for renewal at once. With more than a year, a stolen one is as bad as a stolen password.
 const LIVES: std::ops::RangeInclusive<u64> = 180..=366 * 86_400;
 
+/// Longest time after its end in which a certificate may be renewed, and what it is by default: a broker may
+/// be away over a holiday.
+const LONGEST_GRACE: u64 = 366 * 86_400;
+pub const GRACE_SECONDS: u64 = 30 * 86_400;
+
 /// Fewest and most that may be asked for.
 const SOME_CONNECTIONS: std::ops::RangeInclusive<i64> = 16..=1_000_000;
 
@@ -43,6 +48,8 @@ pub struct BrokerConfig {
     pub connections: usize,
     /// How long certificates live that are made from now on.
     pub certificate_life_seconds: u64,
+    /// How long after its end a site's certificate may still be renewed.
+    pub renewal_grace_seconds: u64,
 }
 
 /// All mistakes of a configuration, one a line.
@@ -59,6 +66,7 @@ struct Typed {
     reach_local: Option<bool>,
     connections: Option<Spanned<i64>>,
     certificate_life: Option<Spanned<String>>,
+    renewal_grace: Option<Spanned<String>>,
 }
 
 impl BrokerConfig {
@@ -133,6 +141,15 @@ impl BrokerConfig {
                 format!("certificate_life: is not a time from {least} to {most}, such as 12h or 30d");
             mistakes.push(at(wanted.span().start, &reason));
         }
+        let wanted = typed.renewal_grace.as_ref();
+        let grace = wanted.map_or(Some(GRACE_SECONDS), |wanted| {
+            clock::seconds(wanted.get_ref()).filter(|grace| *grace <= LONGEST_GRACE)
+        });
+        if let (Some(wanted), None) = (wanted, grace) {
+            let most = clock::span(LONGEST_GRACE);
+            let reason = format!("renewal_grace: is not a time up to {most}, such as 0s or 30d");
+            mistakes.push(at(wanted.span().start, &reason));
+        }
         if !mistakes.is_empty() {
             return Err(Mistakes(mistakes));
         }
@@ -145,6 +162,7 @@ impl BrokerConfig {
             // Fits: in the range above.
             connections: connections as usize,
             certificate_life_seconds: life.unwrap_or(LIFE_SECONDS),
+            renewal_grace_seconds: grace.unwrap_or(GRACE_SECONDS),
         })
     }
 
@@ -193,13 +211,14 @@ mod tests {
         let example = parse(include_str!("../../../configs/broker.toml")).unwrap();
         assert_eq!((example.grid.as_str(), example.connections), ("g5k", CONNECTIONS));
         assert_eq!(example.certificate_life_seconds, LIFE_SECONDS);
+        assert_eq!(example.renewal_grace_seconds, GRACE_SECONDS);
     }
 
     #[test]
     fn every_mistake_is_reported_with_its_line() {
-        let text = "grid = \"a b\"\nlisten = [\"here\"]\npublic = []\nconnections = 1\ncertificate_life = \"2min\"\n";
+        let text = "grid = \"a b\"\nlisten = [\"here\"]\npublic = []\nconnections = 1\ncertificate_life = \"2min\"\nrenewal_grace = \"2000d\"\n";
         let mistakes = parse(text).unwrap_err().0;
-        assert_eq!(mistakes.len(), 5, "{mistakes:?}");
+        assert_eq!(mistakes.len(), 6, "{mistakes:?}");
         assert!(mistakes[0].starts_with("/grids/g5k/broker.toml:1: grid:"));
         assert!(mistakes.iter().any(|mistake| mistake.contains(":3: public:")));
         let unknown = parse("grid = \"g\"\nlistem = []\n").unwrap_err().to_string();

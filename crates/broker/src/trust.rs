@@ -60,8 +60,8 @@ pub enum TrustError {
     },
     /// Its life is over, by this clock.
     #[error(
-        "the certificate of {who} ended at {}, {} ago by this host's clock ({}); if that clock is right, the site has to \
-         join again with a new token", date(*ended), span(now.saturating_sub(*ended)), date(*now)
+        "the certificate of {who} ended at {}, {} ago by this host's clock ({}); if that clock is right, its gateway \
+         renews it at the broker, or the site joins again with a new token", date(*ended), span(now.saturating_sub(*ended)), date(*now)
     )]
     Expired {
         /// The certificate's owner.
@@ -194,6 +194,19 @@ impl Trust {
             });
         }
         Ok(())
+    }
+
+    /// Whether a certificate may be renewed: it is good now, or its time has been over for no longer than this.
+    ///
+    /// # Errors
+    /// Those of [`Trust::standing`].
+    pub fn may_renew(&self, certified: &Certified, grace_seconds: u64) -> Result<(), TrustError> {
+        match self.standing(certified) {
+            Err(TrustError::Expired { ended, now, .. }) if now.saturating_sub(ended) <= grace_seconds => {
+                Ok(())
+            }
+            standing => standing,
+        }
     }
 
     /// The reason why a peer with these certificates may not go on, if there is one: they are void. That

@@ -32,6 +32,9 @@ const FEW: usize = 64;
 /// certificates are shorter.
 const RENEW_AGAIN_SECONDS: u64 = 3600;
 
+/// The same once it is over.
+const EXPIRED_AGAIN_SECONDS: u64 = 60;
+
 pub(super) struct Parts {
     pub(super) config: ClientConfig,
     pub(super) trust: Trust,
@@ -321,15 +324,18 @@ impl Session {
         due.saturating_sub(self.config.clock.now())
     }
 
-    /// Has the certificate renewed after two thirds of its life; true when it was.
+    /// Has the certificate renewed after two thirds of its life, or when that is over; true when it was.
     async fn renew_if_due(&self) -> Result<bool, CallError> {
         let now = self.config.clock.now();
-        // One that is over cannot be renewed; the broker's refusal of the poll says so.
-        if self.seconds_until_renewal() > 0 || now > self.membership.borrow().certified.not_after {
+        if self.seconds_until_renewal() > 0 {
             return Ok(false);
         }
         let left = self.membership.borrow().certified.not_after.saturating_sub(now);
-        let pause = RENEW_AGAIN_SECONDS.min(left / 10).max(1);
+        let pause = match left {
+            // The broker's refusal of the poll that follows says what to do.
+            0 => EXPIRED_AGAIN_SECONDS,
+            left => RENEW_AGAIN_SECONDS.min(left / 10).max(1),
+        };
         self.renew_again.set(now.saturating_add(pause));
         let (key, request) = new_key().map_err(|error| CallError::Answer(error.to_string()))?;
         let mut connection = self.connect().await?;

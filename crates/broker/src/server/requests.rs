@@ -8,7 +8,7 @@ use crate::api::{
 };
 use crate::identity::Certified;
 use crate::revocation::SignedRevocations;
-use crate::state::{Refusal, State, Turn, site_of};
+use crate::state::{Refusal, State, Turn, renewing_site, site_of};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -54,9 +54,19 @@ async fn as_site<T: Send + 'static>(
     caller: &Caller,
     act: impl FnOnce(&mut State, &Certified, &str) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
+    as_site_by(site_of, shared, caller, act).await
+}
+
+/// The same for who passes another judgement.
+async fn as_site_by<T: Send + 'static>(
+    judge: fn(Option<&Certified>, &State) -> Result<String, Refusal>,
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    act: impl FnOnce(&mut State, &Certified, &str) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
     let certified = caller.certified.clone();
     let done = shared.with_state(move |state| {
-        let site = site_of(certified.as_deref(), state)?;
+        let site = judge(certified.as_deref(), state)?;
         match certified {
             Some(certified) => act(state, &certified, &site),
             None => Err(Refusal::new(ErrorKind::NoCertificate, "no certificate")),
@@ -99,9 +109,12 @@ async fn enrol(shared: AppState, caller: Extension<Caller>, content: Body) -> Re
 
 async fn renew(shared: AppState, caller: Extension<Caller>, content: Body) -> Response {
     answer(&shared, &caller, async {
-        as_site(&shared, &caller, |_, _, _| Ok(())).await?;
+        as_site_by(renewing_site, &shared, &caller, |_, _, _| Ok(())).await?;
         let asked: RenewRequest = body::read(&shared, content).await?;
-        let done = as_site(&shared, &caller, move |state, _, site| state.renew(site, &asked)).await?;
+        let done = as_site_by(renewing_site, &shared, &caller, move |state, _, site| {
+            state.renew(site, &asked)
+        });
+        let done = done.await?;
         Ok(Json(done))
     })
     .await

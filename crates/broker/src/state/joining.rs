@@ -9,6 +9,7 @@ use crate::identity::{Certified, Identity, hexadecimal};
 use crate::join_token::JoinToken;
 use crate::revocation::{ExtendError, RevocationSet, SignedRevocations};
 use crate::store::{self, Change};
+use crate::trust::TrustError;
 use causeway_wire::grid;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -347,13 +348,27 @@ impl State {
 
 /// Whether a certificate may speak now; the site it speaks for.
 pub(crate) fn site_of(certified: Option<&Certified>, state: &State) -> Result<String, Refusal> {
+    site_by(certified, |certified| state.trust.standing(certified))
+}
+
+/// The site whose certificate this is, if it may get the next one.
+pub(crate) fn renewing_site(certified: Option<&Certified>, state: &State) -> Result<String, Refusal> {
+    site_by(certified, |certified| {
+        state.trust.may_renew(certified, state.renewal_grace_seconds)
+    })
+}
+
+fn site_by(
+    certified: Option<&Certified>,
+    judge: impl FnOnce(&Certified) -> Result<(), TrustError>,
+) -> Result<String, Refusal> {
     let Some(certified) = certified else {
         return Err(Refusal::new(
             ErrorKind::NoCertificate,
             "only members of the grid may ask this; join with a token first ('causeway gateway --join TOKEN')",
         ));
     };
-    state.trust.standing(certified)?;
+    judge(certified)?;
     match certified.site() {
         Some(site) => Ok(site.to_owned()),
         None => Err(Refusal::new(ErrorKind::NotYours, "the broker is no site")),

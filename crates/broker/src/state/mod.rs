@@ -12,7 +12,7 @@ mod mail;
 mod syncing;
 
 pub use joining::MAX_TTL_SECONDS;
-pub(crate) use joining::site_of;
+pub(crate) use joining::{renewing_site, site_of};
 pub use listing::{ListedSite, ListedToken, Listing};
 pub(crate) use syncing::Turn;
 
@@ -59,6 +59,8 @@ pub(crate) struct State {
     seen_kept: u64,
     /// Rises with whatever concerns every gateway: members and revocations.
     news: watch::Sender<u64>,
+    /// How long after its end a certificate may be renewed.
+    renewal_grace_seconds: u64,
 }
 
 /// Why a broker's state cannot be used.
@@ -158,6 +160,7 @@ impl State {
             seen_kept: clock.now(),
             news: watch::Sender::new(0),
             members,
+            renewal_grace_seconds: config.renewal_grace_seconds,
             authority,
             store,
             clock,

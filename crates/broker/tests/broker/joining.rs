@@ -258,12 +258,42 @@ fn a_certificate_whose_time_is_over_or_has_not_come_is_refused_in_words() {
         refusal.message
     );
     assert_eq!(grid.said("the certificate of site rennes").len(), 1);
+    // Beyond the time in which it could be renewed.
+    grid.clock.shift(30 * 86_400);
+    grid.stop();
+    grid.start();
     let client = grid.session(&membership, record(1));
     wait(&client, "Refused", |event| {
         matches!(
             event,
             Event::Refused {
                 kind: ErrorKind::Expired,
+                ..
+            }
+        )
+        .then_some(())
+    });
+}
+
+#[test]
+fn a_certificate_that_ended_while_the_broker_was_away_is_renewed_but_not_after_a_revocation() {
+    let mut grid = Grid::new("g5k");
+    let (rennes, nancy) = (grid.join("rennes"), grid.join("nancy"));
+    grid.revoke("nancy");
+    grid.stop();
+    grid.clock.shift(59 * 86_400);
+    grid.start();
+    let client = grid.session(&rennes, record(1));
+    wait(&client, "Renewed", |event| {
+        matches!(event, Event::Renewed(..)).then_some(())
+    });
+    connected(&client);
+    let client = grid.session(&nancy, record(2));
+    wait(&client, "Refused", |event| {
+        matches!(
+            event,
+            Event::Refused {
+                kind: ErrorKind::Revoked,
                 ..
             }
         )
