@@ -23,9 +23,10 @@ pub const CONNECTIONS: usize = 4096;
 /// due for renewal at once. With more than a year, a stolen one is as bad as a stolen password.
 const LIVES: std::ops::RangeInclusive<u64> = 180..=366 * 86_400;
 
-/// Longest time after its end in which a certificate may be renewed, and what it is by default: a broker may
-/// be away over a holiday.
+/// Longest time after its end in which a certificate may be renewed.
 const LONGEST_GRACE: u64 = 366 * 86_400;
+
+/// What it is by default: a broker may be away over a holiday.
 pub const GRACE_SECONDS: u64 = 30 * 86_400;
 
 /// Fewest and most that may be asked for.

@@ -196,7 +196,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Whether a certificate may be renewed: it is good now, or its time has been over for no longer than this.
+    /// Whether a certificate may be renewed: it is good now, or its time has been over no longer than this.
     ///
     /// # Errors
     /// Those of [`Trust::standing`].

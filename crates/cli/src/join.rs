@@ -3,7 +3,7 @@
 
 use crate::places::{self, NoHome};
 use causeway_batch::System;
-use causeway_broker::client::{JoinError, join};
+use causeway_broker::client::{JoinError, join_through};
 use causeway_broker::clock::Clock;
 use causeway_broker::join_token::{JoinToken, TOKEN_PREFIX};
 use causeway_control::private;
@@ -68,6 +68,12 @@ pub struct JoinArgs {
     /// nodes' second addresses. With --join.
     #[arg(long, value_name = "CIDR,...", requires = "join", value_delimiter = ',')]
     accept_addresses: Vec<Cidr>,
+    /// The web proxy through which this host gets out, such as http://proxy.example:3128. With --join.
+    #[arg(long, value_name = "URL", requires = "join")]
+    proxy: Option<String>,
+    /// File with the line USER:PASSWORD for the proxy. With --join.
+    #[arg(long, value_name = "FILE", requires = "proxy")]
+    proxy_credentials: Option<PathBuf>,
     /// Carry connections between sites that cannot reach each other. Needs --wan.
     #[arg(long, requires = "wan")]
     relay: bool,
@@ -97,6 +103,8 @@ pub enum JoiningError {
     Node(String, String),
     #[error("write {}: {}", .0.display(), .1)]
     Write(PathBuf, io::Error),
+    #[error("--proxy-credentials: {0}")]
+    Credentials(io::Error),
     #[error("{0}")]
     Configuration(Mistakes),
     #[error(
@@ -147,7 +155,7 @@ impl JoinArgs {
             return Err(JoiningError::NoMembership(file.to_owned()));
         };
         let mut done = Vec::new();
-        match join(&token, directory, &Clock::system()) {
+        match join_through(config.proxy.as_ref(), &token, directory, &Clock::system()) {
             Ok(membership) => done.push(format!(
                 "this host is now site {} of grid {}; its key is in {}",
                 membership.site,
@@ -188,6 +196,7 @@ impl JoinArgs {
             ("lan", self.lan.is_some()),
             ("wan", self.wan.is_some()),
             ("relay", self.relay),
+            ("proxy", self.proxy.is_some()),
             ("accept-jobs", !self.accept_jobs.is_empty()),
             ("accept-connect", !self.accept_connect.is_empty()),
             ("accept-addresses", !self.accept_addresses.is_empty()),
@@ -243,6 +252,14 @@ impl JoinArgs {
         let _ = write!(text, "[grid]\nmembership = \"{MEMBERSHIP}\"\n");
         if self.relay {
             text += "relay = true\n";
+        }
+        let credentials = self.proxy_credentials.as_ref().map(std::path::absolute);
+        let credentials = credentials.transpose().map_err(JoiningError::Credentials)?;
+        let credentials = credentials.map(|file| file.display().to_string());
+        for (key, value) in [("proxy", &self.proxy), ("proxy_credentials", &credentials)] {
+            if let Some(value) = value {
+                let _ = writeln!(text, "{key} = {value:?}");
+            }
         }
         Ok(text)
     }
@@ -395,6 +412,8 @@ mod tests {
             batch: Some(System::Slurm),
             lan: Some("127.9.1.253:7000".parse().unwrap()),
             wan: Some("127.9.0.1:7001".parse().unwrap()),
+            proxy: None,
+            proxy_credentials: None,
             relay: true,
             accept_jobs: vec!["nancy".to_owned(), "lyon".to_owned()],
             accept_connect: vec!["all:22".parse().unwrap()],

@@ -142,7 +142,7 @@ impl Gateway {
         if let Some(session) = gateway.membership.session() {
             gateway.driver.audit.name_grid(&session.name);
         }
-        gateway.tunnels.connecting().open_udp(&mut gateway.driver)?;
+        gateway.tunnels.connecting().open(&mut gateway.driver)?;
         Ok(gateway)
     }
 

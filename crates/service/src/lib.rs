@@ -3,12 +3,15 @@
 //! `lines` writes what a service says on standard error: escaped, in a thread of its own, so that nobody
 //! waits for a reader that stands still. `refusals` decides which refusals are said: strangers must neither
 //! fill a log nor silence it. `admission` chooses the connection that ends when too many callers have come.
+//! `proxy` is the way out through a web proxy.
 #![forbid(unsafe_code)]
 
 pub mod admission;
 pub mod lines;
+pub mod proxy;
 pub mod refusals;
 
 pub use admission::Admission;
 pub use lines::Lines;
+pub use proxy::Proxy;
 pub use refusals::Refusals;

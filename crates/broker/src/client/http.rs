@@ -2,6 +2,7 @@
 
 use crate::api::ErrorAnswer;
 use crate::tls::{self, TrustError, server_name};
+use causeway_service::Proxy;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -90,13 +91,21 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Connects to the broker at `HOST:PORT`.
-    pub(super) async fn open(broker: &str, config: Arc<ClientConfig>) -> Result<Connection, CallError> {
+    /// Connects to the broker at `HOST:PORT`, through a proxy if there is one.
+    pub(super) async fn open(
+        broker: &str,
+        config: Arc<ClientConfig>,
+        proxy: Option<&Proxy>,
+    ) -> Result<Connection, CallError> {
         let lost = |reason: String| CallError::Lost {
             broker: broker.to_owned(),
             reason,
         };
-        let socket = dial(broker).await.map_err(|source| CallError::Connect {
+        let dialled = match proxy {
+            Some(proxy) => dial_through(proxy.clone(), broker.to_owned()).await,
+            None => dial(broker).await,
+        };
+        let socket = dialled.map_err(|source| CallError::Connect {
             broker: broker.to_owned(),
             source,
         })?;
@@ -207,6 +216,13 @@ async fn dial(broker: &str) -> io::Result<TcpStream> {
         }
     }
     Err(last)
+}
+
+async fn dial_through(proxy: Proxy, broker: String) -> io::Result<TcpStream> {
+    let connecting = tokio::task::spawn_blocking(move || proxy.connect(&broker, HANDSHAKE));
+    let socket = connecting.await.map_err(io::Error::other)??;
+    socket.set_nonblocking(true)?;
+    TcpStream::from_std(socket)
 }
 
 fn wrong(broker: &str, error: &io::Error) -> CallError {

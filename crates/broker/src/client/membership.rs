@@ -11,6 +11,7 @@ use crate::identity::{Certified, hexadecimal};
 use crate::join_token::{Fingerprint, JoinToken};
 use crate::revocation::Revocations;
 use crate::tls::{self, Expect, Trust, TrustError};
+use causeway_service::Proxy;
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -120,6 +121,19 @@ pub enum JoinError {
 /// # Errors
 /// See [`JoinError`].
 pub fn join(token: &JoinToken, directory: &Path, clock: &Clock) -> Result<Membership, JoinError> {
+    join_through(None, token, directory, clock)
+}
+
+/// The same, through a proxy if there is one.
+///
+/// # Errors
+/// Those of [`join`].
+pub fn join_through(
+    proxy: Option<&Proxy>,
+    token: &JoinToken,
+    directory: &Path,
+    clock: &Clock,
+) -> Result<Membership, JoinError> {
     files::make_directory(directory)?;
     if let Some(there) = Membership::load(directory)? {
         let is_the_tokens = there.site == token.site && there.fingerprint() == token.authority;
@@ -141,13 +155,18 @@ pub fn join(token: &JoinToken, directory: &Path, clock: &Clock) -> Result<Member
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let membership = runtime
         .map_err(JoinError::Thread)?
-        .block_on(enrol(token, pending, clock))?;
+        .block_on(enrol(token, pending, clock, proxy))?;
     membership.save(directory)?;
     Pending::forget(directory)?;
     Ok(membership)
 }
 
-async fn enrol(token: &JoinToken, pending: Pending, clock: &Clock) -> Result<Membership, JoinError> {
+async fn enrol(
+    token: &JoinToken,
+    pending: Pending,
+    clock: &Clock,
+    proxy: Option<&Proxy>,
+) -> Result<Membership, JoinError> {
     let Pending { key, request, .. } = pending;
     let asked = EnrolRequest {
         authority: hexadecimal(&token.authority),
@@ -157,7 +176,7 @@ async fn enrol(token: &JoinToken, pending: Pending, clock: &Clock) -> Result<Mem
     };
     let mut last = None;
     for broker in &token.brokers {
-        match ask(broker, token.authority, clock, &asked).await {
+        match ask(broker, (token.authority, proxy), clock, &asked).await {
             Ok(answer) => return accept(token, clock, answer, key),
             Err(source @ CallError::Refused(_)) => return Err(call(token, source)),
             Err(error) => last = Some((broker, error)),
@@ -165,7 +184,7 @@ async fn enrol(token: &JoinToken, pending: Pending, clock: &Clock) -> Result<Mem
     }
     match last {
         Some((broker, CallError::Trust { reason, .. })) if is_of_time(&reason) => {
-            let difference = clock_difference(broker, token.authority, clock).await;
+            let difference = clock_difference(broker, (token.authority, proxy), clock).await;
             let difference = difference.map_err(|source| call(token, source))?;
             Err(JoinError::Clock {
                 broker: broker.clone(),
@@ -185,12 +204,12 @@ fn call(token: &JoinToken, source: CallError) -> JoinError {
 
 async fn ask(
     broker: &str,
-    authority: Fingerprint,
+    (authority, proxy): (Fingerprint, Option<&Proxy>),
     clock: &Clock,
     asked: &EnrolRequest,
 ) -> Result<CertificateAnswer, CallError> {
     let config = tls::joining_config(authority, clock.clone()).map_err(|error| internal(broker, &error))?;
-    Connection::open(broker, Arc::new(config))
+    Connection::open(broker, Arc::new(config), proxy)
         .await?
         .post(api::ENROL, asked, ANSWER)
         .await
@@ -207,11 +226,11 @@ pub(super) fn is_of_time(reason: &TrustError) -> bool {
 /// Returns by how many seconds this host's clock is ahead of the broker's.
 pub(super) async fn clock_difference(
     broker: &str,
-    authority: Fingerprint,
+    (authority, proxy): (Fingerprint, Option<&Proxy>),
     clock: &Clock,
 ) -> Result<i64, CallError> {
     let config = tls::asking_time_config(authority).map_err(|error| internal(broker, &error))?;
-    let answer: TimeAnswer = Connection::open(broker, Arc::new(config))
+    let answer: TimeAnswer = Connection::open(broker, Arc::new(config), proxy)
         .await?
         .get(api::TIME)
         .await?;

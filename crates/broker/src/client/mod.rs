@@ -16,7 +16,7 @@ mod session;
 
 pub use cache::known_member;
 pub use http::CallError;
-pub use membership::{JoinError, MEMBERSHIP_FILE, Membership, join};
+pub use membership::{JoinError, MEMBERSHIP_FILE, Membership, join, join_through};
 pub use session::SKEW_SECONDS;
 
 use crate::api::{ErrorKind, Job, JobStart, Member, Message, Reached, Record, Relay};
@@ -26,6 +26,7 @@ use crate::files::FileError;
 use crate::identity::Certified;
 use crate::revocation::{RevocationSet, Revocations};
 use crate::tls::{Trust, TrustError};
+use causeway_service::Proxy;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -46,6 +47,8 @@ pub struct ClientConfig {
     pub membership: Membership,
     /// Where it keeps that, and what it knows of the grid.
     pub directory: PathBuf,
+    /// The way to the broker, if it leads through a proxy.
+    pub proxy: Option<Proxy>,
     /// What it says of itself.
     pub record: Record,
     /// Its time.
@@ -70,6 +73,7 @@ impl ClientConfig {
         ClientConfig {
             membership,
             directory,
+            proxy: None,
             record,
             clock: Clock::system(),
             retry: Duration::from_millis(500)..=Duration::from_secs(30),

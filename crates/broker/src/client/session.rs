@@ -273,7 +273,13 @@ impl Session {
             && is_of_time(reason)
         {
             let fingerprint = self.membership.borrow().fingerprint();
-            if let Ok(ahead) = clock_difference(broker, fingerprint, &self.config.clock).await {
+            if let Ok(ahead) = clock_difference(
+                broker,
+                (fingerprint, self.config.proxy.as_ref()),
+                &self.config.clock,
+            )
+            .await
+            {
                 self.check_clock(ahead);
             }
         }
@@ -316,7 +322,7 @@ impl Session {
             broker: broker.clone(),
             reason: error.to_string(),
         })?;
-        Connection::open(&broker, Arc::new(config)).await
+        Connection::open(&broker, Arc::new(config), self.config.proxy.as_ref()).await
     }
 
     fn seconds_until_renewal(&self) -> u64 {

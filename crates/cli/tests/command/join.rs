@@ -112,6 +112,10 @@ impl Grid {
 
     /// The one line at a new site.
     fn join(&self, site: u8, token: &str, wan: bool) -> Running {
+        self.join_with(site, token, wan, &[])
+    }
+
+    fn join_with(&self, site: u8, token: &str, wan: bool, more: &[&str]) -> Running {
         let net = self.net;
         let subnet = format!("127.{net}.{site}.0/24");
         let node = format!("node{site}=127.{net}.{site}.1:4");
@@ -132,6 +136,7 @@ impl Grid {
         if wan {
             words.extend(["--wan", public.as_str()]);
         }
+        words.extend(more);
         self.gateway(site, &words, &self.log(site))
     }
 
@@ -508,4 +513,52 @@ fn connect_from(source: SocketAddr, to: SocketAddr) -> TcpStream {
     socket.bind(&source.into()).unwrap();
     socket.connect(&to.into()).unwrap();
     socket.into()
+}
+
+/// A web proxy at an address of its own, which it also connects from. It lets nobody in without a password.
+fn proxy(grid: &Grid) -> (Running, String) {
+    let address = format!("127.{}.9.9", grid.net);
+    let file = grid.dir.path().join("tinyproxy.conf");
+    let text = format!(
+        "Port 3128\nListen {address}\nBind {address}\nTimeout 600\nMaxClients 100\nBasicAuth ada secret\nConnectPort 7001\n\
+         ConnectPort 7443\nLogLevel Error\nLogFile \"{}\"\n",
+        grid.dir.path().join("tinyproxy.log").display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new("tinyproxy");
+    let running = Running(command.arg("-d").arg("-c").arg(&file).spawn().unwrap());
+    let place = format!("{address}:3128");
+    grid.wait_for("the proxy", |_| TcpStream::connect(&place).is_ok());
+    (running, format!("http://{place}"))
+}
+
+#[test]
+fn a_site_behind_a_web_proxy_joins_and_has_its_lanes_through_it() {
+    let grid = Grid::create();
+    let _broker = grid.broker();
+    let (_proxy, url) = proxy(&grid);
+    let credentials = grid.dir.path().join("proxy.txt");
+    let use_credentials = |text: &str| {
+        std::fs::write(&credentials, text).unwrap();
+        std::fs::set_permissions(&credentials, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    };
+    let file = credentials.display().to_string();
+    let through = ["--proxy", &url, "--proxy-credentials", &file];
+    let _two = grid.join(2, &grid.said(&["token", "--site", "site2"]), true);
+    let token = grid.said(&["token", "--site", "site1"]);
+    use_credentials("ada:wrong\n");
+    let refused = grid.join_with(1, &token, false, &through).0.wait().unwrap();
+    assert_eq!(refused.code(), Some(2));
+    assert!(grid.says(1, "it wants a user and a password"));
+    use_credentials("ada:secret\n");
+    let one = grid.join_with(1, &token, false, &through);
+    grid.wait_for("the tunnel", Grid::is_joined);
+    grid.streams_are_whole();
+    let lanes = grid.status(2).unwrap().tunnels.remove(0).lanes;
+    let proxy = format!("127.{}.9.9:", grid.net);
+    assert!(!lanes.is_empty() && lanes.iter().all(|lane| lane.peer.to_string().starts_with(&proxy)));
+    // What joins wrote serves at the next start, too.
+    drop(one);
+    let _one = grid.gateway(1, &[], &grid.log(1));
+    grid.wait_for("the tunnel of the next start", Grid::is_joined);
 }

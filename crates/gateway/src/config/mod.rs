@@ -16,6 +16,7 @@ use accept::{Accept, read_accept};
 use batch::{Batch, read_batch};
 use causeway_broker::client::MEMBERSHIP_FILE;
 use causeway_control::{NodeInfo, SiteMpi, private};
+use causeway_service::Proxy;
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, TextError, grid};
@@ -28,7 +29,8 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use values::{
-    bits_per_second, duration, loopback_address, read_key, redirected_address, socket_address, transport,
+    bits_per_second, duration, loopback_address, read_credentials, read_key, redirected_address,
+    socket_address, transport,
 };
 
 /// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of
@@ -97,6 +99,8 @@ pub struct Config {
     /// Lanes over TCP are in clear text. The same at every site of the grid; never where certificates say who
     /// speaks.
     pub insecure: bool,
+    /// The web proxy through which other gateways and the broker are dialled.
+    pub proxy: Option<Proxy>,
     /// Carry connections of other sites that cannot reach each other.
     pub relay: bool,
     /// Fill a new lane with empty frames until its congestion control knows the path.
@@ -249,6 +253,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         reader.mistake_at(&grid, "relay", why);
     }
     let transport = reader.string(&grid, "transport", transport);
+    let proxy = read_proxy(reader, &grid, file);
     // The last one is kept for QUIC.
     let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64 - 1);
     let tunnel = read_tunnel(reader, &grid);
@@ -307,6 +312,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
         transport: transport.unwrap_or(Transport::Auto),
         insecure,
+        proxy,
         relay,
         train: train.unwrap_or(true),
         lanes: lanes.map(|lanes| lanes as usize),
@@ -314,11 +320,13 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     })
 }
 
-const GRID_KEYS: [&str; 13] = [
+const GRID_KEYS: [&str; 15] = [
     "key_file",
     "membership",
     "congestion_control",
     "transport",
+    "proxy",
+    "proxy_credentials",
     "lanes",
     "rate",
     "train",
@@ -329,6 +337,20 @@ const GRID_KEYS: [&str; 13] = [
     "lane_timeout",
     "duplicate_small",
 ];
+
+fn read_proxy<'a>(reader: &mut Reader<'a>, grid: &Table<'a>, file: &Path) -> Option<Proxy> {
+    let proxy = reader.string(grid, "proxy", |text| Proxy::parse(text).map_err(TextError::from));
+    let credentials = reader.string(grid, "proxy_credentials", |text| {
+        read_credentials(&file.with_file_name(text))
+    });
+    if proxy.is_none() && grid.has("proxy_credentials") && !grid.has("proxy") {
+        reader.mistake_at(grid, "proxy_credentials", "has no effect without proxy");
+    }
+    match credentials {
+        Some(credentials) => proxy.map(|proxy| proxy.with_credentials(&credentials)),
+        None => proxy,
+    }
+}
 
 /// Where others dial: what is said, or where this gateway listens, if that is one address.
 fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<SocketAddr>) -> Vec<SocketAddr> {

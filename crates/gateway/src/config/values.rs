@@ -104,6 +104,15 @@ pub(super) fn read_key(file: &Path) -> Result<Vec<u8>, TextError> {
     Ok(key)
 }
 
+/// The user and the password of a proxy, one line of a file that only this user may read.
+pub(super) fn read_credentials(file: &Path) -> Result<String, TextError> {
+    let text = private::read_secret(file).map_err(|error| format!("read {}: {error}", file.display()))?;
+    match std::str::from_utf8(text.trim_ascii()) {
+        Ok(text) if text.contains(':') && !text.contains(char::is_control) => Ok(text.to_owned()),
+        _ => Err(format!("{} has no line USER:PASSWORD", file.display()).into()),
+    }
+}
+
 /// Where a command lies, as a shell would find it; none where it does not.
 pub(super) fn find_program(command: &str) -> Option<PathBuf> {
     if command.contains('/') {

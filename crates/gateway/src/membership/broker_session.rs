@@ -84,7 +84,8 @@ impl BrokerSession {
         if record.virtual_subnets.is_empty() {
             record.virtual_subnets = given.iter().copied().map(Subnet).collect();
         }
-        let client = ClientConfig::new(membership, directory.to_owned(), record.clone(), wake);
+        let mut client = ClientConfig::new(membership, directory.to_owned(), record.clone(), wake);
+        client.proxy.clone_from(&config.proxy);
         let client = Client::start(client).map_err(|error| wrong(&error))?;
         let context = tls::Context::of_member(&credentials, client.trust())?;
         let grid = BrokerSession {

@@ -26,9 +26,10 @@ pub(crate) enum Class {
     Spawner,
     Audit,
     Orphans,
+    Proxied,
 }
 
-const CLASSES: [Class; 20] = [
+const CLASSES: [Class; 21] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -49,6 +50,7 @@ const CLASSES: [Class; 20] = [
     Class::Spawner,
     Class::Audit,
     Class::Orphans,
+    Class::Proxied,
 ];
 
 impl Class {
@@ -95,6 +97,8 @@ pub(crate) enum TunnelsSource {
     Handshake(HandshakeKey),
     /// The UDP socket.
     Quic,
+    /// The threads that speak with a proxy.
+    Proxied,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +148,7 @@ impl Source {
             Class::Leg => Source::Site(SiteSource::Leg(LegKey(key))),
             Class::Handshake => Source::Tunnels(TunnelsSource::Handshake(HandshakeKey(key))),
             Class::Quic => Source::Tunnels(TunnelsSource::Quic),
+            Class::Proxied => Source::Tunnels(TunnelsSource::Proxied),
             Class::Lane => Source::Lane(LaneKey(key)),
             Class::Broker => Source::Broker,
             // Two ends each.

@@ -6,6 +6,7 @@ use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::tunnels::Tunnels;
 use crate::tunnels::origin::Way;
 use crate::tunnels::peers::dial::{LAST_BACKOFF, LAST_RELAYED_BACKOFF, LAST_SPARE_BACKOFF};
+use crate::tunnels::peers::proxied::{Proxied, Purpose};
 use crate::tunnels::relay_visit::RelayVisit;
 use mio::net::TcpStream;
 use std::io;
@@ -33,11 +34,14 @@ impl Tunnels {
 }
 
 impl Connecting<'_> {
-    /// Opens the UDP socket where lanes may go over QUIC.
+    /// Opens the UDP socket where lanes may go over QUIC, and makes ready for a proxy where there is one.
     ///
     /// # Errors
-    /// The kernel's, where lanes go over nothing else.
-    pub(crate) fn open_udp(&mut self, driver: &mut Driver) -> io::Result<()> {
+    /// The kernel's.
+    pub(crate) fn open(&mut self, driver: &mut Driver) -> io::Result<()> {
+        if driver.config.proxy.is_some() {
+            self.tunnels.proxied = Some(Proxied::new(driver.registry())?);
+        }
         self.tunnels.open_quic(driver)
     }
 
@@ -145,6 +149,12 @@ impl Connecting<'_> {
         visit: RelayVisit,
         lane: Option<LaneNumber>,
     ) -> io::Result<()> {
+        if driver.config.proxy.is_some() {
+            let begun = self
+                .tunnels
+                .begin_through_proxy(driver, address, Purpose::Visit(visit, lane));
+            return begun.map_err(|(_, error)| error);
+        }
         let far = self.tunnels.peers[visit.peer].site.clone();
         let far = lane.is_some().then_some(far.as_str());
         let socket = TcpStream::connect(address)?;

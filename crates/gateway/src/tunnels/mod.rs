@@ -15,6 +15,7 @@ use pair::Pair;
 use pairs::Pairs;
 use peers::Peers;
 use peers::peer::Peer;
+use peers::proxied::Proxied;
 use quic::Quic;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -59,6 +60,8 @@ pub(crate) struct Tunnels {
     tls: Option<tls::Context>,
     /// The UDP socket of lanes over QUIC; None where there are none.
     quic: Option<Quic>,
+    /// Makes connections through a proxy; None where there is none.
+    proxied: Option<Proxied>,
     /// Checks peers' certificates; None where lanes show none.
     trust: Option<Trust>,
     /// Why this site is put out of the grid, if it is: nobody keeps a lane with it.
@@ -98,6 +101,7 @@ impl Tunnels {
         match source {
             TunnelsSource::Handshake(key) => self.on_handshake(driver, key),
             TunnelsSource::Quic => self.on_quic(driver, event),
+            TunnelsSource::Proxied => self.on_proxied(driver),
         }
     }
 
@@ -132,6 +136,7 @@ impl Tunnels {
             steers,
             tls,
             quic: None,
+            proxied: None,
             trust,
             put_out: None,
             events: VecDeque::new(),

@@ -1,5 +1,5 @@
-//! What is sent: the files below the paths that the user names, and which of them may stay at the nodes for
-//! later jobs.
+//! The parcel that is sent: the files below the paths that the user names, and which of them may stay at the
+//! nodes for later jobs.
 
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;

@@ -1,7 +1,8 @@
 //! Copies files to the places of a job: what a place has of an earlier job is not sent again.
 //!
-//! A place keeps copies of large files in `~/.cache/causeway/sent`, each under the SHA-256 of its bytes. A copy
-//! is read and compared with its name before it is used, so nothing that has happened to it meanwhile does harm.
+//! A place keeps copies of large files in `~/.cache/causeway/sent`, each under the SHA-256 of its bytes. A
+//! copy is read and compared with its name before it is used, so nothing that has happened to it meanwhile
+//! does harm.
 
 use super::parcel::{Large, Parcel};
 use super::progress::Progress;
@@ -22,15 +23,15 @@ while read -r d x; do [ -f "$d" ] && echo "$d  $d"; done | LC_ALL=C sha256sum -c
 /// Puts the copies of standard input's lines into the job's directory.
 const TAKE: &str = r#"c="$HOME/.cache/causeway/sent"; cd /tmp/NAME || exit 1
 while read -r d mode changed path; do case $path in */*) mkdir -p -- "${path%/*}" || exit 1;; esac
-cp -- "$c/$d" "$path" && chmod "$mode" -- "$path" && touch -d "@$changed" -- "$path" && touch -- "$c/$d" || exit 1
-done"#;
+cp -- "$c/$d" "$path" && chmod "$mode" -- "$path" && touch -d "@$changed" -- "$path" || exit 1
+touch -- "$c/$d"; done"#;
 
 /// Keeps copies of what has come, and removes those that are old, or too many. A disk that is full, or a place
 /// without sha256sum, keeps none.
 const KEEP: &str = r#"c="$HOME/.cache/causeway/sent"; umask 077; cd /tmp/NAME && mkdir -p "$c" || exit 0
 command -v sha256sum >/dev/null || exit 0
 while read -r d mode changed path; do
-cp -- "$path" "$c/.new.$$" 2>/dev/null && mv -- "$c/.new.$$" "$c/$d" || { rm -f -- "$c/.new.$$"; break; }; done
+n="$c/.new.$$"; cp -- "$path" "$n" 2>/dev/null && mv -- "$n" "$c/$d" || { rm -f -- "$n"; break; }; done
 cd "$c" && find . -maxdepth 1 -type f -mtime +30 -exec rm -f {} +
 t=0; ls -t | while read -r f; do t=$((t + $(stat -c %s -- "$f"))); [ $t -le MOST ] || rm -f -- "$f"; done
 exit 0"#;

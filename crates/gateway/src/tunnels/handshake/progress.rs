@@ -220,7 +220,7 @@ impl Tunnels {
         }
     }
 
-    fn relay_visit_ended(
+    pub(in crate::tunnels) fn relay_visit_ended(
         &mut self,
         visit: RelayVisit,
         dialled: Option<(PeerIndex, LaneNumber)>,

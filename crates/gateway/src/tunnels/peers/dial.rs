@@ -9,6 +9,7 @@ use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::pair::Pair;
 use crate::tunnels::peers::peer::{Dial, FIRST_BACKOFF};
+use crate::tunnels::peers::proxied::Purpose;
 use mio::net::TcpStream;
 use std::io;
 use std::net::SocketAddr;
@@ -83,6 +84,13 @@ impl Tunnels {
             return;
         }
         let site = peer.site.clone();
+        let is_quic = driver.config.transport == Transport::Quic || lane == LaneNumber::QUIC;
+        if driver.config.proxy.is_some() && !is_quic {
+            if let Err((_, error)) = self.begin_through_proxy(driver, address, Purpose::Lane(index, lane)) {
+                self.dial_failed(index, lane, &format!("connect to {address}: {error}"));
+            }
+            return;
+        }
         match self.begin_connection(driver, &site, address, lane) {
             Ok(carrier) => self.begin_handshake(driver, carrier, address, Some((index, lane)), None),
             Err(error) => {

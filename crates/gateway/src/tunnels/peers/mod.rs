@@ -2,6 +2,7 @@
 
 pub(crate) mod dial;
 pub(crate) mod peer;
+pub(crate) mod proxied;
 pub(crate) mod rate;
 pub(crate) mod reach;
 pub(crate) mod totals;
