@@ -86,8 +86,8 @@ impl Proxy {
             stream.write_all(&self.request(target))?;
             let mut head = Vec::new();
             while !is_whole(&head) {
-                // Nothing follows before this end has spoken; but for a proxy that breaks the rule, nothing of
-                // what follows may be taken for the head.
+                // Byte by byte: where a proxy breaks the rule that nothing follows before this end has
+                // spoken, nothing of that is taken for the head.
                 let mut byte = [0];
                 stream.set_read_timeout(Some(left(until)?))?;
                 if head.len() == MOST_HEAD_BYTES || stream.read(&mut byte)? == 0 {
@@ -149,9 +149,10 @@ fn judge(head: &[u8]) -> io::Result<()> {
         .and_then(|rest| rest.split(' ').nth(1));
     match status.and_then(|status| status.parse::<u16>().ok()) {
         Some(200..=299) => Ok(()),
-        Some(407) => Err(Error::new(
+        // The second is what some say of a wrong password.
+        Some(407 | 401) => Err(Error::new(
             ErrorKind::PermissionDenied,
-            "it wants a user and a password: name them in the file of proxy_credentials in [grid]",
+            "it wants a user and a password that it knows: name them in the file of proxy_credentials in [grid]",
         )),
         Some(403 | 405) => Err(Error::new(
             ErrorKind::PermissionDenied,
@@ -218,6 +219,7 @@ mod tests {
                 &b"HTTP/1.0 407 Proxy Authentication Required\r\n\r\n"[..],
                 "user and a password",
             ),
+            (b"HTTP/1.1 401 Unauthorized\r\n\r\n", "user and a password"),
             (
                 b"HTTP/1.1 403 Access violation\r\nx: y\r\n\r\n",
                 "403 Access violation",

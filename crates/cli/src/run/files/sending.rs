@@ -26,8 +26,8 @@ while read -r d mode changed path; do case $path in */*) mkdir -p -- "${path%/*}
 cp -- "$c/$d" "$path" && chmod "$mode" -- "$path" && touch -d "@$changed" -- "$path" || exit 1
 touch -- "$c/$d"; done"#;
 
-/// Keeps copies of what has come, and removes those that are old, or too many. A disk that is full, or a place
-/// without sha256sum, keeps none.
+/// Keeps copies of what has come, and removes those that are old, or too many. A disk that is full, or a
+/// place without sha256sum, keeps none.
 const KEEP: &str = r#"c="$HOME/.cache/causeway/sent"; umask 077; cd /tmp/NAME && mkdir -p "$c" || exit 0
 command -v sha256sum >/dev/null || exit 0
 while read -r d mode changed path; do
