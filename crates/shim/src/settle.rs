@@ -118,9 +118,9 @@ fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str
         // News may come between two looks. So bytes are counted before the look for the end, which counts as
         // one, and both before the look for the verdict, which comes before all other bytes.
         let received = sys::received_bytes(fd);
-        let has_ended = match sys::peek(fd, &mut [0]) {
-            Ok(count) => count == 0,
-            Err(Errno(libc::EAGAIN | libc::EINTR)) => false,
+        let (has_data, has_ended) = match sys::peek(fd, &mut [0]) {
+            Ok(count) => (count > 0, count == 0),
+            Err(Errno(libc::EAGAIN | libc::EINTR)) => (false, false),
             Err(_) => return Err(CLOSED),
         };
         match sys::receive_urgent(fd) {
@@ -131,8 +131,8 @@ fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str
             Ok(None) => {}
             Err(_) => return Err(CLOSED),
         }
-        // Then it was read by way of another descriptor.
-        if received > PROOF + u64::from(has_ended) {
+        // Then it was read by way of another descriptor. Emulators of processors do not say what was received.
+        if has_data || received > PROOF + u64::from(has_ended) {
             return Ok(Some(Verdict::Connected));
         }
         if has_ended && had_ended {
