@@ -22,12 +22,8 @@ struct Table {
     size: u64,
 }
 
-/// Kinds of relocations of which the loader writes a symbol's address to a slot.
-const SLOTS: [u32; 2] = if cfg!(target_arch = "aarch64") {
-    [1025, 1026]
-} else {
-    [6, 7]
-};
+/// Kinds of relocations of which the loader writes a symbol's address to a slot, for objects of each machine.
+const SLOTS: [(u16, [u32; 2]); 2] = [(62, [6, 7]), (183, [1025, 1026])];
 
 const HEADERS: u64 = 64;
 const SECTION: usize = 16 << 10;
@@ -38,6 +34,7 @@ const NAME: usize = 256;
 pub struct Elf {
     bytes: File,
     place: Place,
+    machine: u16,
     segments: Vec<Segment>,
     /// The dynamic section's entries.
     entries: Vec<(u64, u64)>,
@@ -74,6 +71,7 @@ impl Elf {
         let mut elf = Elf {
             bytes,
             place,
+            machine: 0,
             segments: Vec::new(),
             entries: Vec::new(),
         };
@@ -85,6 +83,7 @@ impl Elf {
         if !header.starts_with(b"\x7fELF\x02\x01") {
             return None;
         }
+        elf.machine = half(&header, 0x12)?;
         let (at, size, count) = (word(&header, 0x20)?, half(&header, 0x36)?, half(&header, 0x38)?);
         for number in 0..u64::from(count).min(HEADERS) {
             let at = at.checked_add(number.checked_mul(size.into())?)?;
@@ -123,6 +122,7 @@ impl Elf {
     }
 
     fn bound_in(&self, table: Table, function: &[u8]) -> Option<u64> {
+        let (_, slots) = SLOTS.iter().find(|(machine, _)| *machine == self.machine)?;
         let (table, size, symbols) = (
             self.address(table.at)?,
             self.entry(table.size)?,
@@ -132,7 +132,7 @@ impl Elf {
         self.fill(table, &mut relocations)?;
         let slot = relocations.chunks_exact(24).find_map(|relocation| {
             let (kind, symbol) = (quarter(relocation, 8)?, quarter(relocation, 12)?);
-            let is_slot = SLOTS.contains(&kind);
+            let is_slot = slots.contains(&kind);
             let named = || {
                 let symbol: [u8; 4] = self.fixed(symbols.checked_add(24 * u64::from(symbol))?)?;
                 self.string(u32::from_le_bytes(symbol).into())
