@@ -5,6 +5,15 @@
 //! `shown` is for all that prints what others chose.
 #![forbid(unsafe_code)]
 
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!(
+    "Causeway is for Linux on processors of 64 bits: programs of 32 bits would need libraries of their own"
+);
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!(
+    "Causeway is for x86-64 and arm64: ARCHITECTURE.md says where a port to another processor begins"
+);
+
 pub mod grid;
 pub mod preface;
 pub mod proof;

@@ -75,6 +75,14 @@ pub fn look(program: &Path) -> Vec<Step> {
             "is set-user-ID or set-group-ID: the loader preloads none of Causeway's libraries into it",
             format!("chmod ug-s {}", program.display()),
         ),
+        Ok(Kind::Foreign(processor)) => Step::fail(
+            name,
+            format!(
+                "is for {processor}, and Causeway here is for {}: the loader preloads none of its libraries",
+                own_processor()
+            ),
+            "compile it for this processor; Causeway has no libraries for 32 bits",
+        ),
         Ok(Kind::Script) => Step::ok(
             name,
             "is not an ELF program: what counts is the interpreter that runs it",
@@ -90,6 +98,29 @@ enum Kind {
     Static,
     Privileged,
     Script,
+    /// For this other processor, or for 32 bits.
+    Foreign(String),
+}
+
+/// Processors as ELF files number and distributions call them (elf(5), linux/elf-em.h).
+const PROCESSORS: [(u16, &str); 7] = [
+    (3, "i386"),
+    (21, "ppc64le"),
+    (22, "s390x"),
+    (40, "arm"),
+    (62, "x86-64"),
+    (183, "arm64"),
+    (243, "riscv64"),
+];
+const OWN: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+
+fn processor(number: u16) -> String {
+    let known = PROCESSORS.iter().find(|(known, _)| *known == number);
+    known.map_or_else(|| format!("processor {number}"), |(_, name)| (*name).to_owned())
+}
+
+fn own_processor() -> String {
+    processor(OWN)
 }
 
 fn kind(program: &Path) -> io::Result<Kind> {
@@ -101,24 +132,31 @@ fn kind(program: &Path) -> io::Result<Kind> {
     if found.mode() & 0o6000 != 0 {
         return Ok(Kind::Privileged);
     }
-    Ok(match names_loader(&mut file)? {
-        None => Kind::Script,
-        Some(true) => Kind::Dynamic,
-        Some(false) => Kind::Static,
-    })
+    kind_of(&mut file)
 }
 
-/// Whether a program names a dynamic loader; `None` where it is not a 64-bit ELF program of this byte order
-/// (elf(5)).
-fn names_loader(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
+/// What its first bytes say (elf(5)).
+fn kind_of(file: &mut (impl Read + Seek)) -> io::Result<Kind> {
     let mut header = [0; 64];
     match file.read_exact(&mut header) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Kind::Script),
         read => read?,
     }
-    let order = if cfg!(target_endian = "little") { 1 } else { 2 };
-    if header[..6] != [0x7f, b'E', b'L', b'F', 2, order] {
-        return Ok(None);
+    if !header.starts_with(b"\x7fELF") {
+        return Ok(Kind::Script);
+    }
+    let (bits, is_big) = (if header[4] == 1 { 32 } else { 64 }, header[5] == 2);
+    let machine = [header[18], header[19]];
+    let machine = if is_big {
+        u16::from_be_bytes(machine)
+    } else {
+        u16::from_le_bytes(machine)
+    };
+    if bits == 32 {
+        return Ok(Kind::Foreign(format!("{} of 32 bits", processor(machine))));
+    }
+    if machine != OWN || is_big {
+        return Ok(Kind::Foreign(processor(machine)));
     }
     let short = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
     let mut offset = [0; 8];
@@ -130,10 +168,10 @@ fn names_loader(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
         let mut kind = [0; 4];
         file.read_exact(&mut kind)?;
         if u32::from_ne_bytes(kind) == PT_INTERP {
-            return Ok(Some(true));
+            return Ok(Kind::Dynamic);
         }
     }
-    Ok(Some(false))
+    Ok(Kind::Static)
 }
 
 #[cfg(test)]
@@ -146,14 +184,8 @@ mod tests {
     /// An ELF header with program headers of these types.
     fn elf(types: &[u32]) -> Vec<u8> {
         let mut bytes = vec![0; 64];
-        bytes[..6].copy_from_slice(&[
-            0x7f,
-            b'E',
-            b'L',
-            b'F',
-            2,
-            if cfg!(target_endian = "little") { 1 } else { 2 },
-        ]);
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[18..20].copy_from_slice(&OWN.to_le_bytes());
         bytes[32..40].copy_from_slice(&64u64.to_ne_bytes());
         bytes[54..56].copy_from_slice(&56u16.to_ne_bytes());
         bytes[56..58].copy_from_slice(&(types.len() as u16).to_ne_bytes());
@@ -166,22 +198,52 @@ mod tests {
 
     #[test]
     fn a_program_without_a_loader_is_static() {
-        let names = |bytes: Vec<u8>| names_loader(&mut Cursor::new(bytes));
-        assert_eq!(names(elf(&[1, 6, 3])).unwrap(), Some(true));
-        assert_eq!(names(elf(&[1, 6])).unwrap(), Some(false));
-        assert_eq!(names(b"#!/bin/sh\n".to_vec()).unwrap(), None);
-        assert_eq!(names(vec![0; 100]).unwrap(), None);
+        let kind = |bytes: Vec<u8>| kind_of(&mut Cursor::new(bytes));
+        assert_eq!(kind(elf(&[1, 6, 3])).unwrap(), Kind::Dynamic);
+        assert_eq!(kind(elf(&[1, 6])).unwrap(), Kind::Static);
+        assert_eq!(kind(b"#!/bin/sh\n".to_vec()).unwrap(), Kind::Script);
+        assert_eq!(kind(vec![0; 100]).unwrap(), Kind::Script);
+    }
+
+    #[test]
+    fn a_program_for_another_processor_is_told_by_its_name() {
+        let is_for = |change: fn(&mut Vec<u8>)| {
+            let mut program = elf(&[1, 6, 3]);
+            change(&mut program);
+            kind_of(&mut Cursor::new(program)).unwrap()
+        };
+        let foreign = |name: &str| Kind::Foreign(name.to_owned());
+        assert_eq!(
+            is_for(|elf| (elf[4], elf[18]) = (1, 3)),
+            foreign("i386 of 32 bits")
+        );
+        assert_eq!(
+            is_for(|elf| (elf[4], elf[18]) = (1, 62)),
+            foreign("x86-64 of 32 bits")
+        );
+        assert_eq!(
+            is_for(|elf| (elf[5], elf[18], elf[19]) = (2, 0, 22)),
+            foreign("s390x")
+        );
+        assert_eq!(
+            is_for(|elf| elf[19] = 0x40),
+            foreign(if OWN == 62 {
+                "processor 16446"
+            } else {
+                "processor 16567"
+            })
+        );
     }
 
     #[test]
     fn damaged_programs_never_panic() {
         let whole = elf(&[1, 6, 3]);
         for at in 0..whole.len() {
-            let _ = names_loader(&mut Cursor::new(whole[..at].to_vec()));
+            let _ = kind_of(&mut Cursor::new(whole[..at].to_vec()));
             for value in [0, 1, 127, 255] {
                 let mut damaged = whole.clone();
                 damaged[at] = value;
-                let _ = names_loader(&mut Cursor::new(damaged));
+                let _ = kind_of(&mut Cursor::new(damaged));
             }
         }
     }
