@@ -40,11 +40,15 @@ struct float_int {
     float a;
     int b;
 };
-#ifdef MPI_COMPLEX32
-struct two_float128s {
-    __float128 a, b;
-};
+/* Fortran's REAL(16). Compilers have __float128 only where long double is another type. */
+#if __LDBL_MANT_DIG__ == 113
+typedef long double quadruple;
+#else
+typedef __float128 quadruple;
 #endif
+struct two_quadruples {
+    quadruple a, b;
+};
 struct long_double_int {
     long double a;
     int b;
@@ -132,10 +136,10 @@ void words_begin(int rank)
     ONE(MPI_DOUBLE_PRECISION, double);
     TWO(MPI_DOUBLE_COMPLEX, struct two_doubles, double, double);
 #ifdef MPI_REAL16
-    ONE(MPI_REAL16, __float128);
+    ONE(MPI_REAL16, quadruple);
 #endif
 #ifdef MPI_COMPLEX32
-    TWO(MPI_COMPLEX32, struct two_float128s, __float128, __float128);
+    TWO(MPI_COMPLEX32, struct two_quadruples, quadruple, quadruple);
 #endif
 }
 
