@@ -1,17 +1,27 @@
 #!/usr/bin/env bash
 # dist.sh: makes target/dist/causeway-VERSION-linux-x86_64.tar.zst, which runs from any directory of a Linux
-# with glibc 2.28 or newer. Debug symbols are in a tar of their own, and packages.sh makes packages of the
-# same files. The bytes depend on the commit, and on the versions of Rust, binutils and zstd, but not on the
-# folder, the user or the time.
+# with glibc 2.28 or newer; with ARCH=aarch64 one for arm64, in target/dist-aarch64. Debug symbols are in a
+# tar of their own, and packages.sh makes packages of the same files. The bytes depend on the commit, and on
+# the versions of Rust, binutils and zstd, but not on the folder, the user or the time.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 # Debian 10, Ubuntu 18.10, RHEL 8: nothing older has support.
 glibc=2.28
-triple=x86_64-unknown-linux-gnu
+arch=${ARCH:-x86_64}
+triple=$arch-unknown-linux-gnu
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-name=causeway-$version-linux-x86_64
-out=${CARGO_TARGET_DIR:-$root/target}/dist
+name=causeway-$version-linux-$arch
+case $arch in
+x86_64) suffix='' binutils='' emulator='' ;;
+# Made on an x86-64 machine, as all is.
+aarch64) suffix=-aarch64 binutils=aarch64-linux-gnu- emulator='qemu-aarch64-static -L /usr/aarch64-linux-gnu' ;;
+*)
+    echo "dist: ARCH is \"$arch\"; Causeway is for x86_64 and aarch64, and not for 32 bits" >&2
+    exit 2
+    ;;
+esac
+out=${CARGO_TARGET_DIR:-$root/target}/dist$suffix
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 tree=$out/$name
@@ -33,6 +43,7 @@ fi
 export SOURCE_DATE_EPOCH=$commit LC_ALL=C TZ=UTC
 umask 022
 tools/setup/install.sh dist
+[ "$arch" = x86_64 ] || tools/setup/arm64.sh
 tools/setup/pypi.sh headers dist wheel
 
 # zig stands in for the C compiler, for C of ours and in crates. The paths of its own library and of the
@@ -48,7 +59,7 @@ PWD=/proc/self/cwd ZIG_LIB_DIR=/proc/self/fd/9/lib exec "$zig/zig" "\$@"
 END
 cat >"$out/bin/cc" <<END
 #!/bin/sh
-exec "$out/bin/zig" cc -target x86_64-linux-gnu.$glibc "\$@"
+exec "$out/bin/zig" cc -target $arch-linux-gnu.$glibc "\$@"
 END
 chmod +x "$out/bin/zig" "$out/bin/cc"
 export ZIG_LOCAL_CACHE_DIR=$out/zig ZIG_GLOBAL_CACHE_DIR=$out/zig
@@ -75,9 +86,9 @@ compile_c() {
 divide() { # file
     local symbols
     symbols=$debug/lib/causeway/.debug/$(basename "$1").debug
-    objcopy --only-keep-debug "$1" "$symbols"
-    strip --strip-unneeded "$1"
-    objcopy --add-gnu-debuglink="$symbols" "$1"
+    "${binutils}objcopy" --only-keep-debug "$1" "$symbols"
+    "${binutils}strip" --strip-unneeded "$1"
+    "${binutils}objcopy" --add-gnu-debuglink="$symbols" "$1"
 }
 
 programs() {
@@ -106,10 +117,10 @@ export out triple glibc from_c from_rust
 "$progress" dist-c bash -euc compile_c
 "$progress" dist-rust bash -euc compile_rust
 programs
-tools/dist/documents.sh "$tree" "$version" "$triple" "$("$out/bin/zig" version)"
+EMULATOR=$emulator tools/dist/documents.sh "$tree" "$version" "$triple" "$("$out/bin/zig" version)"
 (cd "$tree" && find . -type f -print0 | sort -z | xargs -0 sha256sum >"$out/sums" && mv "$out/sums" SHA256SUMS)
 tools/dist/portable.py --glibc "$glibc" "$tree" "$root" "$out" "$cargo_home"
 pack "$tree" "$name" 19
 # A hundred megabytes, which level 19 would take minutes for.
 pack "$debug" "$name-debug" 9
-tools/dist/packages.sh "$tree" "$version" "$glibc"
+tools/dist/packages.sh "$tree" "$version" "$glibc" "$arch"

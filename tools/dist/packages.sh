@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
-# packages.sh TREE VERSION GLIBC: makes a .deb, an .rpm and a wheel of what `make dist` has in TREE, beside
-# it. Nothing is compiled again. SOURCE_DATE_EPOCH is the time that their files get. Their bytes depend on
-# TREE, and on the versions of dpkg, rpm, xz and Python.
+# packages.sh TREE VERSION GLIBC ARCH: makes a .deb, an .rpm and a wheel of what `make dist` has in TREE for
+# that processor (x86_64 or aarch64), beside it. Nothing is compiled again. SOURCE_DATE_EPOCH is the time
+# that their files get. Their bytes depend on TREE, and on the versions of dpkg, rpm, xz and Python.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(cd "$1" && pwd)
 version=$2
 glibc=$3
+arch=$4
+# What Debian calls it.
+case $arch in
+x86_64) debian_arch=amd64 ;;
+aarch64) debian_arch=arm64 ;;
+esac
 out=$(dirname "$tree")
 work=$out/packages
 packaging=$root/packaging
@@ -15,7 +21,8 @@ umask 022
 date=$(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
 
 fill() { # template: with what stands for versions replaced
-    sed "s/@VERSION@/$version/; s/@GLIBC@/$glibc/; s/@GLIBC_@/${glibc/./_}/; s/@DATE@/$date/; s/@KILOBYTES@/${kilobytes:-}/" "$1"
+    sed "s/@VERSION@/$version/; s/@GLIBC@/$glibc/; s/@GLIBC_@/${glibc/./_}/; s/@DATE@/$date/" "$1" |
+        sed "s/@KILOBYTES@/${kilobytes:-}/; s/@ARCH@/$arch/; s/@DEBIAN_ARCH@/$debian_arch/"
 }
 
 # All files get the time of the commit, whenever this is run.
@@ -54,13 +61,13 @@ make_deb() {
     (cd "$deb" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
     set_times "$deb"
     # Debian 10's dpkg knows no zstd. One thread: the bytes may depend on how the work was divided.
-    DPKG_DEB_THREADS_MAX=1 dpkg-deb --root-owner-group -Zxz --build "$deb" "$out/causeway_$version-1_amd64.deb" >"$work/deb.log"
+    DPKG_DEB_THREADS_MAX=1 dpkg-deb --root-owner-group -Zxz --build "$deb" "$out/causeway_$version-1_$debian_arch.deb" >"$work/deb.log"
 }
 
 make_rpm() {
     stage "$work/rpm"
     set_times "$work/rpm"
-    rpmbuild --quiet -bb --target x86_64-linux --define "staged $work/rpm" --define "causeway_version $version" \
+    rpmbuild --quiet -bb --target "$arch-linux" --define "staged $work/rpm" --define "causeway_version $version" \
         --define "causeway_glibc $glibc" --define "_topdir $work/rpmbuild" --define "_rpmdir $out" \
         --define '_rpmfilename %{name}-%{version}-%{release}.%{arch}.rpm' --buildroot "$work/buildroot" \
         "$packaging/rpm/causeway.spec" >"$work/rpm.log" 2>&1 || {
