@@ -245,6 +245,7 @@ fn encode(message: &Incoming, frame: &[u8]) -> Vec<u8> {
             bytes.extend(join.processes.to_le_bytes());
             text(&mut bytes, &join.mpi);
             bytes.extend(join.layout.to_le_bytes());
+            bytes.push(join.forms);
             bytes.extend(join.tag_ub.to_le_bytes());
             bytes.push(join.thread_level);
             bytes.extend(&join.addresses);

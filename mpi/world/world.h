@@ -23,6 +23,8 @@ struct world {
     uint32_t tag_ub;
     uint32_t site_count;
     char **site_names;
+    /* How each site's processors keep numbers that have no form all share (common/forms/forms.h). */
+    uint8_t *forms;
     struct process *processes;
 };
 
@@ -32,6 +34,7 @@ struct join_request {
     const char *mpi;
     /* A hash of how this MPI lays out the named types. Sites with different ones refuse each other. */
     uint64_t layout;
+    uint8_t forms;
     uint32_t tag_ub;
     /* The greatest that this site's MPI gives: 0 single, 1 funneled, 2 serialized, 3 multiple. Not its own
      * constants. */

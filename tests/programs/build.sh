@@ -55,7 +55,7 @@ for name in "$@"; do
     for source in ring alltoall spawn own_world own_imports own_fabric traffic collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
     compile_all "$root/mpi/programs/data" "${c[@]}"
     for source in compare counted crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/tests/libraries/$source.c"; done
-    for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts bottom creations many mistakes; do
+    for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts bottom creations many mistakes unlike; do
         compile "${c[@]}" "$root/tests/libraries/world/$source.c"
     done
     compile "${c[@]}" "$root/mpi/examples/topology.c"

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2] / "mpi"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # The folders of each library, in order; "" is its own files. ARCHITECTURE.md says what is in each.
 LIBRARIES = {
-    "common": ("binding", "tasks"),
+    "common": ("binding", "forms", "tasks"),
     "collectives": ("select", "binding", "topology", "transfer", "intra_site", "algorithms", "async", "calls"),
     "world": ("", "frames", "engine", "streams", "join", "handles", "native", "basic", "calls"),
     "messages": ("",),

@@ -131,7 +131,7 @@ fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str
             Ok(None) => {}
             Err(_) => return Err(CLOSED),
         }
-        // Then it was read by way of another descriptor. Emulators of processors do not say what was received.
+        // Then it was read by way of another descriptor. An emulator does not say what was received.
         if has_data || received > PROOF + u64::from(has_ended) {
             return Ok(Some(Verdict::Connected));
         }

@@ -44,7 +44,7 @@ static int from_list(const char *list, int rank, char *name)
     return strchr(list, ',') != NULL;
 }
 
-/* Each process of a world of several MPIs is told its site: 1,SITE,IP:PORT. Not all of them have the map of
+/* Each process of a world of several MPIs is told its site: 2,SITE,IP:PORT. Not all of them have the map of
  * the grid under its usual name. */
 static int from_world(const char *world, char *name)
 {

@@ -3,6 +3,7 @@
 
 #include "common/binding/bottom.h"
 #include "common/binding/combiner.h"
+#include "common/forms/forms.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,18 @@ int type_is_named(MPI_Datatype type)
     return combiner == MPI_COMBINER_NAMED || combiner < 0;
 }
 
+/* Whether sites have unlike processors, as the library says that makes one world of them. */
+static int bytes_have_form(void)
+{
+    static int (*ask)(void);
+    static int was_sought;
+    if (!was_sought) {
+        ask = (int (*)(void))mpi_calls_of_world("causeway_world_is_unlike");
+        was_sought = 1;
+    }
+    return ask && ask();
+}
+
 int shape_of(MPI_Datatype type, struct shape *shape)
 {
     MPI_Aint lb;
@@ -22,9 +35,26 @@ int shape_of(MPI_Datatype type, struct shape *shape)
         real.Type_get_extent(type, &lb, &shape->extent) ||
         real.Type_get_true_extent(type, &shape->true_lb, &shape->true_extent))
         return 0;
-    shape->is_contiguous =
-        shape->size == shape->extent && lb == 0 && shape->true_lb == 0 && type_is_named(type);
+    shape->is_contiguous = shape->size == shape->extent && lb == 0 && shape->true_lb == 0 &&
+                           type_is_named(type) && !(bytes_have_form() && forms_concern(type));
     return 1;
+}
+
+/* Where processors keep long doubles in unlike forms, bytes that travel have the one that holds all numbers
+ * of the other. Returns whether this processor has the other. */
+static int must_convert(void)
+{
+    return bytes_have_form() && (forms_own() & FORMS_LONG_DOUBLE) == LONG_DOUBLE_X87;
+}
+
+static int convert(MPI_Datatype type, char *bytes, int64_t length,
+                   void (*number)(unsigned char number[LONG_DOUBLE_BYTES]))
+{
+    struct form_map *map = NULL;
+    int status = form_map_make(type, &map);
+    form_map_convert(map, bytes, length, number);
+    form_map_free(map);
+    return status;
 }
 
 int64_t shape_bytes(const struct shape *shape, int64_t count)
@@ -45,7 +75,22 @@ int pack(const void *buffer, int64_t count, const struct shape *shape, char *to,
     int position = 0, status = bottom_place(buffer, shape->type, &placed);
     TRY(status, real.Pack(placed.buffer, (int)count, placed.type, to, (int)length, &position, comm));
     bottom_end(&placed);
+    if (must_convert())
+        TRY(status, convert(shape->type, to, length, long_double_to_quad));
     return status;
+}
+
+/* A copy of bytes as this processor understands them; NULL where they are so. */
+static int own_form(const char *from, int64_t length, MPI_Datatype type, char **own)
+{
+    *own = NULL;
+    if (!must_convert())
+        return MPI_SUCCESS;
+    *own = malloc(length);
+    if (!*own)
+        return MPI_ERR_NO_MEM;
+    memcpy(*own, from, length);
+    return convert(type, *own, length, long_double_to_x87);
 }
 
 int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
@@ -58,10 +103,13 @@ int unpack(const char *from, int64_t length, void *buffer, int64_t count, const 
         return MPI_SUCCESS;
     }
     struct placed placed;
+    char *own = NULL;
     int position = 0, status = bottom_place(buffer, shape->type, &placed);
-    TRY(status,
-        real.Unpack(from, (int)length, &position, (void *)placed.buffer, (int)count, placed.type, comm));
+    TRY(status, own_form(from, length, shape->type, &own));
+    TRY(status, real.Unpack(own ? own : from, (int)length, &position, (void *)placed.buffer, (int)count,
+                            placed.type, comm));
     bottom_end(&placed);
+    free(own);
     return status;
 }
 

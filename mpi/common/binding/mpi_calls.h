@@ -9,6 +9,8 @@
 #include <mpi.h>
 #endif
 
+_Static_assert(sizeof(void *) == 8 && sizeof(long) == 8, "Causeway has no libraries for 32 bits");
+
 /* The standard binary interface leaves out what MPI 4 has replaced, and Open MPI 4 does not have what
  * replaces it. */
 #ifdef CAUSEWAY_STANDARD_ABI
@@ -59,7 +61,8 @@ struct mpi_calls {
     TYPE(CHAR, char) TYPE(SHORT, short) TYPE(INT, int) TYPE(LONG, long) TYPE(LONG_LONG_INT, long_long_int) \
     TYPE(FLOAT, float) TYPE(DOUBLE, double) TYPE(LONG_DOUBLE, long_double) TYPE(WCHAR, wchar) \
     TYPE(FLOAT_INT, float_int) TYPE(DOUBLE_INT, double_int) TYPE(LONG_INT, long_int) TYPE(SHORT_INT, short_int) \
-    TYPE(2INT, 2int) TYPE(LONG_DOUBLE_INT, longdbl_int)
+    TYPE(2INT, 2int) TYPE(LONG_DOUBLE_INT, longdbl_int) \
+    TYPE(C_LONG_DOUBLE_COMPLEX, c_long_double_complex)
 
 enum {
 #define TYPE(name, symbol) TYPE_##name,

@@ -1,6 +1,7 @@
 /* The beginning and the end: MPI_Init makes the world, MPI_Finalize and MPI_Abort end it. */
 #define _GNU_SOURCE
 #include "common/binding/export.h"
+#include "common/forms/forms.h"
 #include "world/basic/basic.h"
 #include "world/calls/imports.h"
 #include "world/engine/sending.h"
@@ -10,6 +11,7 @@
 #include "world/native/data.h"
 #include "world/native/ending.h"
 #include "world/native/native.h"
+#include "world/native/unlike.h"
 #include "world/streams/streams.h"
 
 #include <stdio.h>
@@ -86,6 +88,7 @@ static unsigned char *join(int processes, const struct sockaddr_storage *address
     name_mpi(mpi, sizeof mpi);
     struct join_request request = {.mpi = mpi,
                                    .layout = data_layout(),
+                                   .forms = forms_own(),
                                    .tag_ub = native_tag_ub(),
                                    .thread_level = thread_level(),
                                    .processes = (uint32_t)processes,
@@ -133,6 +136,7 @@ static void make_world(int rank)
         ending_now("the sockets to other sites cannot be watched (epoll)");
     if (rank == 0)
         streams_watch(join_descriptor(), ending_heard);
+    unlike_begin(&ours.world);
     real.Comm_dup(handle.comm_world, &ours.hidden);
     real.Comm_set_errhandler(ours.hidden, handle.errors_return);
     slots_begin(native_tag_ub());

@@ -80,6 +80,7 @@ unsigned char *message_join(const struct join_request *request, const char *site
     writer_number(&writer, request->processes, 4);
     put_text(&writer, request->mpi);
     writer_number(&writer, request->layout, 8);
+    writer_number(&writer, request->forms, 1);
     writer_number(&writer, request->tag_ub, 4);
     writer_number(&writer, request->thread_level, 1);
     for (uint32_t i = 0; i < request->processes; i++)
@@ -156,8 +157,8 @@ static void read_address(struct reader *reader, struct sockaddr_storage *address
     }
 }
 
-/* Names and sizes of the sites; `first[i]` is the first process of site i, and `first[site_count]` their
- * number. */
+/* Names, sizes and forms of the sites; `first[i]` is the first process of site i, and `first[site_count]`
+ * their number. */
 static void read_sites(struct reader *reader, struct world *world, uint32_t *first)
 {
     uint64_t processes = 0;
@@ -165,6 +166,7 @@ static void read_sites(struct reader *reader, struct world *world, uint32_t *fir
         first[i] = (uint32_t)processes;
         world->site_names[i] = read_text(reader);
         processes += reader_number(reader, 4);
+        world->forms[i] = (uint8_t)reader_number(reader, 1);
         if (reader->failed || processes > WORLD_MOST_PROCESSES) {
             reader->failed = 1;
             return;
@@ -219,8 +221,9 @@ int message_read_world(const unsigned char *bytes, size_t n, const char *site, u
         return -1;
     world->site_count = (uint32_t)sites;
     world->site_names = calloc(sites, sizeof *world->site_names);
+    world->forms = calloc(sites, sizeof *world->forms);
     uint32_t *first = calloc(sites + 1, sizeof *first);
-    reader.failed = !world->site_names || !first;
+    reader.failed = !world->site_names || !world->forms || !first;
     if (!reader.failed) {
         read_sites(&reader, world, first);
         read_processes(&reader, world, first);
@@ -239,6 +242,7 @@ void message_free_world(struct world *world)
     for (uint32_t i = 0; world->site_names && i < world->site_count; i++)
         free(world->site_names[i]);
     free(world->site_names);
+    free(world->forms);
     free(world->processes);
     memset(world, 0, sizeof *world);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 enum {
-    MESSAGE_VERSION = 1,
+    MESSAGE_VERSION = 2,
     MESSAGE_TOKEN_BYTES = 16,
     MESSAGE_HEAD_BYTES = 4,
     MESSAGE_MOST_BYTES = 16 << 20,

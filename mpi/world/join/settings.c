@@ -71,7 +71,7 @@ int settings_parse(const char *world, const char *token, struct settings *settin
     size_t n = address ? (size_t)(address - site - 1) : 0;
     if (n == 0 || n >= sizeof settings->site || settings_address(address + 1, &settings->rendezvous) != 0) {
         snprintf(why, room,
-                 "CAUSEWAY_WORLD=%.80s is not 1,SITE,IP:PORT: start this program with 'causeway run --at'",
+                 "CAUSEWAY_WORLD=%.80s is not 2,SITE,IP:PORT: start this program with 'causeway run --at'",
                  world);
         return -1;
     }

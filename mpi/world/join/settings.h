@@ -10,7 +10,7 @@ struct settings {
     unsigned char token[MESSAGE_TOKEN_BYTES];
 };
 
-/* Reads CAUSEWAY_WORLD ("1,SITE,IP:PORT", "[IP]:PORT" with IPv6) and CAUSEWAY_TOKEN (32 hexadecimal digits).
+/* Reads CAUSEWAY_WORLD ("2,SITE,IP:PORT", "[IP]:PORT" with IPv6) and CAUSEWAY_TOKEN (32 hexadecimal digits).
  * Returns 1; 0 where the process is of no world, which is no error; -1 with a sentence in `why`. */
 int settings_read(struct settings *settings, char *why, size_t room);
 /* The same from these texts, either of which may be NULL. */

@@ -49,6 +49,15 @@ int far_send(struct far *far, struct comm *comm, const void *buffer, int count, 
     return MPI_SUCCESS;
 }
 
+/* What may have to be converted comes into memory of the engine. */
+static int begin_map(struct far *far)
+{
+    int status = unlike_map(far->type, &far->map);
+    if (far->map)
+        far->shape.is_plain = 0;
+    return status;
+}
+
 static struct operation *begin_receive(struct far *far)
 {
     struct operation *receive = &far->operation;
@@ -73,6 +82,7 @@ int far_receive(struct far *far, struct comm *comm, void *buffer, int count, MPI
                 int tag)
 {
     int status = begin(far, comm, buffer, count, type);
+    TRY(status, begin_map(far));
     if (status != MPI_SUCCESS)
         return status;
     struct operation *receive = begin_receive(far);
@@ -88,6 +98,7 @@ int far_receive_reserved(struct far *far, struct comm *comm, void *buffer, int c
                          struct message *message)
 {
     int status = begin(far, comm, buffer, count, type);
+    TRY(status, begin_map(far));
     if (status == MPI_SUCCESS) {
         engine_receive_reserved(ours.engine, message, begin_receive(far));
         answer(far);
@@ -101,6 +112,16 @@ static int is_too_long(const struct operation *operation)
     return operation->is_truncated &&
            !(texts_are_one((int64_t)operation->sent, (int64_t)operation->room) &&
              texts_settle(operation->buffer, (int64_t)operation->room, (int64_t)operation->sent));
+}
+
+static int unpack(struct far *far)
+{
+    const struct operation *operation = &far->operation;
+    int64_t bytes = (int64_t)operation->bytes;
+    if (far->map)
+        unlike_convert(&ours.world, (uint32_t)far->comm->peer_numbers[operation->source], far->map,
+                       operation->buffer, bytes);
+    return data_unpack(operation->buffer, bytes, far->buffer, far->type, &far->shape);
 }
 
 int far_finish(struct far *far)
@@ -117,10 +138,11 @@ int far_finish(struct far *far)
         return far->error;
     ours.receives--;
     if (operation->has_own_memory && !far->error)
-        far->error =
-            data_unpack(operation->buffer, (int64_t)operation->bytes, far->buffer, far->type, &far->shape);
+        far->error = unpack(far);
     if (operation->has_own_memory)
         free(operation->buffer);
+    form_map_free(far->map);
+    far->map = NULL;
     comm_release(far->comm);
     return far->error;
 }

@@ -6,6 +6,7 @@
 #include "world/engine/operation.h"
 #include "world/handles/comms.h"
 #include "world/native/data.h"
+#include "world/native/unlike.h"
 
 struct far {
     /* First: the engine hands its address back. */
@@ -15,6 +16,8 @@ struct far {
     int count;
     MPI_Datatype type;
     struct shape shape;
+    /* Where numbers are that an unlike site keeps in another form. NULL: nowhere. */
+    struct form_map *map;
     /* The type is a duplicate of ours: the program may free its own. */
     int has_type;
     /* Its error; the MPI has called the error handler for it. */

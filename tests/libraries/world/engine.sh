@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # engine.sh [CASES]: the engine of the world library, without an MPI: random programs against MPI rules, in
-# virtual time (3000 cases under sanitizers, then CASES without), and damaged frames.
+# virtual time (3000 cases under sanitizers, then CASES without), and damaged frames. EMULATOR runs what CC
+# compiles for another processor, without sanitizers.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
-out=${CARGO_TARGET_DIR:-$root/target}/world-tests
+out=${CARGO_TARGET_DIR:-$root/target}/world-tests${EMULATOR:+-emulated}
 mkdir -p "$out"
 
 compile() { # program, flags...
@@ -11,9 +12,14 @@ compile() { # program, flags...
         "$root/tests/libraries/world/${1%-*}.c" "$root"/mpi/world/{engine,frames}/*.c -o "$out/$1"
 }
 
-compile engine_model-checked -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-compile frames_fuzz-checked -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+checks=(-O1)
+[ -n "${EMULATOR:-}" ] || checks+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
+compile engine_model-checked "${checks[@]}"
+compile frames_fuzz-checked "${checks[@]}"
 compile engine_model-fast -O2
-"$out/frames_fuzz-checked" 20000
-"$out/engine_model-checked" 3000
-"$out/engine_model-fast" "${1:-20000}" 3001
+# shellcheck disable=SC2086 # EMULATOR is several words.
+{
+    ${EMULATOR:-} "$out/frames_fuzz-checked" 20000
+    ${EMULATOR:-} "$out/engine_model-checked" 3000
+    ${EMULATOR:-} "$out/engine_model-fast" "${1:-20000}" 3001
+}

@@ -28,12 +28,12 @@ static struct sockaddr_storage at(const char *text)
 static void the_bytes_of_join_are_fixed(void)
 {
     struct sockaddr_storage addresses[] = {at("10.1.0.2:4000"), at("[fd00::1]:1")};
-    struct join_request request = {"X 1", 0x0102030405060708, 1000, 3, 2, addresses};
+    struct join_request request = {"X 1", 0x0102030405060708, 0x32, 1000, 3, 2, addresses};
     size_t n = 0;
     unsigned char *frame = message_join(&request, "a", token, &n);
     CHECK(frame);
-    unsigned char wanted[] = "\x51\0\0\0\1\1"
-                             "0123456789abcdef\1\0a\2\0\0\0\3\0X 1\x8\7\6\5\4\3\2\1\xe8\3\0\0\3"
+    unsigned char wanted[] = "\x52\0\0\0\1\2"
+                             "0123456789abcdef\1\0a\2\0\0\0\3\0X 1\x8\7\6\5\4\3\2\1\x32\xe8\3\0\0\3"
                              "\4\xa\1\0\2\0\0\0\0\0\0\0\0\0\0\0\0\xa0\xf"
                              "\6\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\1\0";
     CHECK(n == sizeof wanted - 1 && memcmp(frame, wanted, n) == 0);
@@ -49,7 +49,7 @@ static void the_bytes_of_join_are_fixed(void)
 }
 
 /* WORLD as the rendezvous sends it, behind the length; message.rs has a test of the same bytes. */
-static const unsigned char a_world[] = "\2\2\1\0\0\0\0\0\0\5\0\0\0\2\0\0\0\1\0a\1\0\0\0\2\0bc\2\0\0\0"
+static const unsigned char a_world[] = "\2\2\1\0\0\0\0\0\0\5\0\0\0\2\0\0\0\1\0a\1\0\0\0\1\2\0bc\2\0\0\0\x32"
                                        "\4\xa\1\0\2\0\0\0\0\0\0\0\0\0\0\0\0\xa0\xf"
                                        "\4\xa\2\0\1\0\0\0\0\0\0\0\0\0\0\0\0\xa0\xf"
                                        "\6\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\1\0";
@@ -62,6 +62,7 @@ static void a_world_is_read_as_it_was_meant(void)
     CHECK(world.number == 0x0102 && world.tag_ub == 5 && world.size == 3 && world.site_count == 2);
     CHECK(world.first_here == 1 && world.here == 2 && world.me == 2 && !world_is_here(&world, 0));
     CHECK(strcmp(world.site_names[0], "a") == 0 && strcmp(world.site_names[1], "bc") == 0);
+    CHECK(world.forms[0] == 1 && world.forms[1] == 0x32);
     CHECK(world.processes[1].site == 1 && world.processes[1].native_rank == 0);
     struct sockaddr_in first;
     memcpy(&first, &world.processes[0].address, sizeof first);
@@ -145,26 +146,26 @@ static void the_environment_is_understood_or_told(void)
     struct settings settings;
     char why[300] = "";
     CHECK(settings_parse(NULL, hex, &settings, why, sizeof why) == 0);
-    CHECK(settings_parse("1,rennes,10.1.0.253:4000", hex, &settings, why, sizeof why) == 1);
+    CHECK(settings_parse("2,rennes,10.1.0.253:4000", hex, &settings, why, sizeof why) == 1);
     CHECK(strcmp(settings.site, "rennes") == 0 && memcmp(settings.token, token, sizeof token) == 0);
-    CHECK(settings_parse("1,rennes,[fd00::1]:4000", hex, &settings, why, sizeof why) == 1);
+    CHECK(settings_parse("2,rennes,[fd00::1]:4000", hex, &settings, why, sizeof why) == 1);
     const char *wrong[] = {"",
-                           "1",
-                           "1,",
-                           "1,rennes",
-                           "1,,1.2.3.4:5",
-                           "1,a,1.2.3.4:0",
-                           "1,a,1.2.3.4",
-                           "1,a,1.2:99",
-                           "1,a,fd00::1:5",
-                           "2,a,1.2.3.4:5",
-                           "1,a,1.2.3.4:5x"};
+                           "2",
+                           "2,",
+                           "2,rennes",
+                           "2,,1.2.3.4:5",
+                           "2,a,1.2.3.4:0",
+                           "2,a,1.2.3.4",
+                           "2,a,1.2:99",
+                           "2,a,fd00::1:5",
+                           "3,a,1.2.3.4:5",
+                           "2,a,1.2.3.4:5x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         why[0] = 0;
         CHECK(settings_parse(wrong[i], hex, &settings, why, sizeof why) == -1 && why[0]);
     }
-    CHECK(settings_parse("1,a,1.2.3.4:5", NULL, &settings, why, sizeof why) == -1);
-    CHECK(settings_parse("1,a,1.2.3.4:5", "zz", &settings, why, sizeof why) == -1);
+    CHECK(settings_parse("2,a,1.2.3.4:5", NULL, &settings, why, sizeof why) == -1);
+    CHECK(settings_parse("2,a,1.2.3.4:5", "zz", &settings, why, sizeof why) == -1);
 }
 
 int main(void)

@@ -15,8 +15,9 @@ seconds=${WORLD_SECONDS:-100}
 
 # The libraries of a process. With COLLECTIVES the library of collectives is above the world's. CURE is
 # preloaded before them.
-preloaded() {
-    local name list=${CURE:-}
+preloaded() { # MPI
+    local name list=${CURE:-} libraries=$libraries
+    [[ $1 != arm64-* ]] || libraries=$ARM64_LIBRARIES
     for name in $interfaces; do
         list+=${COLLECTIVES:+:$libraries/libcauseway_mpi_${name/openmpi/openmpi5}.so}:$libraries/libcauseway_world_$name.so
     done
@@ -31,13 +32,13 @@ site() {
     local preload=("SITE_MPI=$mpi" "SITE_NAME=$name")
     shift 3
     if [ -n "${rendezvous:-}" ]; then
-        preload+=("LD_PRELOAD=$(preloaded)" "CAUSEWAY_WORLD=1,$name,$rendezvous" "CAUSEWAY_TOKEN=$token")
+        preload+=("LD_PRELOAD=$(preloaded "$mpi")" "CAUSEWAY_WORLD=2,$name,$rendezvous" "CAUSEWAY_TOKEN=$token")
         for set in "${!CAUSEWAY_COLLECTIVES_@}"; do preload+=("$set=${!set}"); done
     fi
     mpi_words "$mpi" "${preload[@]}"
     # Ranks of one site exchange messages over memory, where that is not so anyway or by chance.
     case $mpi in
-    debian-openmpi) words+=(--mca pml ob1 --mca btl vader,self) ;;
+    debian-openmpi | arm64-openmpi) words+=(--mca pml ob1 --mca btl vader,self) ;;
     mpich | abi) local -x FI_PROVIDER=tcp MPIR_CVAR_CH4_NETMOD=ofi ;;
     intel) local -x I_MPI_FABRICS=shm ;;
     esac

@@ -70,7 +70,7 @@ int fuzz_connect(int fd, const struct sockaddr *address, socklen_t n)
 static void live(const unsigned char *bytes, size_t n)
 {
     char why[100] = "";
-    setenv("CAUSEWAY_WORLD", "1,bc,10.1.0.253:4000", 1);
+    setenv("CAUSEWAY_WORLD", "2,bc,10.1.0.253:4000", 1);
     setenv("CAUSEWAY_TOKEN", "30313233343536373839616263646566", 1);
     CHECK(join_wanted(why, sizeof why) == 1);
     int pair[2];

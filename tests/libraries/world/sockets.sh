@@ -1,23 +1,26 @@
 #!/usr/bin/env bash
 # sockets.sh: how a world comes together and the streams of its processes, on loopback without an MPI, under
-# sanitizers.
+# sanitizers. EMULATOR runs what CC compiles for another processor, without sanitizers.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
-out=${CARGO_TARGET_DIR:-$root/target}/world-tests
+out=${CARGO_TARGET_DIR:-$root/target}/world-tests${EMULATOR:+-emulated}
 mkdir -p "$out"
+read -ra emulator <<<"${EMULATOR:-}"
+checks=(-std=gnu11 -g -O1 -Wall -Wextra -Werror)
+[ -n "${EMULATOR:-}" ] || checks+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
 
 run() { # program, sources...
-    "${CC:-cc}" -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+    "${CC:-cc}" "${checks[@]}" \
         -I "$root/mpi" "${@:2}" -o "$out/$1" -ldl
-    "$out/$1"
+    "${emulator[@]}" "$out/$1"
 }
 
 # The same inputs each time, made of the seeds of a fuzz target (fuzz/run.sh).
 draw() { # target, cases, sources...
-    "${CC:-cc}" -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+    "${CC:-cc}" "${checks[@]}" \
         -DCAUSEWAY_SMALL_SIZES -I "$root/mpi" -include "$here/fuzz_kernel.h" \
         "$here"/{"$1"_fuzz,fuzz_random}.c "${@:3}" -o "$out/$1_fuzz"
-    "$out/$1_fuzz" "$2" "$root/fuzz/corpus-seeds/world_$1"/*
+    "${emulator[@]}" "$out/$1_fuzz" "$2" "$root/fuzz/corpus-seeds/world_$1"/*
 }
 
 here=$root/tests/libraries/world
@@ -30,13 +33,13 @@ draw streams 5000 "$root"/mpi/world/{engine,frames,streams}/*.c
 causeway=${CAUSEWAY:-${CARGO_TARGET_DIR:-$root/target}/release/causeway}
 [ -x "$causeway" ] || exit 0
 standin=$out/standin
-"${CC:-cc}" -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+"${CC:-cc}" "${checks[@]}" \
     -I "$root/mpi" "$here"/{standin,plain_engine}.c "$root"/mpi/world/{join,streams}/*.c -o "$standin" -ldl
 export CAUSEWAY_TOKEN=00112233445566778899aabbccddeeff
 exec 3< <(exec timeout 60 "$causeway" rendezvous --token "$CAUSEWAY_TOKEN" --site a --site b)
 rendezvous=$!
 read -r address <&3
-CAUSEWAY_WORLD=1,b,$address timeout 60 "$standin" 5000000 &
-CAUSEWAY_WORLD=1,a,$address timeout 60 "$standin" 5000000
+CAUSEWAY_WORLD=2,b,$address timeout 60 "${emulator[@]}" "$standin" 5000000 &
+CAUSEWAY_WORLD=2,a,$address timeout 60 "${emulator[@]}" "$standin" 5000000
 wait $!
 wait "$rendezvous"

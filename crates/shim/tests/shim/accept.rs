@@ -156,7 +156,7 @@ fn where_sites_have_their_own_mpis_only_ranks_take_connections_of_other_sites() 
     on_a_node(|node| {
         let stderr = node.passes(
             r#"
-os.environ["CAUSEWAY_WORLD"] = "1,rennes,10.1.0.253:4000"
+os.environ["CAUSEWAY_WORLD"] = "2,rennes,10.1.0.253:4000"
 # A launcher, say, or a daemon.
 server = listening(); gw = from_gateway(server); gw.sendall(preface() + b"start this"); select.select([server], [], [], 10)
 try: server.accept(); assert False

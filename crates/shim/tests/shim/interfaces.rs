@@ -50,7 +50,7 @@ libc.causeway_own_address(own, ctypes.c_size_t(3))
 assert own.value == b"10", own.value
 "#
         ));
-        passes(python.env("CAUSEWAY_WORLD", "1,rennes,10.1.0.253:4000"));
+        passes(python.env("CAUSEWAY_WORLD", "2,rennes,10.1.0.253:4000"));
     });
 }
 

@@ -146,7 +146,7 @@ assert peer == (AWAY, 77) == taken.getpeername() and taken.recv(5) == b"hello", 
         passes(
             python
                 .env("CAUSEWAY_GRID", GRID_OVERLAP)
-                .env("CAUSEWAY_WORLD", "1,rennes,100.64.1.253:4000"),
+                .env("CAUSEWAY_WORLD", "2,rennes,100.64.1.253:4000"),
         );
         let (preface, _) = prefaces.recv().unwrap();
         assert_eq!(preface.source.ip().to_string(), "100.64.1.1");

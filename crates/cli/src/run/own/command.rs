@@ -3,6 +3,7 @@
 use crate::preload::{ASAN_OPTIONS, asan_options, preload};
 use crate::run::MAX_NAME;
 use crate::run::error::RunError;
+use crate::run::own::rendezvous::message::VERSION;
 use causeway_mpis::launchers;
 use causeway_mpis::names::{FORWARDED, FORWARDS_ALL, SRUN_ENDS_ALL};
 use causeway_wire::env;
@@ -125,7 +126,7 @@ pub fn environment(
         (env::GRID, facts.grid.into()),
         (
             env::WORLD,
-            format!("1,{},{}", command.site, facts.rendezvous).into(),
+            format!("{VERSION},{},{}", command.site, facts.rendezvous).into(),
         ),
         ("LD_PRELOAD", preload(facts.preloads, own.as_deref(), &[])),
     ];
@@ -240,7 +241,7 @@ mod tests {
                 .find(|(key, _)| key == name)
                 .and_then(|(_, value)| value.to_str())
         };
-        assert_eq!(value("CAUSEWAY_WORLD"), Some("1,nancy,10.1.0.253:4000"));
+        assert_eq!(value("CAUSEWAY_WORLD"), Some("2,nancy,10.1.0.253:4000"));
         assert_eq!(value(SRUN_ENDS_ALL), Some("1"));
         assert_eq!(
             value(FORWARDED),

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!   u32 length (of what follows), u8 type, body
-//!   1 JOIN     u8 version, 16 bytes token, str site, u32 processes, str MPI, u64 layout, u32 MPI_TAG_UB,
-//!              u8 thread level, processes x address
-//!   2 WORLD    u64 number, u32 MPI_TAG_UB, u32 sites, sites x (str name, u32 processes),
+//!   1 JOIN     u8 version, 16 bytes token, str site, u32 processes, str MPI, u64 layout, u8 forms,
+//!              u32 MPI_TAG_UB, u8 thread level, processes x address
+//!   2 WORLD    u64 number, u32 MPI_TAG_UB, u32 sites, sites x (str name, u32 processes, u8 forms),
 //!              all processes x address
 //!   3 NO       str reason
 //!   4 ABORT    u32 code, str text
@@ -19,7 +19,7 @@
 use causeway_wire::Token;
 
 /// What this program speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Longest frame: a world of [`MOST_PROCESSES`] fits.
 pub const MAX_BYTES: usize = 16 << 20;
@@ -79,6 +79,8 @@ pub struct Join {
     pub mpi: String,
     /// A hash of how data lies in memory.
     pub layout: u64,
+    /// How its processors keep what has no form that all share: mpi/common/forms/forms.h.
+    pub forms: u8,
     /// Greatest tag of its messages.
     pub tag_ub: u32,
     /// What MPI_Init_thread gave: 0 to 3.
@@ -191,6 +193,7 @@ fn read_join(body: &mut Body) -> Result<Option<Incoming>, MessageError> {
             processes,
             mpi: body.text()?,
             layout: body.u64()?,
+            forms: body.u8()?,
             tag_ub: body.u32()?,
             thread_level: body.u8().filter(|level| *level <= 3)?,
             addresses: body.take(processes as usize * ADDRESS_BYTES)?.to_vec(),
@@ -254,6 +257,7 @@ pub fn world(number: u64, tag_ub: u32, sites: &[&Join]) -> Option<Vec<u8>> {
     for site in sites {
         put_text(&mut body, &site.site);
         body.extend(site.processes.to_le_bytes());
+        body.push(site.forms);
     }
     for site in sites {
         body.extend(&site.addresses);
@@ -308,6 +312,7 @@ pub mod tests {
             site: site.to_owned(),
             mpi: "Open MPI 4.1.4".to_owned(),
             layout: 99,
+            forms: 1,
             tag_ub: 1000,
             thread_level: 1,
             processes,
@@ -322,6 +327,7 @@ pub mod tests {
         body.extend(join.processes.to_le_bytes());
         put_text(&mut body, &join.mpi);
         body.extend(join.layout.to_le_bytes());
+        body.push(join.forms);
         body.extend(join.tag_ub.to_le_bytes());
         body.push(join.thread_level);
         body.extend(&join.addresses);
@@ -361,10 +367,11 @@ pub mod tests {
 
     #[test]
     fn the_bytes_of_a_world_are_fixed() {
-        let (one, two) = (a_join("a", 1), a_join("bc", 1));
+        let (one, mut two) = (a_join("a", 1), a_join("bc", 1));
+        two.forms = 0x32;
         let bytes = world(0x0102, 5, &[&one, &two]).unwrap();
-        let mut wanted = vec![70, 0, 0, 0, 2, 2, 1, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0];
-        wanted.extend([1, 0, b'a', 1, 0, 0, 0, 2, 0, b'b', b'c', 1, 0, 0, 0]);
+        let mut wanted = vec![72, 0, 0, 0, 2, 2, 1, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0];
+        wanted.extend([1, 0, b'a', 1, 0, 0, 0, 1, 2, 0, b'b', b'c', 1, 0, 0, 0, 0x32]);
         wanted.extend([address(0), address(0)].concat());
         assert_eq!(bytes, wanted[..]);
         assert_eq!(no("x"), [4, 0, 0, 0, 3, 1, 0, b'x']);
@@ -406,8 +413,8 @@ pub mod tests {
         assert_eq!(greets(&bytes[..GREETING_BYTES], &TOKEN), Err(MessageError::Token));
         assert_eq!(greets(&done_bytes(), &TOKEN), Err(MessageError::Type(DONE)));
         let mut newer = join_bytes(&a_join("rennes", 1), &TOKEN);
-        newer[5] = 2;
-        assert_eq!(greets(&newer, &TOKEN), Err(MessageError::Version(2)));
+        newer[5] = 3;
+        assert_eq!(greets(&newer, &TOKEN), Err(MessageError::Version(3)));
     }
 
     #[test]

@@ -1,0 +1,237 @@
+#include "common/forms/forms.h"
+
+#include "common/binding/combiner.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+/* One part of an element, in the order of packed bytes: so many times a number, parts, or other bytes. */
+struct form_map {
+    struct form_map *next;
+    enum { OTHERS, NUMBER, PARTS } kind;
+    int64_t times, bytes;
+    struct form_map *parts;
+};
+
+uint8_t forms_own(void)
+{
+    return (uint8_t)((LDBL_MANT_DIG == 64 ? LONG_DOUBLE_X87 : LONG_DOUBLE_QUAD) |
+                     ((char)-1 > 0 ? FORMS_UNSIGNED_CHAR : 0) | ((wchar_t)-1 > 0 ? FORMS_UNSIGNED_WCHAR : 0));
+}
+
+void (*forms_converter(uint8_t from, uint8_t to))(unsigned char number[LONG_DOUBLE_BYTES])
+{
+    if (((from ^ to) & FORMS_LONG_DOUBLE) == 0)
+        return NULL;
+    return (to & FORMS_LONG_DOUBLE) == LONG_DOUBLE_QUAD ? long_double_to_quad : long_double_to_x87;
+}
+
+int forms_concern(MPI_Datatype named)
+{
+    return named == handle.types[TYPE_LONG_DOUBLE] || named == handle.types[TYPE_LONG_DOUBLE_INT] ||
+           named == handle.types[TYPE_C_LONG_DOUBLE_COMPLEX];
+}
+
+void form_map_free(struct form_map *map)
+{
+    while (map) {
+        struct form_map *next = map->next;
+        form_map_free(map->parts);
+        free(map);
+        map = next;
+    }
+}
+
+static int64_t sum(const struct form_map *map)
+{
+    int64_t bytes = 0;
+    for (; map; map = map->next)
+        bytes += map->times * map->bytes;
+    return bytes;
+}
+
+static int has_numbers(const struct form_map *map)
+{
+    for (; map; map = map->next)
+        if (map->kind != OTHERS && map->times > 0)
+            return 1;
+    return 0;
+}
+
+/* Adds a part at the end of a list. `parts` is the list's from then on. */
+static int add(struct form_map **list, int kind, int64_t times, int64_t bytes, struct form_map *parts)
+{
+    struct form_map *map = malloc(sizeof *map);
+    if (!map) {
+        form_map_free(parts);
+        return MPI_ERR_NO_MEM;
+    }
+    *map = (struct form_map){.kind = kind, .times = times, .bytes = bytes, .parts = parts};
+    while (*list)
+        list = &(*list)->next;
+    *list = map;
+    return MPI_SUCCESS;
+}
+
+/* What a derived type was made of. */
+struct contents {
+    int types;
+    /* How often each stands in a struct. NULL: in other types. */
+    int64_t *times;
+    MPI_Datatype *of;
+};
+
+/* MPI has this since version 4, for what was made with large counts. */
+typedef int large_envelope(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
+typedef int large_contents(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int *, MPI_Aint *,
+                           MPI_Count *, MPI_Datatype *);
+
+static int read_large(MPI_Datatype type, int is_struct, struct contents *contents)
+{
+    large_envelope *envelope = (large_envelope *)mpi_calls_find("Type_get_envelope_c");
+    large_contents *get = (large_contents *)mpi_calls_find("Type_get_contents_c");
+    MPI_Count ints = 0, addresses = 0, counts = 0, types = 0;
+    int combiner;
+    if (!envelope || !get || envelope(type, &ints, &addresses, &counts, &types, &combiner))
+        return MPI_ERR_TYPE;
+    int *integers = calloc((size_t)ints + 1, sizeof *integers);
+    MPI_Aint *places = calloc((size_t)addresses + 1, sizeof *places);
+    MPI_Count *large = calloc((size_t)counts + 1, sizeof *large);
+    int status = !integers || !places || !large ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+    TRY(status, get(type, ints, addresses, counts, types, integers, places, large, contents->of));
+    for (int i = 0; is_struct && i < contents->types && status == MPI_SUCCESS; i++)
+        contents->times[i] = 1 + i < counts ? large[1 + i] : 0;
+    free(integers);
+    free(places);
+    free(large);
+    return status;
+}
+
+static int read_small(MPI_Datatype type, const struct envelope *made, int is_struct,
+                      struct contents *contents)
+{
+    int *counts = calloc((size_t)made->counts + 1, sizeof *counts);
+    MPI_Aint *places = calloc((size_t)made->addresses + 1, sizeof *places);
+    int status = !counts || !places ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+    TRY(status, real.Type_get_contents(type, made->counts, made->addresses, made->types, counts, places,
+                                       contents->of));
+    for (int i = 0; is_struct && i < made->types && status == MPI_SUCCESS; i++)
+        contents->times[i] = 1 + i < made->counts ? counts[1 + i] : 0;
+    free(counts);
+    free(places);
+    return status;
+}
+
+/* An MPI gives the types of Fortran's kinds away as it does named ones: they are not freed. */
+static int is_named(MPI_Datatype type)
+{
+    int combiner = combiner_of(type);
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+static int make(MPI_Datatype type, struct form_map **list);
+
+/* The parts of a struct in their order, or else one type, as often as the size says. */
+static int make_of(const struct contents *contents, int is_struct, int64_t size, struct form_map **list)
+{
+    int status = MPI_SUCCESS;
+    for (int i = 0; i < contents->types; i++) {
+        struct form_map *parts = NULL;
+        TRY(status, make(contents->of[i], &parts));
+        int64_t bytes = sum(parts), times = is_struct ? contents->times[i] : 1;
+        if (!is_struct && contents->types == 1)
+            times = bytes > 0 ? size / bytes : 0;
+        if (status != MPI_SUCCESS)
+            form_map_free(parts);
+        TRY(status, add(list, has_numbers(parts) ? PARTS : OTHERS, times, bytes, parts));
+    }
+    return status;
+}
+
+static int make_derived(MPI_Datatype type, int combiner, const struct envelope *made, int64_t size,
+                        struct form_map **list)
+{
+    int is_struct = combiner == MPI_COMBINER_STRUCT;
+    struct contents contents = {made->types, calloc((size_t)made->types + 1, sizeof *contents.times),
+                                calloc((size_t)made->types + 1, sizeof *contents.of)};
+    int status = !contents.times || !contents.of ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+    TRY(status, made->is_large ? read_large(type, is_struct, &contents)
+                               : read_small(type, made, is_struct, &contents));
+    if (status == MPI_SUCCESS) {
+        status = make_of(&contents, is_struct, size, list);
+        for (int i = 0; i < made->types; i++)
+            if (!is_named(contents.of[i]))
+                real.Type_free(&contents.of[i]);
+    }
+    free(contents.times);
+    free(contents.of);
+    return status;
+}
+
+static int make(MPI_Datatype type, struct form_map **list)
+{
+    MPI_Count size = 0;
+    struct envelope made;
+    int status = real.Type_size_x(type, &size), combiner = combiner_envelope(type, &made);
+    if (status != MPI_SUCCESS)
+        return status;
+    /* Open MPI takes a long double for a Fortran number of more than 15 digits; MPICH has no such type. */
+    int is_fortran = combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX;
+    int is_of_f90 = is_fortran && size / (combiner == MPI_COMBINER_F90_REAL ? 1 : 2) == LONG_DOUBLE_BYTES;
+    if (is_of_f90 || (combiner == MPI_COMBINER_NAMED && forms_concern(type))) {
+        int64_t numbers = type == handle.types[TYPE_LONG_DOUBLE_INT] ? 1 : size / LONG_DOUBLE_BYTES;
+        int64_t others = size - numbers * LONG_DOUBLE_BYTES;
+        status = add(list, NUMBER, numbers, LONG_DOUBLE_BYTES, NULL);
+        return others ? TRY(status, add(list, OTHERS, 1, others, NULL)) : status;
+    }
+    if (combiner < 0 || made.types == 0)
+        return add(list, OTHERS, 1, size, NULL);
+    return make_derived(type, combiner, &made, size, list);
+}
+
+int form_map_make(MPI_Datatype type, struct form_map **map)
+{
+    *map = NULL;
+    if (combiner_of(type) == MPI_COMBINER_NAMED && !forms_concern(type))
+        return MPI_SUCCESS;
+    int status = make(type, map);
+    if (status != MPI_SUCCESS || !has_numbers(*map)) {
+        form_map_free(*map);
+        *map = NULL;
+    }
+    return status;
+}
+
+/* Goes through one element, and returns how many bytes of it there are. */
+static int64_t walk(const struct form_map *map, char *at, int64_t bytes,
+                    void (*convert)(unsigned char number[LONG_DOUBLE_BYTES]))
+{
+    char *begin = at, *end = at + bytes;
+    for (; map && at < end; map = map->next) {
+        if (map->kind == OTHERS) {
+            int64_t skipped = map->times * map->bytes;
+            at = skipped < end - at ? at + skipped : end;
+            continue;
+        }
+        for (int64_t i = 0; i < map->times && at < end; i++) {
+            if (map->kind == PARTS) {
+                at += walk(map->parts, at, end - at, convert);
+            } else if (end - at >= LONG_DOUBLE_BYTES) {
+                convert((unsigned char *)at);
+                at += LONG_DOUBLE_BYTES;
+            } else {
+                at = end;
+            }
+        }
+    }
+    return at - begin;
+}
+
+void form_map_convert(const struct form_map *map, char *packed, int64_t bytes,
+                      void (*convert)(unsigned char number[LONG_DOUBLE_BYTES]))
+{
+    for (int64_t done = 0; map && done < bytes;)
+        done += walk(map, packed + done, bytes - done, convert);
+}

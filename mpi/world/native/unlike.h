@@ -1,0 +1,19 @@
+/* Worlds with processors that keep long double in unlike forms: data goes between sites as it is packed, and
+ * the receiver converts what came from an unlike site. */
+#ifndef CAUSEWAY_WORLD_UNLIKE_H
+#define CAUSEWAY_WORLD_UNLIKE_H
+
+#include "common/forms/forms.h"
+#include "world/world.h"
+
+/* Looks whether the world is one, as soon as it is known. */
+void unlike_begin(const struct world *world);
+
+/* The map of a type whose numbers may have to be converted; NULL where nothing has. Returns an MPI's code. */
+int unlike_map(MPI_Datatype type, struct form_map **map);
+
+/* Converts so many packed bytes that came from this process. */
+void unlike_convert(const struct world *world, uint32_t from, const struct form_map *map, char *packed,
+                    int64_t bytes);
+
+#endif
