@@ -43,7 +43,7 @@ mpi_compiler() {
     debian-mpich) words=(mpicc.mpich) ;;
     arm64-*)
         local system=$cache/../roots/bookworm-arm64 machine=aarch64-linux-gnu
-        words=("$machine-gcc" "--sysroot=$system")
+        words=("$machine-gcc" "--sysroot=$system" -Wl,--no-as-needed)
         case $1 in
         *openmpi) words+=("-I$system/usr/lib/$machine/openmpi/include" "-L$system/usr/lib/$machine/openmpi/lib" -lmpi) ;;
         *mpich) words+=("-I$system/usr/include/$machine/mpich" -lmpich) ;;

@@ -55,12 +55,24 @@ static void choose_for_texts(struct choice *choice, enum operation operation)
         choice->algorithm = DIRECT;
 }
 
+/* Whether the library that makes one world of sites forbids it: between unlike processors. */
+static int is_forbidden(MPI_Datatype type, MPI_Op op)
+{
+    static int (*forbids)(MPI_Datatype, MPI_Op);
+    static int was_sought;
+    if (!was_sought) {
+        forbids = (int (*)(MPI_Datatype, MPI_Op))mpi_calls_of_world("causeway_world_forbids");
+        was_sought = 1;
+    }
+    return forbids && forbids(type, op);
+}
+
 /* The MPI below knows which operations a type has, and says so where all ranks ask: it refuses to combine
  * nothing by another. */
 static int is_combined(MPI_Datatype type, MPI_Op op)
 {
     char in[1] = {0}, into[1] = {0};
-    return real.Reduce_local(in, into, 0, type, op) == MPI_SUCCESS;
+    return !is_forbidden(type, op) && real.Reduce_local(in, into, 0, type, op) == MPI_SUCCESS;
 }
 
 /* `op` is the operation of a reduction. Where it does not commute the order of ranks must be kept. */

@@ -101,6 +101,8 @@ static void load(void)
     OBJECT(errors_are_fatal, "ompi_mpi_errors_are_fatal");
     OBJECT(op_null, "ompi_mpi_op_null");
     OBJECT(bitwise_or, "ompi_mpi_op_bor");
+    OBJECT(most, "ompi_mpi_op_max");
+    OBJECT(least, "ompi_mpi_op_min");
     OBJECT(info_null, "ompi_mpi_info_null");
     OBJECT(group_null, "ompi_mpi_group_null");
     OBJECT(group_empty, "ompi_mpi_group_empty");
@@ -119,6 +121,8 @@ static void load(void)
                                   .errors_are_fatal = MPI_ERRORS_ARE_FATAL,
                                   .op_null = MPI_OP_NULL,
                                   .bitwise_or = MPI_BOR,
+                                  .most = MPI_MAX,
+                                  .least = MPI_MIN,
                                   .info_null = MPI_INFO_NULL,
                                   .group_null = MPI_GROUP_NULL,
                                   .group_empty = MPI_GROUP_EMPTY,

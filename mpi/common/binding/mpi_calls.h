@@ -78,7 +78,7 @@ struct mpi_handles {
     MPI_Datatype byte, datatype_null;
     MPI_Request request_null;
     MPI_Errhandler errors_return, errors_are_fatal;
-    MPI_Op op_null, bitwise_or;
+    MPI_Op op_null, bitwise_or, most, least;
     MPI_Info info_null;
     MPI_Group group_null, group_empty;
     MPI_Datatype types[TYPE_COUNT];

@@ -2,12 +2,25 @@
 #define _GNU_SOURCE
 #include "world/basic/basic.h"
 #include "world/calls/collective.h"
+#include "world/native/unlike.h"
+
+#include <stdio.h>
 
 /* The MPI below knows which operations a type has: it refuses to combine nothing by another. */
 static int check_operation(MPI_Datatype type, MPI_Op op)
 {
+    static int is_told;
     char in[1] = {0}, into[1] = {0};
-    return real.Reduce_local(in, into, 0, type, op);
+    if (!unlike_forbids(type, op))
+        return real.Reduce_local(in, into, 0, type, op);
+    if (!is_told)
+        fprintf(
+            stderr,
+            "causeway world: rank %u: MPI_MAX and MPI_MIN of MPI_CHAR do not work over these sites: char has a "
+            "sign at some of them and none at others; use MPI_SIGNED_CHAR or MPI_UNSIGNED_CHAR\n",
+            ours.world.me);
+    is_told = 1;
+    return MPI_ERR_OP;
 }
 
 /* Fills in a call; `in` means something where the result comes to this rank. */

@@ -4,16 +4,26 @@
 
 #include <stddef.h>
 
-static int is_unlike;
+static int is_unlike, signs_differ;
 
 void unlike_begin(const struct world *world)
 {
-    for (uint32_t i = 0; i < world->site_count; i++)
+    for (uint32_t i = 0; i < world->site_count; i++) {
         is_unlike |= forms_converter(world->forms[i], world->forms[0]) != NULL;
+        signs_differ |= (world->forms[i] ^ world->forms[0]) & FORMS_UNSIGNED_CHAR;
+    }
 }
 
 /* The library of collectives sends data of many ranks as bytes: it asks. */
 EXPORT int causeway_world_is_unlike(void) { return is_unlike; }
+
+/* That library asks before it reduces by itself. */
+EXPORT int causeway_world_forbids(MPI_Datatype type, MPI_Op op) { return unlike_forbids(type, op); }
+
+int unlike_forbids(MPI_Datatype type, MPI_Op op)
+{
+    return signs_differ && type == handle.types[TYPE_CHAR] && (op == handle.most || op == handle.least);
+}
 
 int unlike_map(MPI_Datatype type, struct form_map **map)
 {

@@ -16,4 +16,8 @@ int unlike_map(MPI_Datatype type, struct form_map **map);
 void unlike_convert(const struct world *world, uint32_t from, const struct form_map *map, char *packed,
                     int64_t bytes);
 
+/* Whether sites would find unlike results: the greatest or least of characters that have a sign at one site
+ * and none at another. MPI allows no such reduction, but MPIs do it. */
+int unlike_forbids(MPI_Datatype type, MPI_Op op);
+
 #endif
