@@ -103,9 +103,21 @@ pub fn set_option<T: OptionValue>(fd: c_int, level: c_int, name: c_int, value: T
     check(result).map(drop)
 }
 
-/// The number the kernel gives each socket and never gives again (SO_COOKIE).
+/// The number the kernel gives each socket and never gives again (SO_COOKIE, since Linux 4.12). Where it is not
+/// to be had, as in an emulator, the number of the socket's file, which the kernel gives again after 2^32 more.
 pub fn cookie(fd: c_int) -> Result<u64, Errno> {
-    option(fd, libc::SOL_SOCKET, libc::SO_COOKIE)
+    match option(fd, libc::SOL_SOCKET, libc::SO_COOKIE) {
+        Err(Errno(libc::EINVAL | libc::ENOPROTOOPT)) => file_number(fd),
+        known => known,
+    }
+}
+
+fn file_number(fd: c_int) -> Result<u64, Errno> {
+    let mut found = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the kernel writes one struct stat, which is libc's on processors of 64 bits.
+    check(unsafe { libc::syscall(libc::SYS_fstat, fd, found.as_mut_ptr()) })?;
+    // SAFETY: zeroes are a valid one, too.
+    Ok(unsafe { found.assume_init() }.st_ino)
 }
 
 /// getsockname(2), of an internet socket.
