@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# grid.sh: emulated grids with sites of arm64: gateways, ssh, launchers and ranks there are programs of arm64,
-# which this machine emulates. Two such sites run a job of one MPI; one of them and one of x86-64 are a world.
-# Causeway lies in /opt/causeway at each site, for its own processor. Needs root.
+# grid.sh: emulated grids with sites of arm64, which this machine emulates. First gateways of arm64 meet and
+# carry data. Then two such sites run jobs of one MPI, and one of them and one of x86-64 are a world: launchers,
+# ssh, ranks and preload libraries are of arm64 there, and the command and gateways of x86-64, because qemu 7.2
+# lets no process inherit orphans (PR_SET_CHILD_SUBREAPER). Needs root.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 [ -n "${EMULATED:-}" ] || EMULATED=1 exec "$root/tools/setup/emulate.sh" "$0" "$@"
@@ -12,14 +13,15 @@ arm64_system
 arm64_programs "${sources[@]}"
 tests/programs/build.sh debian-openmpi debian-mpich
 
-install_in() { # directory that was built, root
-    mkdir -p "$2/opt/causeway/lib/causeway" "$2/opt/causeway/bin"
-    cp "$1/causeway" "$1"/libcauseway_*.so "$2/opt/causeway/lib/causeway/"
-    ln -s ../lib/causeway/causeway "$2/opt/causeway/bin/causeway"
+# Each system has Causeway at the same path.
+install_in() { # root, where the command was built, where the libraries were
+    local to=$1/opt/causeway
+    mkdir -p "$to/lib/causeway" "$to/bin"
+    cp "$2/causeway" "$3"/libcauseway_*.so "$to/lib/causeway/"
+    ln -sfn ../lib/causeway/causeway "$to/bin/causeway"
 }
 mount -t tmpfs causeway-native /opt
-install_in "$target/release" ""
-install_in "$arm64_built" "$ARM64_SYSTEM"
+install_in "" "$target/release" "$target/release"
 causeway=/opt/causeway/bin/causeway
 
 scenario() { # root of the first site, of the second
@@ -52,6 +54,20 @@ expect() { # title, command of `causeway run`...
     printf '%s: all right, %.1f s\n' "$1" "$(bc <<<"$EPOCHREALTIME - $began")"
 }
 
+install_in "$ARM64_SYSTEM" "$arm64_built" "$arm64_built"
+lab "$ARM64_SYSTEM" "$ARM64_SYSTEM"
+on_north="$causeway lab exec --lab arm64 north-head --"
+for command in "causeway ping --count 3 --interval 0.1 south" "causeway probe --measure=16 south" "uname -m"; do
+    # shellcheck disable=SC2086 # each is several words
+    timeout 120 $on_north $command
+done
+
+# The command of x86-64, and what it is linked with, beside the libraries of arm64.
+"$causeway" lab down arm64
+mkdir -p "$ARM64_SYSTEM"/{lib/x86_64-linux-gnu,lib64}
+cp -L /lib/x86_64-linux-gnu/{libc.so.6,libm.so.6,libgcc_s.so.1} "$ARM64_SYSTEM/lib/x86_64-linux-gnu/"
+cp -L /lib64/ld-linux-x86-64.so.2 "$ARM64_SYSTEM/lib64/"
+install_in "$ARM64_SYSTEM" "$target/release" "$arm64_built"
 programs=$root/target/mpi
 open_mpi=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl_vader_single_copy_mechanism none)
 export UCX_TLS=^cma

@@ -38,7 +38,7 @@ pub struct LabOptions {
     /// Directory under which the lab's state directory is made; the user's own default where not given.
     pub state_dir: Option<PathBuf>,
     /// Directories of this host that nodes with a system of their own see at the same paths, beside the one
-    /// the lab is started in.
+    /// the lab is started in; not where that system has them itself.
     pub shown: Vec<PathBuf>,
 }
 

@@ -6,12 +6,13 @@
 //! overlay /  = the root's directory, and memory of the node
 //!    /dev        the host's; /proc, /sys, /run and /dev/shm as in every node (`mounts`)
 //!    $HOME       the site's, in the lab's state directory
-//!    shown       directories of the host at the same paths: the one the lab was started in, and more
+//!    shown       directories of the host at the same paths: the one the lab was started in, and others that
+//!                the root does not have
 //! ```
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -69,7 +70,8 @@ impl System {
         let home = user.dir;
         let line = format!("{}:x:{}:{}::{}:/bin/sh\n", user.name, uid, gid, home.display());
         let current = std::env::current_dir().into_iter();
-        let shown = current.chain(shown.iter().cloned());
+        let others = shown.iter().filter(|path| !has(Path::new(root), path));
+        let shown = current.chain(others.cloned());
         Ok(Some(System {
             root: root.into(),
             home: (home_of(state, site), home),
@@ -176,6 +178,14 @@ impl System {
         umount2(host, MntFlags::MNT_DETACH)
             .map_err(|errno| ("let the host's files go".to_owned(), errno.into()))
     }
+}
+
+/// Whether the root has this directory itself, as where a system for another processor has a Causeway of its
+/// own. What is mounted there counts for nothing: an overlay does not show it.
+fn has(root: &Path, directory: &Path) -> bool {
+    let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+    let own = device(&below(root, directory));
+    own.is_some() && own == device(root)
 }
 
 /// Makes a directory. Where an ordinary user may not, because it would lie in an empty one of root's, such as
