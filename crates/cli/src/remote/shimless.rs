@@ -84,7 +84,8 @@ impl Watch {
     /// A process into which nothing can be loaded, and that had connections at the last look, too. It may be
     /// a rank: no library tells. A tool that asks somebody something has ended by then.
     fn suspect(&mut self, processes: &[Pid]) -> Option<Pid> {
-        let is_one = |pid: &&Pid| loads_nothing_of_ours(**pid) && has_connections(**pid);
+        // The emulator of another processor is static, and has the shim of the program that it runs.
+        let is_one = |pid: &&Pid| loads_nothing_of_ours(**pid) && !has_shim(**pid) && has_connections(**pid);
         let now: HashSet<Pid> = processes.iter().filter(is_one).copied().collect();
         let found = now.intersection(&self.suspects).next().copied();
         self.suspects = now;
@@ -109,6 +110,11 @@ enum Lack {
     Way(String),
     /// It has connections, and nothing can be loaded into it.
     Loader,
+}
+
+fn has_shim(pid: Pid) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"));
+    maps.is_ok_and(|maps| objects(&maps).any(|object| object.begins(&[SHIM])))
 }
 
 fn lack(pid: Pid) -> Option<Lack> {
