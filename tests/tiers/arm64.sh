@@ -10,12 +10,14 @@ tools/setup/arm64.sh
 made setup build
 . tests/arm64/common.sh
 arm64_build
-cargo test --release --target "$arm64_triple" -p causeway-{wire,tunnel,shim,mpis} --lib --tests
+cargo test --release --target "$arm64_triple" -p causeway-{wire,tunnel,mpis} --lib --tests
+cargo test --release --target "$arm64_triple" -p causeway-shim --lib
 export CC=$arm64_compiler EMULATOR=$arm64_emulator
 tests/libraries/signatures.sh
 tests/libraries/world/long_double.sh 100000
 tests/libraries/world/engine.sh "${ENGINE_CASES:-2000}"
 tests/libraries/world/sockets.sh
 unset CC EMULATOR
+tests/arm64/shim.sh
 tests/arm64/worlds.sh
 tests/arm64/grid.sh

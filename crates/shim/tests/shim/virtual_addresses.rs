@@ -16,7 +16,8 @@ HOME, AWAY, REAL = "100.64.1.1", "100.64.2.1", "10.1.0.1"
 def raw_own(s):
     "the kernel's own word, past the C library"
     buffer, length = ctypes.create_string_buffer(28), ctypes.c_uint32(28)
-    assert libc.syscall(51, s.fileno(), buffer, ctypes.byref(length)) == 0
+    number = 204 if os.uname().machine == "aarch64" else 51
+    assert libc.syscall(number, s.fileno(), buffer, ctypes.byref(length)) == 0
     return socket.inet_ntoa(buffer.raw[4:8])
 "#;
 

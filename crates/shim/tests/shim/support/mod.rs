@@ -28,7 +28,8 @@ pub const GRID_V4_GATEWAYS: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:
 pub const GRID_OVERLAP: &str = "2|nancy;100.64.2.0/24=10.1.0.0/24,fdca:2::/64=fd00:1::/64;10.1.0.252:7000;20000-32767\
                         |rennes;100.64.1.0/24=10.1.0.0/24,fdca:1::/64=fd00:1::/64;10.1.0.253:7000;20000-32767";
 const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
-const PROGRAM_DEADLINE: Duration = Duration::from_secs(20);
+/// The longest starts twenty interpreters, each of which takes a second where the processor is emulated.
+const PROGRAM_DEADLINE: Duration = Duration::from_secs(50);
 const TEST_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What every program starts with.
