@@ -9,6 +9,7 @@ built=$(cargo test --release --target "$arm64_triple" -p causeway-shim --test sh
     grep -o '"executable":"[^"]*"' | cut -d '"' -f 4 | tail -n 1)
 cargo build --release --target "$arm64_triple" -p causeway-shim
 # Not chroot(2): processes below it may make no namespaces, either.
+# shellcheck disable=SC2016 # the inner shell expands it
 enter=(unshare --mount --net --pid --fork --kill-child --mount-proc="$ARM64_SYSTEM/proc" sh -euc
     'cd "$1" && shift && pivot_root . . && umount -l . && cd "$1" && shift && exec "$@"' enter
     "$ARM64_SYSTEM" "$root/crates/shim")

@@ -6,6 +6,7 @@
 
 #include <complex.h>
 #include <float.h>
+#include <limits.h>
 
 enum { MOST = 16, COUNT = 5, LARGE = 40000 };
 
@@ -252,6 +253,22 @@ static void located(void)
     CHECK(creall(product) == size * (size + 1) / 2 && cimagl(product) == size * 0x1p-50L);
 }
 
+/* Characters that are numbers at some sites alone have no greatest one. */
+static void characters(void)
+{
+    int has_sign = CHAR_MIN < 0, signs = 0;
+    char own = (char)-1, most = 0;
+    signed char number = (signed char)-rank, least = 0;
+    MPI_Allreduce(&has_sign, &signs, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(&number, &least, 1, MPI_SIGNED_CHAR, MPI_MIN, MPI_COMM_WORLD);
+    CHECK(least == 1 - size);
+    if (signs == 0 || signs == size)
+        return;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK(MPI_Allreduce(&own, &most, 1, MPI_CHAR, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -271,6 +288,7 @@ int main(int argc, char **argv)
     reduced(COUNT);
     reduced(LARGE / size * size);
     located();
+    characters();
     MPI_Type_free(&mixed_type);
     MPI_Type_free(&nested_type);
     return end("unlike");
