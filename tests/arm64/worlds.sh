@@ -33,3 +33,10 @@ for pairing in "${pairings[@]}"; do
     COLLECTIVES=1 run "$pairing" unlike
     COLLECTIVES=1 run "$pairing" compare "${CASES:-30}" 1
 done
+# Each algorithm sends in its own way.
+for rule in allreduce\ {leaders,segments,multi-leader,split,gathered,blocks} reduce\ {leaders,segments,gathered,blocks} \
+    bcast\ {leaders,segments} {gather,scatter}\ {leaders,direct} allgather\ {leaders,multi-leader} alltoall\ {leaders,direct} \
+    reduce_scatter\ {leaders,multi-leader} scan\ {segments,gathered,direct,blocks}; do
+    printf '%s: ' "$rule"
+    COLLECTIVES=1 CAUSEWAY_COLLECTIVES_RULES=$rule run "debian-openmpi:2 arm64-openmpi:2" unlike
+done
