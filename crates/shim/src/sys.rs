@@ -103,8 +103,8 @@ pub fn set_option<T: OptionValue>(fd: c_int, level: c_int, name: c_int, value: T
     check(result).map(drop)
 }
 
-/// The number the kernel gives each socket and never gives again (SO_COOKIE, since Linux 4.12). Where it is not
-/// to be had, as in an emulator, the number of the socket's file, which the kernel gives again after 2^32 more.
+/// The number the kernel gives each socket and never gives again (SO_COOKIE, since Linux 4.12). Where it is
+/// not to be had, as in an emulator, the number of the socket's file, which comes again after 2^32 more.
 pub fn cookie(fd: c_int) -> Result<u64, Errno> {
     match option(fd, libc::SOL_SOCKET, libc::SO_COOKIE) {
         Err(Errno(libc::EINVAL | libc::ENOPROTOOPT)) => file_number(fd),
