@@ -23,7 +23,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, execv, pipe2};
+use nix::unistd::{Pid, execv, getpid, pipe2};
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::fs::File;
@@ -44,6 +44,7 @@ const LISTEN_AGAIN: Duration = Duration::from_millis(10);
 
 /// A site's gateway, kept running.
 pub struct Keeper {
+    process: Pid,
     config: Config,
     listeners: Listeners,
     memory: Arc<Memory>,
@@ -92,6 +93,7 @@ impl Keeper {
         own.extend(listeners.keep().numbers());
         own.extend([orphans.0.as_raw_fd(), orphans.1.as_raw_fd(), signals.as_raw_fd()]);
         Ok(Keeper {
+            process: getpid(),
             config,
             listeners,
             memory,

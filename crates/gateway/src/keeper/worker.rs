@@ -23,17 +23,16 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(super) fn work(keeper: Keeper, left: Option<Left>) -> ! {
     // Its descriptors are the keeper's, too: nothing of it is dropped here, or they would be closed.
     let mut keeper = ManuallyDrop::new(keeper);
-    // The keeper has gone already where this is refused.
-    let keeper_process = nix::unistd::getppid();
+    // The keeper may have gone already.
     let follows = process::end_with_parent();
-    if follows.is_err() || nix::unistd::getppid() != keeper_process {
+    if follows.is_err() || nix::unistd::getppid() != keeper.process {
         exit(1);
     }
     process::be_ended_first();
     let site = keeper.config.site.clone();
     std::panic::set_hook(Box::new(move |panic| end_by_panic(&site, panic)));
     let is_first = left.is_none() && keeper.state.is_none();
-    match serve(&mut keeper, keeper_process.as_raw().cast_unsigned(), left) {
+    match serve(&mut keeper, left) {
         Ok(()) => exit(0),
         Err(error) => {
             if is_first && !keeper.memory.has_served() {
@@ -46,14 +45,19 @@ pub(super) fn work(keeper: Keeper, left: Option<Left>) -> ! {
     }
 }
 
-fn serve(keeper: &mut Keeper, process: u32, left: Option<Left>) -> Result<(), crate::GatewayError> {
+fn serve(keeper: &mut Keeper, left: Option<Left>) -> Result<(), crate::GatewayError> {
     let reader = process::duplicate(keeper.orphans.0.as_raw_fd())?;
     let kept = KeptKeeper {
         listeners: keeper.listeners.keep(),
         foreign: keeper.foreign.clone(),
         ends: keeper.ends,
     };
-    let mut link = KeeperLink::new(Arc::clone(&keeper.memory), Orphans::new(reader), process, kept);
+    let mut link = KeeperLink::new(
+        Arc::clone(&keeper.memory),
+        Orphans::new(reader),
+        keeper.process.as_raw().cast_unsigned(),
+        kept,
+    );
     (link.left, link.stayed) = (left, keeper.stayed.take());
     let mut gateway = Gateway::of_worker(keeper.config.clone(), link, keeper.state)?;
     gateway.run()
@@ -82,5 +86,33 @@ fn say_at_once(text: impl Display) {
     let timeout = PollTimeout::from(200_u8);
     if poll(&mut writable, timeout).is_ok_and(|ready| ready > 0) {
         let _ = io::stderr().write_all(line.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    /// Has this test's own program run it once more, as the one that panics.
+    const PANICS: &str = "CAUSEWAY_TEST_PANICS";
+
+    #[test]
+    fn a_panic_of_any_thread_is_one_line_and_ends_the_process() {
+        if std::env::var_os(PANICS).is_some() {
+            std::panic::set_hook(Box::new(|panic| end_by_panic("rennes", panic)));
+            let thread = std::thread::Builder::new().name("spawner".to_owned());
+            let _ = thread.spawn(|| panic!("no {}\nsuch thing", 7)).unwrap().join();
+            exit(0);
+        }
+        let name = "keeper::worker::tests::a_panic_of_any_thread_is_one_line_and_ends_the_process";
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        let again = again.args(["--exact", name, "--nocapture"]).env(PANICS, "1");
+        let ended = again.output().unwrap();
+        assert_eq!(ended.status.signal(), Some(libc::SIGABRT), "{ended:?}");
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert!(said.starts_with("causeway gateway rennes: a fault of this program ends its worker: no 7\\u000asuch thing (thread spawner, "), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
     }
 }
