@@ -6,6 +6,7 @@ use crate::sys::process::Ended;
 use causeway_broker::clock::Clock;
 use causeway_control::audit::{AuditEntry, AuditEvent};
 use causeway_wire::Token;
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -118,9 +119,13 @@ impl Starter {
     }
 
     /// Collects it if it has ended, and says how; `end_of_orphan` knows it of those that the keeper collects.
-    pub(super) fn poll_end(&self, end_of_orphan: impl FnOnce(Pid) -> Option<Ended>) -> Option<String> {
+    pub(super) fn poll_end(&self, mut end_of_orphan: impl FnMut(Pid) -> Option<Ended>) -> Option<String> {
         if self.is_orphan {
-            let ended = end_of_orphan(self.process)?;
+            let is_gone = kill(self.process, None) == Err(Errno::ESRCH);
+            // The keeper tells of an end before it collects who has ended.
+            let Some(ended) = end_of_orphan(self.process) else {
+                return is_gone.then(|| "unknown".to_owned());
+            };
             let kind = if ended.code == libc::CLD_EXITED {
                 "status"
             } else {
