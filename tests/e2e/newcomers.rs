@@ -65,6 +65,48 @@ fn debian_open_mpi_runs_after_one_command_that_sets_up_two_fresh_sites_and_anoth
     }
 }
 
+/// What the user at orsay has in ~/.ssh/config: only rennes knows the name of bordeaux's head node.
+const JUMP: &str = "Host far\\n  HostName login.bordeaux\\n  ProxyJump 198.51.100.5\\n";
+
+/// Bordeaux takes ssh from rennes alone.
+const FROM_RENNES: &str = "nft 'add table inet door; \
+    add chain inet door in { type filter hook input priority 0; }; \
+    add rule inet door in tcp dport 22 ip saddr != 198.51.100.5 reject with tcp reset'";
+
+#[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_runs_at_a_site_whose_head_node_is_behind_a_jump_host() {
+    if let Err(reason) = namespaces::probe() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let fresh = Fresh::up("jump-up", &root().join("scenarios/orsay-rennes-bordeaux.toml"));
+    for head in ["orsay-head", "bordeaux-head"] {
+        fresh.shell(head, "mkdir /run/home; mount --bind /run/home ~");
+    }
+    fresh.shell("rennes-head", "echo 198.51.100.9 login.bordeaux >>/etc/hosts");
+    fresh.shell("bordeaux-head", FROM_RENNES);
+    fresh.shell(
+        "orsay-head",
+        &format!("mkdir ~/.ssh; printf '{JUMP}' >~/.ssh/config"),
+    );
+    let direct = "ssh 198.51.100.9 true 2>&1 || true";
+    assert!(fresh.shell("orsay-head", direct).contains("Connection refused"));
+    let causeway = causeway().display().to_string();
+    let said = |words: &str| fresh.shell("orsay-head", &format!("cd; {causeway} {words} 2>&1"));
+    let up = said("up --yes orsay=. bordeaux=far");
+    for part in ["198.51.100.9", "    bordeaux-head\n", "2 sites are one grid"] {
+        assert!(up.contains(part), "{part:?} is not in:\n{up}");
+    }
+    assert!(said("up --yes orsay=. bordeaux=far").contains("All sites are in the grid"));
+    let down = said("down --yes");
+    for head in ["orsay-head", "bordeaux-head"] {
+        let left = "pgrep -fa 'installe[d]' || true; \
+             find ~ -path '*causeway*' -type f ! -path '*/state/*' ! -name 'audit-*'";
+        assert_eq!(fresh.shell(head, left), "", "{down}");
+    }
+}
+
 #[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_runs_for_newcomers_who_join_two_sites_with_tokens() {
