@@ -9,6 +9,7 @@
 mod accounts;
 mod batch;
 mod bench;
+mod containers;
 mod cuts;
 mod endure;
 mod files;
