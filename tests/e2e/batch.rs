@@ -253,20 +253,7 @@ fn long_three_clusters_of_slurm_give_nodes_at_once_and_whatever_breaks_all_is_gi
 #[test]
 #[ignore = "needs root and OpenPBS (tools/setup/openpbs.sh); run by make test T=batch-pbs"]
 fn openpbs_and_slurm_give_nodes_at_once_and_however_a_job_ends_all_is_given_back() {
-    let left = ["nothing is left on rennes-1", "nothing is left on rennes-2"];
-    let item = |name: &str, says: &[&str]| {
-        let says: Vec<&str> = says.iter().chain(&left).copied().collect();
-        Item {
-            command: format!(
-                "{} {name} {}",
-                root().join("tests/e2e/batch-pbs.sh").display(),
-                root().join("target/mpi").display()
-            ),
-            name: name.to_owned(),
-            seconds: 90,
-            ..time(name, &says)
-        }
-    };
+    let item = |name: &str, says: &[&str]| beside_slurm("batch-pbs.sh", name, says);
     let items = vec![
         item(
             "all",
@@ -322,6 +309,99 @@ fn openpbs_and_slurm_give_nodes_at_once_and_however_a_job_ends_all_is_given_back
         ),
     ];
     grid::run("tests/e2e/pbs-slurm.toml", "batch-pbs", items);
+}
+
+#[test]
+#[ignore = "needs root and OAR (tools/setup/install.sh oar); run by make test T=batch-oar"]
+fn oar_and_slurm_give_nodes_at_once_and_however_a_job_ends_all_is_given_back() {
+    let item = |name: &str, says: &[&str]| beside_slurm("batch-oar.sh", name, says);
+    let items = vec![
+        item(
+            "all",
+            &[
+                "rennes: does not say beforehand when it could begin",
+                "ring_mpi: 16 ranks, all right",
+                "ring_mpi: 8 ranks, all right",
+                "own_world: 8 ranks, all right",
+                "variables of OAR: 0",
+                "ranks of a job: 1",
+                "status 0",
+            ],
+        ),
+        item(
+            "alloc",
+            &[
+                "ring_mpi: 8 ranks, all right\nstatus 0",
+                "7 ranks are requested, but the nodes of rennes have 6 slots",
+                "this account has no allocation 999",
+                "causeway: site rennes: ",
+            ],
+        ),
+        item("script", &["ring_mpi: 8 ranks, all right", "status 0"]),
+        item(
+            "refused",
+            &[
+                "oarsub: There are not enough resources for your request",
+                "A job may take two hours at most",
+                "The queue none does not exist",
+                "the site does not let --property be chosen",
+                "status 2",
+            ],
+        ),
+        item(
+            "busy",
+            &[
+                "waits: its time is planned",
+                "had not begun within 15s",
+                "status 3",
+            ],
+        ),
+        item("later", &["ring_mpi: 8 ranks, all right", "status 0"]),
+        item(
+            "timer",
+            &[
+                "it is held back, begins in ",
+                "ring_mpi: 8 ranks, all right",
+                "status 0",
+            ],
+        ),
+        item(
+            "interrupt",
+            &["asked: 130", "queued: 130", "held: 130", "runs: 130"],
+        ),
+        item("killed", &["status 137"]),
+        item("canceled", &["causeway: rennes: allocation "]),
+        item("server", &["it has run without a server", "status 0"]),
+        item(
+            "user",
+            &[
+                "ring_mpi: 8 ranks, all right\nas ada: 0",
+                "as ada, cancelled: 255",
+            ],
+        ),
+        item("gateway", &["left: 1"]),
+        item(
+            "queued",
+            &["ring_mpi: 8 ranks, all right", "wait 0", "rennes  default*"],
+        ),
+    ];
+    grid::run("tests/e2e/oar-slurm.toml", "batch-oar", items);
+}
+
+/// A case of a script for a site of another batch system than Slurm, beside one of Slurm.
+fn beside_slurm(script: &str, name: &str, says: &[&str]) -> Item {
+    let left = ["nothing is left on rennes-1", "nothing is left on rennes-2"];
+    let says: Vec<&str> = says.iter().chain(&left).copied().collect();
+    Item {
+        command: format!(
+            "{} {name} {}",
+            root().join("tests/e2e").join(script).display(),
+            root().join("target/mpi").display()
+        ),
+        name: name.to_owned(),
+        seconds: 120,
+        ..time(name, &says)
+    }
 }
 
 fn queued(name: &str, says: &[&str]) -> Item {

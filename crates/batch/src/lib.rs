@@ -5,6 +5,8 @@
 
 mod clock;
 mod hostlist;
+mod oar;
+mod oar_offer;
 pub mod offer;
 mod pbs;
 mod pbs_offer;
@@ -30,7 +32,7 @@ use word::Request;
 pub const MAX_NODES: usize = 10_000;
 
 /// All of them.
-pub const SYSTEMS: [System; 2] = [System::Slurm, System::Pbs];
+pub const SYSTEMS: [System; 3] = [System::Slurm, System::Pbs, System::Oar];
 
 /// Longest number of an allocation, and longest name of a server of PBS: a host's.
 const MAX_NUMBER: usize = 20;
@@ -43,6 +45,8 @@ pub enum System {
     Slurm,
     /// OpenPBS, by its commands: qstat, qsub, pbs_attach.
     Pbs,
+    /// OAR, by its commands: oarstat, oarsub, oarsh.
+    Oar,
 }
 
 impl FromStr for System {
@@ -52,8 +56,9 @@ impl FromStr for System {
         match text {
             "slurm" => Ok(System::Slurm),
             "pbs" => Ok(System::Pbs),
+            "oar" => Ok(System::Oar),
             _ => Err(format!(
-                "{text:?} is no batch system that Causeway knows; it knows \"slurm\" and \"pbs\""
+                "{text:?} is no batch system that Causeway knows; it knows \"slurm\", \"pbs\" and \"oar\""
             )),
         }
     }
@@ -64,6 +69,7 @@ impl fmt::Display for System {
         f.write_str(match self {
             System::Slurm => "slurm",
             System::Pbs => "pbs",
+            System::Oar => "oar",
         })
     }
 }
@@ -164,11 +170,13 @@ pub fn is_id(text: &str) -> bool {
 }
 
 impl System {
-    /// The variable that says which configuration its commands use.
-    pub fn configuration(self) -> &'static str {
+    /// The variable that says which configuration its commands use, where one does.
+    pub fn configuration(self) -> Option<&'static str> {
         match self {
-            System::Slurm => slurm::CONFIGURATION,
-            System::Pbs => pbs::CONFIGURATION,
+            System::Slurm => Some(slurm::CONFIGURATION),
+            System::Pbs => Some(pbs::CONFIGURATION),
+            // They run as another user, and take nobody's word for it.
+            System::Oar => None,
         }
     }
 
@@ -177,6 +185,7 @@ impl System {
         match self {
             System::Slurm => slurm::OWN_ALLOCATION,
             System::Pbs => pbs::OWN_ALLOCATION,
+            System::Oar => oar::OWN_ALLOCATION,
         }
     }
 
@@ -185,6 +194,7 @@ impl System {
         match self {
             System::Slurm => slurm::ANSWERS,
             System::Pbs => pbs::ANSWERS,
+            System::Oar => oar::ANSWERS,
         }
     }
 
@@ -193,6 +203,7 @@ impl System {
         match self {
             System::Slurm => slurm::list_words(),
             System::Pbs => pbs::list_words(),
+            System::Oar => oar::list_words(),
         }
     }
 
@@ -201,6 +212,7 @@ impl System {
         match self {
             System::Slurm => slurm::listed(answer),
             System::Pbs => pbs::listed(answer),
+            System::Oar => oar::listed(answer),
         }
     }
 
@@ -222,6 +234,7 @@ impl System {
         match self {
             System::Slurm => &slurm::USUAL_CHOICE,
             System::Pbs => &pbs::USUAL_CHOICE,
+            System::Oar => &oar::USUAL_CHOICE,
         }
     }
 
@@ -230,6 +243,7 @@ impl System {
         match self {
             System::Slurm => slurm::is_never_chosen(option),
             System::Pbs => pbs::is_never_chosen(option),
+            System::Oar => oar::is_never_chosen(option),
         }
     }
 
@@ -241,6 +255,7 @@ impl System {
         match self {
             System::Slurm => slurm::check_option(option),
             System::Pbs => pbs::check_option(option),
+            System::Oar => oar::check_option(option),
         }
     }
 
@@ -249,8 +264,8 @@ impl System {
     pub fn estimate_words(self, request: &Request, options: &[String]) -> Option<Vec<String>> {
         match self {
             System::Slurm => Some(slurm::estimate_words(request, options)),
-            // PBS says it of jobs that wait, and of no others.
-            System::Pbs => None,
+            // They say it of jobs that wait, and of no others.
+            System::Pbs | System::Oar => None,
         }
     }
 
@@ -259,7 +274,7 @@ impl System {
     pub fn estimate(self, answer: &str) -> Option<u64> {
         match self {
             System::Slurm => slurm::estimate(answer),
-            System::Pbs => None,
+            System::Pbs | System::Oar => None,
         }
     }
 
@@ -275,6 +290,7 @@ impl System {
         match self {
             System::Slurm => slurm::submit_words(name, request, start.0, options),
             System::Pbs => pbs::submit_words(name, request, start, options),
+            System::Oar => oar::submit_words(name, request, start.0, options),
         }
     }
 
@@ -283,6 +299,15 @@ impl System {
         match self {
             System::Slurm => slurm::submitted(answer),
             System::Pbs => pbs::submitted(answer),
+            System::Oar => oar::submitted(answer),
+        }
+    }
+
+    /// Whether a request that is to begin later does so by itself, or waits for [`System::hasten_words`].
+    pub fn begins_by_itself(self) -> bool {
+        match self {
+            System::Slurm | System::Pbs => true,
+            System::Oar => false,
         }
     }
 
@@ -291,6 +316,7 @@ impl System {
         match self {
             System::Slurm => slurm::hasten_words(id),
             System::Pbs => pbs::hasten_words(id),
+            System::Oar => oar::hasten_words(id),
         }
     }
 
@@ -299,6 +325,16 @@ impl System {
         match self {
             System::Slurm => slurm::cancel_words(ids),
             System::Pbs => pbs::cancel_words(ids),
+            System::Oar => oar::cancel_words(ids),
+        }
+    }
+
+    /// The command that removes what a request of this name has left beside the batch system, where there may
+    /// be something. It is for when the allocation is gone.
+    pub fn forget_words(self, name: &str) -> Option<Vec<String>> {
+        match self {
+            System::Slurm | System::Pbs => None,
+            System::Oar => Some(oar::forget_words(name)),
         }
     }
 
@@ -307,6 +343,7 @@ impl System {
         match self {
             System::Slurm => slurm::describe_words(id, nodes),
             System::Pbs => pbs::describe_words(id),
+            System::Oar => oar::describe_words(id),
         }
     }
 
@@ -319,6 +356,7 @@ impl System {
         match self {
             System::Slurm => slurm::nodes(id, nodes, answers),
             System::Pbs => pbs::nodes(id, nodes, answers),
+            System::Oar => oar::nodes(id, nodes, answers),
         }
     }
 
@@ -328,6 +366,7 @@ impl System {
         match self {
             System::Slurm => slurm_offer::offer_words(),
             System::Pbs => pbs_offer::offer_words(),
+            System::Oar => oar_offer::offer_words(),
         }
     }
 
@@ -339,6 +378,7 @@ impl System {
         match self {
             System::Slurm => slurm_offer::offer(answers),
             System::Pbs => pbs_offer::offer(answers),
+            System::Oar => oar_offer::offer(answers),
         }
     }
 
@@ -351,6 +391,7 @@ impl System {
                 task: Vec::new(),
             },
             System::Pbs => pbs::start(id, remote_shell, conf),
+            System::Oar => oar::start(id),
         }
     }
 
@@ -358,7 +399,7 @@ impl System {
     pub fn hands_on_variables(self) -> bool {
         match self {
             System::Slurm => true,
-            System::Pbs => false,
+            System::Pbs | System::Oar => false,
         }
     }
 
@@ -371,6 +412,7 @@ impl System {
         match self {
             System::Slurm => slurm::is_of_a_process(name),
             System::Pbs => pbs::is_of_a_process(name),
+            System::Oar => oar::is_of_a_process(name),
         }
     }
 
@@ -386,6 +428,8 @@ impl System {
             System::Slurm => slurm::of_a_script(slots, present),
             // Its launchers need a secret, too, which only processes of the job have.
             System::Pbs => Vec::new(),
+            // Launchers know nothing of it.
+            System::Oar => Vec::new(),
         }
     }
 }

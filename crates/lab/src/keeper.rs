@@ -312,7 +312,7 @@ impl Keeper<'_> {
         let (read, write) =
             nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| failed(error.into()))?;
         let life = self.life.try_clone().map_err(failed)?;
-        let takes_ssh = node.role == Role::Head || site.site.batch != Batch::Slurm;
+        let takes_ssh = node.role == Role::Head || matches!(site.site.batch, Batch::None | Batch::Pbs);
         let system =
             System::of(site, self.state, (self.owner.uid, self.owner.gid), self.shown).map_err(failed)?;
         let sshd = match &system {

@@ -28,7 +28,7 @@ use crate::signals::{Signals, wait};
 use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
 use crate::wan::{LinkChange, LinkSpec, LinkStats};
-use crate::{commands, control, pbs, roots, slurm, ssh, sys, system};
+use crate::{commands, control, oar, pbs, roots, slurm, ssh, sys, system};
 
 /// How to start a lab, apart from what it should look like.
 #[derive(Clone, Debug, Default)]
@@ -106,6 +106,7 @@ impl Lab {
         };
         slurm::start(&state, &plan, &signals)?;
         pbs::start(&state, &plan, &signals)?;
+        oar::start(&state, &plan, &signals)?;
         let listener = control::listen(dir.path())?;
         state::write(&state)?;
         Ok(Lab {
@@ -222,7 +223,8 @@ fn write_files(plan: &Plan, dir: &Path, tools: &Tools) -> Result<(), LabError> {
     }
     let written = system::write_files(plan, dir)
         .and_then(|()| slurm::write_files(plan, dir))
-        .and_then(|()| pbs::write_files(plan, dir));
+        .and_then(|()| pbs::write_files(plan, dir))
+        .and_then(|()| oar::write_files(plan, dir));
     written.map_err(|source| LabError::State {
         step: "fill",
         path: dir.to_owned(),

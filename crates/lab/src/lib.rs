@@ -19,6 +19,7 @@ mod lab;
 mod mount_calls;
 mod mounts;
 mod networks;
+mod oar;
 mod pbs;
 mod plan;
 mod preflight;

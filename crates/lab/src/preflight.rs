@@ -66,6 +66,9 @@ pub(crate) fn check(scenario: &Scenario, owner: Owner) -> Result<Tools, LabError
     if scenario.sites.iter().any(|site| site.batch == Batch::Pbs) {
         openpbs(owner)?;
     }
+    if scenario.sites.iter().any(|site| site.batch == Batch::Oar) {
+        oar(owner)?;
+    }
     tun_device()?;
     if owner.needs_user_namespace() {
         user_namespaces()?;
@@ -113,6 +116,23 @@ fn openpbs(owner: Owner) -> Result<(), LabError> {
         false => Err(LabError::Machine {
             what: format!("OpenPBS is not in {}", pbs::PROGRAMS),
             remedy: "build it with tools/setup/openpbs.sh".to_owned(),
+        }),
+    }
+}
+
+/// Its user is not root, and its database's is another one.
+fn oar(owner: Owner) -> Result<(), LabError> {
+    if owner.needs_user_namespace() {
+        return Err(LabError::Machine {
+            what: "a site of OAR needs root: its daemons run as other users".to_owned(),
+            remedy: "start the grid as root".to_owned(),
+        });
+    }
+    match OAR.into_iter().find(|file| !Path::new(file).is_file()) {
+        None => Ok(()),
+        Some(file) => Err(LabError::Machine {
+            what: format!("there is no {file}"),
+            remedy: "install OAR and PostgreSQL with tools/setup/install.sh oar".to_owned(),
         }),
     }
 }
@@ -210,6 +230,14 @@ const SLURM: [(&str, &str); 4] = [
     ("slurmctld", "slurmctld"),
     ("slurmd", "slurmd"),
     ("srun", "slurm-client"),
+];
+
+/// What a site of OAR has, by the package that it is of.
+const OAR: [&str; 4] = [
+    "/usr/sbin/Almighty",
+    "/etc/oar/job_resource_manager.pl",
+    "/usr/bin/oarsub",
+    "/usr/bin/psql",
 ];
 
 const TUN: &str = "/dev/net/tun";

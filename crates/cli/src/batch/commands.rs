@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Characters of a command's complaint that are passed on.
 const COMPLAINT: usize = 300;
 
+/// What runs commands of more than one program.
+const SHELL: &str = "/bin/sh";
+
 /// What the names of holders' allocations begin with.
 pub const NAME: &str = "causeway-";
 
@@ -59,10 +62,10 @@ impl Batch {
         for (name, _) in std::env::vars_os().filter(|(name, _)| self.system.is_of_a_process(name)) {
             command.env_remove(name);
         }
-        if let Some(conf) = &self.conf {
-            command.env(self.system.configuration(), conf);
-        } else if let Some(conf) = std::env::var_os(self.system.configuration()) {
-            command.env(self.system.configuration(), conf);
+        if let Some(name) = self.system.configuration() {
+            let conf = self.conf.as_ref().map(|conf| conf.as_os_str().to_owned());
+            let conf = conf.or_else(|| std::env::var_os(name));
+            command.envs(conf.map(|conf| (name, conf)));
         }
         // SAFETY: prctl is one system call; nothing is allocated or locked between fork and exec.
         unsafe {
@@ -173,7 +176,10 @@ pub fn judge(words: &[String], output: &Output) -> Result<Said, String> {
         .unwrap_or("it printed nothing");
     let last: String = last.chars().take(COMPLAINT).collect();
     let program = words.first().map_or("", String::as_str);
-    // Some say themselves who they are.
+    // Some say themselves who they are, and those that a shell runs do.
     let last = last.strip_prefix(&format!("{program}: ")).unwrap_or(&last);
-    Err(format!("{program}: {last} ({})", output.status))
+    match program {
+        SHELL => Err(format!("{last} ({})", output.status)),
+        _ => Err(format!("{program}: {last} ({})", output.status)),
+    }
 }

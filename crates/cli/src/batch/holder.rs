@@ -109,6 +109,8 @@ struct Holder<'a> {
     is_held: bool,
     /// It was asked for later than at once.
     is_delayed: bool,
+    /// When it is to begin, where it does not by itself.
+    begins_at: Option<Instant>,
     /// The first node has answered; why its nodes are not known yet.
     unknown: Option<String>,
     /// Looks that did not list it.
@@ -154,6 +156,7 @@ impl<'a> Holder<'a> {
             asked: None,
             is_held: false,
             is_delayed: false,
+            begins_at: None,
             unknown: None,
             absent: 0,
             connections: 0,
@@ -168,7 +171,10 @@ impl<'a> Holder<'a> {
         self.send(&Frame::Hello);
         let mut pause = FIRST_LOOK;
         loop {
-            match events.recv_timeout(pause) {
+            let begins = self
+                .begins_at
+                .map(|at| at.saturating_duration_since(Instant::now()));
+            match events.recv_timeout(begins.map_or(pause, |begins| begins.min(pause))) {
                 Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(_) if self.has_failed => {}
                 Ok(Event::Word(ToHolder::Hasten)) => self.hasten(),
@@ -186,6 +192,9 @@ impl<'a> Holder<'a> {
                         pause = FIRST_LOOK;
                         self.look();
                     }
+                }
+                Err(RecvTimeoutError::Timeout) if begins.is_some_and(|begins| begins <= pause) => {
+                    self.hasten()
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.look();
@@ -252,6 +261,9 @@ impl<'a> Holder<'a> {
             return;
         };
         self.is_delayed = after_seconds > 0;
+        if self.is_delayed && !self.args.batch.system.begins_by_itself() {
+            self.begins_at = Instant::now().checked_add(Duration::from_secs(after_seconds));
+        }
         if let Err(why) = self.try_submit(&request, after_seconds) {
             self.fail(why);
         }
@@ -259,6 +271,7 @@ impl<'a> Holder<'a> {
 
     /// Lets the request begin now. Where the batch system does not do so, it begins when it was to.
     fn hasten(&mut self) {
+        self.begins_at = None;
         // Once: whoever asks has the account of this site ask its batch system.
         if !std::mem::take(&mut self.is_delayed) {
             return;
@@ -266,9 +279,15 @@ impl<'a> Holder<'a> {
         let Some(id) = self.asked.as_ref().and_then(|asked| asked.id.as_ref()) else {
             return;
         };
-        if !self.is_held {
-            let words = self.args.batch.system.hasten_words(id);
-            let _ = self.args.batch.run(&words, "");
+        if self.is_held {
+            return;
+        }
+        let system = self.args.batch.system;
+        let hastened = self.args.batch.run(&system.hasten_words(id), "");
+        // It would wait for ever.
+        if hastened.is_err() && !system.begins_by_itself() {
+            self.is_delayed = true;
+            self.begins_at = Some(Instant::now() + FIRST_LOOK);
         }
     }
 
@@ -352,7 +371,7 @@ impl<'a> Holder<'a> {
             () => self.tell(FromHolder::Queued {
                 id: own.id,
                 reason: own.reason,
-                after_seconds: own.start.map(from_now),
+                after_seconds: own.start.map(from_now).or_else(|| self.begins_after()),
             }),
         }
     }
@@ -402,6 +421,12 @@ impl<'a> Holder<'a> {
             Ok((other, _)) => Err(format!("the gateway's answer is not understood: {other:?}")),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    /// After how many seconds it is to begin, where it does not by itself.
+    fn begins_after(&self) -> Option<u64> {
+        let begins = self.begins_at?.saturating_duration_since(Instant::now());
+        Some(begins.as_secs())
     }
 
     fn fail(&mut self, why: String) {

@@ -128,7 +128,11 @@ fn give_back(batch: &Batch, name: &str, is_answered: bool) -> bool {
         let look = batch.run(&batch.system.list_words(), "");
         let look = look.map(|said| batch.system.listed(&said.output));
         match release.on_look(look.as_deref().ok(), began.elapsed()) {
-            Step::Done => return true,
+            Step::Done => {
+                let forget = batch.system.forget_words(name);
+                let _ = forget.map(|words| batch.run(&words, ""));
+                return true;
+            }
             Step::Cancel(ids) => {
                 let _ = batch.run(&batch.system.cancel_words(&ids), "");
             }

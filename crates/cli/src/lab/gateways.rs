@@ -299,6 +299,7 @@ fn section_of(batch: Batch) -> Option<String> {
         Batch::None => None,
         Batch::Slurm => Some("system = \"slurm\"".to_owned()),
         Batch::Pbs => Some(format!("system = \"pbs\"\nconf = \"{PBS_CONF}\"")),
+        Batch::Oar => Some("system = \"oar\"".to_owned()),
     }
 }
 

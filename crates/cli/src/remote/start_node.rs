@@ -9,6 +9,7 @@ use super::lease;
 use super::node_exec::MpiWords;
 use causeway_batch::{System, quoted};
 use causeway_gateway::config::REMOTE_SHELL;
+use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::unistd::Pid;
 use std::ffi::OsString;
@@ -16,7 +17,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::net::IpAddr;
 use std::os::fd::FromRawFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -127,7 +128,8 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         let input = unsafe { File::from_raw_fd(0) };
         lease::pass_on(input, stdin, lease::TERM)?;
     }
-    let begun = args.batch.map(|_| Begun::watch(&child)).transpose()?;
+    let watch = |_| Begun::watch(&child, output.try_clone()?, args.node.clone());
+    let begun = args.batch.map(watch).transpose()?;
     let complaints = child
         .stderr
         .take()
@@ -164,8 +166,13 @@ fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let _ = child.kill();
-    child.wait()
+    match child.kill() {
+        // It is nobody's to end here, such as OAR's oarsh: it runs as another user. It ends without input.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Ok(ExitStatus::from_raw(libc::SIGKILL))
+        }
+        _ => child.wait(),
+    }
 }
 
 fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
@@ -211,9 +218,12 @@ fn as_a_login(command: &mut Command, system: System, conf: Option<&Path>) {
     command.env_clear().envs(kept);
     let home = std::env::var_os("HOME").map(PathBuf::from);
     command.current_dir(home.filter(|home| home.is_dir()).unwrap_or_else(|| "/".into()));
+    let Some(name) = system.configuration() else {
+        return;
+    };
     let conf = conf.map(|conf| conf.as_os_str().to_owned());
-    let conf = conf.or_else(|| std::env::var_os(system.configuration()));
-    command.envs(conf.map(|conf| (system.configuration(), conf)));
+    let conf = conf.or_else(|| std::env::var_os(name));
+    command.envs(conf.map(|conf| (name, conf)));
 }
 
 /// Whether a batch system has started what it was asked to; it is ended where that takes too long.
@@ -223,15 +233,20 @@ struct Begun {
 }
 
 impl Begun {
-    fn watch(child: &Child) -> io::Result<Begun> {
+    /// `output` is that of this process, for the end of one that cannot be ended.
+    fn watch(child: &Child, mut output: File, node: String) -> io::Result<Begun> {
         let process = Pid::from_raw(child.id().cast_signed());
         let (begun, wait) = channel();
         let thread = std::thread::Builder::new().name("begins".to_owned());
         let late = thread.spawn(move || {
             let is_late = wait.recv_timeout(BEGINS_WITHIN) == Err(RecvTimeoutError::Timeout);
             if is_late {
-                // Nobody waits for it before this thread has ended.
-                let _ = kill(process, Signal::SIGKILL);
+                // Nobody waits for it before this thread has ended. OAR's oarsh runs as another user, and so
+                // cannot be ended; who waited for its output would wait for ever.
+                if kill(process, Signal::SIGKILL) == Err(Errno::EPERM) {
+                    let _ = Frame::Error(StartError::Late(node).to_string()).write(&mut output);
+                    std::process::exit(1);
+                }
             }
             is_late
         })?;

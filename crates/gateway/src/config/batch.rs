@@ -45,6 +45,7 @@ pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>, intents:
         text.parse::<System>().map_err(TextError::from)
     })?;
     let conf = reader.string(&table, "conf", |text| match text.starts_with('/') {
+        _ if system.configuration().is_none() => Err("is nothing that its commands can be told".into()),
         true => Ok(PathBuf::from(text)),
         false => Err("is not an absolute path: nodes need it, too".into()),
     });
@@ -128,7 +129,14 @@ mod tests {
         );
         for (mistake, reason) in [
             ("[batch]", "batch.system: is missing"),
-            ("[batch]\nsystem = \"lsf\"", "it knows \"slurm\" and \"pbs\""),
+            (
+                "[batch]\nsystem = \"lsf\"",
+                "it knows \"slurm\", \"pbs\" and \"oar\"",
+            ),
+            (
+                "[batch]\nsystem = \"oar\"\nconf = \"/etc/oar/oar.conf\"",
+                "batch.conf: is nothing that its commands can be told",
+            ),
             (
                 "[batch]\nsystem = \"slurm\"\nconf = \"slurm.conf\"",
                 "batch.conf: is not an absolute path",

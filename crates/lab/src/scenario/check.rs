@@ -159,8 +159,9 @@ fn batch(text: &str) -> Result<Batch, String> {
     match text {
         "slurm" => Ok(Batch::Slurm),
         "pbs" => Ok(Batch::Pbs),
+        "oar" => Ok(Batch::Oar),
         other => Err(format!(
-            "\"{other}\" is not a batch system of the lab; must be \"slurm\" or \"pbs\""
+            "\"{other}\" is not a batch system of the lab; must be \"slurm\", \"pbs\" or \"oar\""
         )),
     }
 }

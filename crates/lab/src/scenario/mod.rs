@@ -79,6 +79,8 @@ pub enum Batch {
     Slurm,
     /// OpenPBS, beside which ssh starts processes on them.
     Pbs,
+    /// OAR, whose oarsh alone starts processes on them.
+    Oar,
 }
 
 /// What MPIs find between the nodes of a site.
