@@ -150,10 +150,8 @@ impl Connecting<'_> {
         lane: Option<LaneNumber>,
     ) -> io::Result<()> {
         if driver.config.proxy.is_some() {
-            let begun = self
-                .tunnels
-                .begin_through_proxy(driver, address, Purpose::Visit(visit, lane));
-            return begun.map_err(|(_, error)| error);
+            let purpose = Purpose::Visit(visit, lane);
+            return self.tunnels.begin_through_proxy(driver, address, purpose);
         }
         let far = self.tunnels.peers[visit.peer].site.clone();
         let far = lane.is_some().then_some(far.as_str());

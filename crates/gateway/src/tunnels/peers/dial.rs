@@ -86,7 +86,7 @@ impl Tunnels {
         let site = peer.site.clone();
         let is_quic = driver.config.transport == Transport::Quic || lane == LaneNumber::QUIC;
         if driver.config.proxy.is_some() && !is_quic {
-            if let Err((_, error)) = self.begin_through_proxy(driver, address, Purpose::Lane(index, lane)) {
+            if let Err(error) = self.begin_through_proxy(driver, address, Purpose::Lane(index, lane)) {
                 self.dial_failed(index, lane, &format!("connect to {address}: {error}"));
             }
             return;

@@ -63,28 +63,15 @@ impl Proxied {
         })
     }
 
-    fn begin(
-        &mut self,
-        proxy: &Proxy,
-        address: SocketAddr,
-        purpose: Purpose,
-    ) -> Result<(), (Purpose, io::Error)> {
+    fn begin(&mut self, proxy: &Proxy, address: SocketAddr, purpose: Purpose) -> io::Result<()> {
         if self.under_way == AT_MOST {
             let why = format!("{AT_MOST} connections through the proxy are being made already");
-            return Err((purpose, io::Error::new(ErrorKind::WouldBlock, why)));
+            return Err(io::Error::new(ErrorKind::WouldBlock, why));
         }
-        let mut ring = match self.ring.try_clone() {
-            Ok(ring) => ring,
-            Err(error) => return Err((purpose, error)),
-        };
+        let mut ring = self.ring.try_clone()?;
         let (proxy, outcome) = (proxy.clone(), self.outcome.clone());
-        // A thread that is not to be had gives the purpose back.
-        let (give, take) = channel();
         let thread = std::thread::Builder::new().name("proxy".to_owned());
-        let begun = thread.spawn(move || {
-            let Ok(purpose) = take.recv() else {
-                return;
-            };
+        thread.spawn(move || {
             let made = proxy.connect(&address.to_string(), WITHIN);
             // A gateway that stops meanwhile hears nothing.
             let _ = outcome.send(Outcome {
@@ -93,13 +80,8 @@ impl Proxied {
                 made,
             });
             let _ = ring.write(&[0]);
-        });
-        if let Err(error) = begun {
-            return Err((purpose, error));
-        }
+        })?;
         self.under_way += 1;
-        // The thread waits for it.
-        let _ = give.send(purpose);
         Ok(())
     }
 
@@ -116,16 +98,16 @@ impl Tunnels {
     /// Begins to make a connection through the proxy, where there is one.
     ///
     /// # Errors
-    /// It cannot be begun; the purpose comes back.
+    /// It cannot be begun.
     pub(in crate::tunnels) fn begin_through_proxy(
         &mut self,
         driver: &Driver,
         address: SocketAddr,
         purpose: Purpose,
-    ) -> Result<(), (Purpose, io::Error)> {
+    ) -> io::Result<()> {
         match (&mut self.proxied, &driver.config.proxy) {
             (Some(proxied), Some(proxy)) => proxied.begin(proxy, address, purpose),
-            _ => Err((purpose, ErrorKind::NotConnected.into())),
+            _ => Err(ErrorKind::NotConnected.into()),
         }
     }
 
