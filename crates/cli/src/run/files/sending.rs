@@ -9,7 +9,6 @@ use super::progress::Progress;
 use super::{Files, Place, failed};
 use crate::run::error::RunError;
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -145,7 +144,7 @@ impl Files {
             "-T",
             "-",
         ]);
-        let mut tar = tar.stdin(File::from(names)).stdout(Stdio::piped()).spawn()?;
+        let mut tar = tar.stdin(names).stdout(Stdio::piped()).spawn()?;
         let mut copy = self.command(part.place.node.as_deref(), line);
         let mut copy = copy.stdin(Stdio::piped()).spawn()?;
         let passed = match (tar.stdout.take(), copy.stdin.take()) {
@@ -231,7 +230,7 @@ fn pass(mut from: impl Read, mut to: impl Write, progress: &Progress) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::fs::{self, File};
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
@@ -273,7 +272,7 @@ mod tests {
         // Somebody has written into it.
         let copy = home.path().join(".cache/causeway/sent").join(digest);
         fs::write(&copy, "another").unwrap();
-        assert_eq!(run(LOOK, home.path(), asked.as_bytes()).contains("OK"), false);
+        assert!(!run(LOOK, home.path(), asked.as_bytes()).contains("OK"));
     }
 
     #[test]
