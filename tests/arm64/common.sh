@@ -11,8 +11,8 @@ arm64_built=$target/$arm64_triple/release
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$arm64_compiler
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=$arm64_emulator
 
-# arm64_system: sets ARM64_SYSTEM to Debian's root for arm64, which has the project at the same path. What is
-# written there stays in memory. To be called below tools/setup/emulate.sh, whose mounts end with it.
+# arm64_system: sets ARM64_SYSTEM to Debian's root for arm64, in which the project is at the same path. What
+# is written there stays in memory. To be called below tools/setup/emulate.sh, whose mounts end with it.
 arm64_system() {
     local place=$target/arm64/system shared
     tools/setup/root.sh bookworm-arm64

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # grid.sh: emulated grids with sites of arm64, which this machine emulates. First gateways of arm64 meet and
-# carry data. Then two such sites run jobs of one MPI, and one of them and one of x86-64 are a world.
-# Launchers, ssh, ranks and preload libraries are of arm64 there, and the command and gateways of x86-64,
-# because qemu 7.2 lets no process inherit orphans (PR_SET_CHILD_SUBREAPER). Needs root.
+# carry data. Then two such sites run jobs of one MPI, and one of them and one of x86-64 are a world. There
+# launchers, ssh, ranks and preload libraries are of arm64, and the command and gateways of x86-64, because
+# qemu 7.2 lets no process inherit orphans (PR_SET_CHILD_SUBREAPER). Needs root.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 [ -n "${EMULATED:-}" ] || EMULATED=1 exec "$root/tools/setup/emulate.sh" "$0" "$@"
