@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# arm64.sh: the tar and the .deb of `ARCH=aarch64 make dist` in a system of arm64, which this machine emulates:
-# the command runs, its files are whole, its libraries make a world with x86-64, and the package is installed
-# and purged. Needs root.
+# arm64.sh: the tar and the .deb of `ARCH=aarch64 make dist` in a system of arm64, which this machine
+# emulates: the command runs, its files are whole, its libraries make a world with x86-64, and the package is
+# installed and purged. Needs root.
 set -euo pipefail
 . "$(dirname "$0")/../arm64/common.sh"
 if [ -z "${EMULATED:-}" ]; then

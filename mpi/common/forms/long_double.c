@@ -30,7 +30,7 @@ void long_double_to_quad(unsigned char number[LONG_DOUBLE_BYTES])
     unsigned sign = number[9] & 0x80, exponent = (unsigned)get(number + 8, 2) & EXPONENT;
     int is_whole = (significand & INTEGER) != 0;
     wide fraction = (wide)(significand & ~INTEGER) << MORE_BITS;
-    /* A number whose bit before the point is missing is none; so says the processor. */
+    /* The processor takes what lacks the bit before the point for no number. */
     if ((exponent != 0 && !is_whole) || (exponent == EXPONENT && fraction != 0)) {
         exponent = EXPONENT;
         fraction |= (wide)1 << (QUAD_BITS - 1);

@@ -116,7 +116,7 @@ static void try_quad(const unsigned char from[LONG_DOUBLE_BYTES])
             fail("bytes that are no part of the number are not zero", from, x87);
 }
 
-/* Bytes that no processor makes must come out as no number; nothing else is wanted of them. */
+/* No processor makes these; they must become no number. */
 static void try_unnormal(void)
 {
     unsigned char number[LONG_DOUBLE_BYTES] = {0}, quad[LONG_DOUBLE_BYTES];
