@@ -253,12 +253,16 @@ static void located(void)
     CHECK(creall(product) == size * (size + 1) / 2 && cimagl(product) == size * 0x1p-50L);
 }
 
-/* Characters that are numbers at some sites alone have no greatest one. */
-static void characters(void)
+/* What no site knows to convert is refused where processors are unlike: characters that have a sign at some
+ * sites alone have no greatest one, and packed bytes do not tell which of them are numbers. */
+static void refused(void)
 {
     int has_sign = CHAR_MIN < 0, signs = 0;
     char own = (char)-1, most = 0;
     signed char number = (signed char)-rank, least = 0;
+    struct mixed whole = mixed(rank, 0, 0);
+    char packed[1000];
+    int place = 0;
     MPI_Allreduce(&has_sign, &signs, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&number, &least, 1, MPI_SIGNED_CHAR, MPI_MIN, MPI_COMM_WORLD);
     CHECK(least == 1 - size);
@@ -266,6 +270,9 @@ static void characters(void)
         return;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     CHECK(MPI_Allreduce(&own, &most, 1, MPI_CHAR, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS);
+    CHECK(MPI_Pack(&whole, 1, mixed_type, packed, sizeof packed, &place, MPI_COMM_WORLD) != MPI_SUCCESS);
+    CHECK(MPI_Pack(&rank, 1, MPI_INT, packed, sizeof packed, &place, MPI_COMM_WORLD) == MPI_SUCCESS);
+    CHECK(MPI_Pack(&whole, 1, mixed_type, packed, sizeof packed, &place, MPI_COMM_SELF) == MPI_SUCCESS);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
@@ -288,7 +295,7 @@ int main(int argc, char **argv)
     reduced(COUNT);
     reduced(LARGE / size * size);
     located();
-    characters();
+    refused();
     MPI_Type_free(&mixed_type);
     MPI_Type_free(&nested_type);
     return end("unlike");
