@@ -9,7 +9,7 @@
 
 typedef int packs(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
 
-/* That of the MPI; or of this library for another interface, if the MPI has that. */
+/* The call of the MPI, or of this library for another interface if the MPI has that. */
 static packs *below(void)
 {
     static packs *found;
