@@ -117,8 +117,13 @@ impl Keeper {
         let status = loop {
             self.memory.begin();
             let began = Instant::now();
-            let Some(worker) = process::divide().map_err(GatewayError::Keeper)? else {
-                worker::work(self, left);
+            let worker = match process::divide() {
+                Ok(Some(worker)) => worker,
+                Ok(None) => worker::work(self, left),
+                Err(error) if self.is_first() && is_unknown(&error) => {
+                    return worker::serve_alone(self, &error).map(|()| 0);
+                }
+                Err(error) => return Err(GatewayError::Keeper(error)),
             };
             // The worker has what it takes over, or has not begun.
             (self.stayed, left) = (None, None);
@@ -136,8 +141,7 @@ impl Keeper {
                 self.hand_over(&program, &config, state);
                 continue;
             }
-            let is_first = self.ends.count == 0 && self.state.is_none();
-            if is_first && !self.memory.has_served() {
+            if self.is_first() && !self.memory.has_served() {
                 let _ = private::remove_socket(&self.config.control);
                 let text = format!("its worker {ended} before it served");
                 return Err(GatewayError::Keeper(io::Error::other(text)));
@@ -152,6 +156,11 @@ impl Keeper {
         // Its file outlives the process otherwise; the next start would have to guess.
         let _ = private::remove_socket(&self.config.control);
         Ok(status)
+    }
+
+    /// Whether there is nothing yet that a next worker would go on with.
+    fn is_first(&self) -> bool {
+        self.ends.count == 0 && self.state.is_none()
     }
 
     /// Notes a death, and closes what the worker had open: those at the other ends learn of it at once.
@@ -284,6 +293,15 @@ impl Keeper {
         socket::pass_net_admin_on(self.config.transparent.is_some());
         execv(&words[0], &words)
     }
+}
+
+/// Whether this system knows no process that shares descriptors and no memory: qemu's emulation of a user's
+/// programs does not.
+fn is_unknown(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EINVAL | libc::ENOSYS | libc::EPERM)
+    )
 }
 
 /// Listens as configured.

@@ -63,6 +63,18 @@ fn serve(keeper: &mut Keeper, left: Option<Left>) -> Result<(), crate::GatewayEr
     gateway.run()
 }
 
+/// Serves in this process, where no worker can be made: its death is the gateway's.
+///
+/// # Errors
+/// Those of [`Gateway::listening`] and [`Gateway::run`].
+pub(super) fn serve_alone(keeper: Keeper, why: &io::Error) -> Result<(), crate::GatewayError> {
+    let mut gateway = Gateway::listening(keeper.config, keeper.listeners, None)?;
+    gateway.driver.say(format_args!(
+        "makes no worker ({why}): it ends when it is killed, and cannot be handed over"
+    ));
+    gateway.run()
+}
+
 /// A thread that has panicked leaves the others with half of something: all end.
 fn end_by_panic(site: &str, panic: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
