@@ -68,7 +68,7 @@ pub struct JoinArgs {
     /// nodes' second addresses. With --join.
     #[arg(long, value_name = "CIDR,...", requires = "join", value_delimiter = ',')]
     accept_addresses: Vec<Cidr>,
-    /// The web proxy through which this host gets out, such as http://proxy.example:3128. With --join.
+    /// The web proxy through which this host gets out, such as proxy.example:3128. With --join.
     #[arg(long, value_name = "URL", requires = "join")]
     proxy: Option<String>,
     /// File with the line USER:PASSWORD for the proxy. With --join.

@@ -37,6 +37,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// How soon the keeper tells again what the worker had no room for.
 const TELL_AGAIN: Duration = Duration::from_millis(100);
 
+/// How long the keeper waits after it could make no worker.
+const MAKE_AGAIN: Duration = Duration::from_secs(1);
+
 /// How long a start waits for listeners of a gateway that was killed just before: its worker ends a moment
 /// after its keeper.
 const LISTEN_WITHIN: Duration = Duration::from_millis(500);
@@ -76,11 +79,13 @@ impl Keeper {
     /// [`GatewayError`] names the address that cannot be listened on, or says why there is no going on from
     /// the state.
     pub fn begin(config: Config, state: Option<RawFd>) -> Result<Keeper, GatewayError> {
-        let inherited = process::open_descriptors().map_err(GatewayError::Keeper)?;
+        let mut foreign = process::open_descriptors().map_err(GatewayError::Keeper)?;
+        // What this program has opened itself is no reason to leave anything open.
+        foreign.retain(|number| !process::closes_on_exec(*number));
         let kept = match state {
             Some(number) => handover::inherit::read_keeper(number)?,
             None => KeptKeeper {
-                foreign: inherited,
+                foreign,
                 ..KeptKeeper::default()
             },
         };
@@ -123,7 +128,21 @@ impl Keeper {
                 Err(error) if self.is_first() && is_unknown(&error) => {
                     return worker::serve_alone(self, &error).map(|()| 0);
                 }
-                Err(error) => return Err(GatewayError::Keeper(error)),
+                Err(error) if self.is_first() => return Err(GatewayError::Keeper(error)),
+                Err(error) => {
+                    // Too many processes of this user, or too little memory, for now.
+                    worker::say_at_once(format_args!(
+                        "causeway gateway {}: make a worker: {error}; it tries again in {MAKE_AGAIN:?}",
+                        self.config.site
+                    ));
+                    match self
+                        .is_told_to_stop_within(MAKE_AGAIN)
+                        .map_err(GatewayError::Keeper)?
+                    {
+                        true => break 0,
+                        false => continue,
+                    }
+                }
             };
             // The worker has what it takes over, or has not begun.
             (self.stayed, left) = (None, None);

@@ -91,7 +91,7 @@ fn end_by_panic(site: &str, panic: &PanicHookInfo<'_>) {
 }
 
 /// Writes a line without the thread that writes others, which may be the one that cannot any more.
-fn say_at_once(text: impl Display) {
+pub(super) fn say_at_once(text: impl Display) {
     let line = format!("{}\n", Line(text));
     let stderr = io::stderr();
     let mut writable = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
