@@ -5,7 +5,7 @@ use crate::programs::{Expected, Item};
 
 #[test]
 #[ignore = "needs root and Podman (tools/setup/install.sh podman); run by make test T=containers"]
-fn debian_mpis_run_in_containers_that_see_the_shim_and_say_why_where_they_do_not() {
+fn mpis_run_in_containers_that_see_the_shim_and_say_why_where_they_do_not() {
     let target = root().join("target");
     let (release, mpi) = (target.join("release"), target.join("mpi"));
     let bound = |directories: &[&std::path::Path]| {
