@@ -18,6 +18,7 @@ use crate::membership::Membership;
 use crate::membership::broker_session::BrokerSession;
 use crate::membership::directory::Directory;
 use crate::site::SiteSide;
+use crate::sys::process;
 use crate::sys::signals::Signals;
 use crate::sys::socket;
 use crate::sys::source::{Class, CommandsSource, LifecycleSource, Source};
@@ -29,7 +30,6 @@ use crate::tunnels::peers::peer::Peer;
 use crate::tunnels::tls;
 use causeway_control::private;
 use mio::{Events, Poll};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -100,7 +100,7 @@ impl Gateway {
         mut listeners: Listeners,
         link: Option<KeeperLink>,
     ) -> Result<Gateway, GatewayError> {
-        let files = usize::try_from(raise_file_limit()).unwrap_or(usize::MAX);
+        let files = usize::try_from(process::raise_file_limit()).unwrap_or(usize::MAX);
         // Nothing that is started on nodes needs what the listener needed.
         socket::pass_net_admin_on(false);
         crate::sys::priority::ask_for_short_slices();
@@ -310,16 +310,5 @@ impl Drop for Gateway {
             let _ = private::remove_socket(&self.driver.config.control);
         }
         self.driver.flush();
-    }
-}
-
-/// A stream takes one file at each gateway: use all that the user may have. How many that are.
-fn raise_file_limit() -> u64 {
-    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
-        return u64::MAX;
-    };
-    match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
-        Ok(()) => hard,
-        Err(_) => soft,
     }
 }

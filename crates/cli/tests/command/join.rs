@@ -1,9 +1,10 @@
 //! A grid as its people make it: create, broker, a token for each site, one line at each site. On loopback,
 //! without privilege.
 
+use crate::sites::{accept, connect_from};
 use causeway_control::{Plan, Reply, Request, Status, ask};
-use causeway_wire::preface::{ANSWER_BYTES, Decoded, FIXED_BYTES};
-use causeway_wire::{Preface, Sender, Token, Verdict};
+use causeway_wire::preface::ANSWER_BYTES;
+use causeway_wire::{Preface, Sender, Verdict};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -222,28 +223,6 @@ impl Grid {
                 others.len() == 1 && others.iter().all(|other| other.unreachable.is_none())
             })
         })
-    }
-}
-
-/// Accepts as a shim of this job does.
-fn accept(listener: &TcpListener, token: &Token) -> TcpStream {
-    let (mut stream, _) = listener.accept().unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    let mut bytes = vec![0; FIXED_BYTES];
-    stream.read_exact(&mut bytes).unwrap();
-    loop {
-        match Preface::decode(&bytes).unwrap() {
-            Decoded::Incomplete { needed } => {
-                let have = bytes.len();
-                bytes.resize(needed, 0);
-                stream.read_exact(&mut bytes[have..]).unwrap();
-            }
-            Decoded::Complete { claim, .. } => {
-                stream.write_all(&claim.answer(Sender::Process, token)).unwrap();
-                return stream;
-            }
-            Decoded::Question { .. } => panic!("a question and no preface"),
-        }
     }
 }
 
@@ -505,14 +484,6 @@ fn two_sites_one_with_lanes_over_udp_alone_and_one_with_none_do_not_meet_and_the
     }
     assert!(!grid.is_joined());
     drop(gateways);
-}
-
-/// A connection from a node's own address: of itself, loopback has another one.
-fn connect_from(source: SocketAddr, to: SocketAddr) -> TcpStream {
-    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-    socket.bind(&source.into()).unwrap();
-    socket.connect(&to.into()).unwrap();
-    socket.into()
 }
 
 /// A web proxy at an address of its own, which it also connects from. It lets nobody in without a password.

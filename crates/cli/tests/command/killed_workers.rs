@@ -183,3 +183,27 @@ fn what_a_killed_worker_had_started_ends_and_the_audit_says_so() {
     let ends = text.matches("\"event\":\"end\"").count();
     assert_eq!((starts, ends), (1, 1), "{text}");
 }
+
+#[test]
+fn more_streams_than_the_keeper_may_have_files_are_handed_over_and_end_with_their_worker() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let pairs: Vec<_> = (0..100).map(|_| grid.pair(&listener)).collect();
+    let lower = || {
+        let mut prlimit = std::process::Command::new("prlimit");
+        prlimit.args(["--pid", &grid.pid(1).to_string(), "--nofile=40:"]);
+        assert!(prlimit.status().unwrap().success());
+    };
+    lower();
+    grid.drain(1);
+    for (near, far) in &pairs {
+        crate::sites::cross(near, far);
+    }
+    lower();
+    end_worker(&grid, 1, Signal::SIGKILL);
+    for (near, far) in &pairs {
+        let _ = (end_of(near), end_of(far));
+    }
+    grid.wait_for_tunnel();
+    assert!(grid.open_files(1) < 100);
+}

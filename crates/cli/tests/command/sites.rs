@@ -420,6 +420,7 @@ pub fn receive(mut stream: &TcpStream, seed: usize, total: &AtomicU64) -> u64 {
 }
 
 /// A connection from a node's own address: of itself, loopback has another one.
+/// A connection from a node's own address: of itself, loopback has another one.
 pub fn connect_from(source: SocketAddr, to: SocketAddr) -> TcpStream {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket.bind(&source.into()).unwrap();

@@ -79,6 +79,9 @@ impl Keeper {
     /// [`GatewayError`] names the address that cannot be listened on, or says why there is no going on from
     /// the state.
     pub fn begin(config: Config, state: Option<RawFd>) -> Result<Keeper, GatewayError> {
+        // The table is the workers', too: with a lower limit than theirs the keeper could open nothing beside
+        // their streams.
+        process::raise_file_limit();
         let mut foreign = process::open_descriptors().map_err(GatewayError::Keeper)?;
         // What this program has opened itself is no reason to leave anything open.
         foreign.retain(|number| !process::closes_on_exec(*number));
@@ -191,7 +194,7 @@ impl Keeper {
         self.ends.last = Some(end);
         self.deaths.add(began, Instant::now());
         self.state = None;
-        self.close_all_but_own();
+        process::close_all_but(&self.own);
         let begins_clean = self.deaths.are_too_many();
         Left {
             end,
@@ -204,12 +207,6 @@ impl Keeper {
             },
             begins_clean,
         }
-    }
-
-    fn close_all_but_own(&self) {
-        let open = process::open_descriptors().unwrap_or_default();
-        let others = open.into_iter().filter(|number| !self.own.contains(number));
-        others.for_each(process::close);
     }
 
     /// Waits for the end of a worker. Signals that are the gateway's go to it; what it and those before it

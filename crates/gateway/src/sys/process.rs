@@ -2,12 +2,16 @@
 #![allow(unsafe_code)]
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// More than a process may have, unless an administrator has raised that (fs.nr_open).
+const MOST_DESCRIPTORS: RawFd = 1 << 20;
 
 /// Makes a child that has a copy of this process's memory, and shares its descriptors: what either opens or
 /// closes is open or closed in both, and stays open when one of them ends (clone(2), CLONE_FILES). `None` in
@@ -72,6 +76,28 @@ pub(crate) fn set_closes_on_exec(number: RawFd, closes: bool) -> nix::Result<()>
     // SAFETY: as in `flags`.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     fcntl(borrowed, FcntlArg::F_SETFD(flags)).map(drop)
+}
+
+/// Closes all descriptors but these. It opens none: the table may be full.
+pub(crate) fn close_all_but(kept: &[RawFd]) {
+    let mut kept = kept.to_vec();
+    kept.sort_unstable();
+    let mut from = 0;
+    for number in kept.into_iter().chain([RawFd::MAX]) {
+        if from < number {
+            close_range(from, number - 1);
+        }
+        from = number.saturating_add(1).max(from);
+    }
+}
+
+fn close_range(first: RawFd, last: RawFd) {
+    // SAFETY: the caller's part: no value of this process owns one of these.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    if closed != 0 {
+        // Before Linux 5.9.
+        (first..=last.min(MOST_DESCRIPTORS)).for_each(close);
+    }
 }
 
 /// Closes a descriptor that no value of this process owns.
@@ -161,6 +187,17 @@ pub(crate) fn take_in_orphans() -> nix::Result<()> {
 /// Has the kernel end this process with its parent.
 pub(crate) fn end_with_parent() -> nix::Result<()> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
+}
+
+/// A stream takes one file at each gateway: use all that the user may have. How many that are.
+pub(crate) fn raise_file_limit() -> u64 {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return u64::MAX;
+    };
+    match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
+        Ok(()) => hard,
+        Err(_) => soft,
+    }
 }
 
 /// By how much the kernel sooner ends this process than what it has been made by, where memory runs out

@@ -38,6 +38,9 @@ exit 0"#;
 /// Bytes of copies that stay at a place.
 const MOST_KEPT_BYTES: u64 = 10 << 30;
 
+/// Longest answer of a place: a line for each file that may stay, and some.
+const MOST_ANSWER: u64 = 1 << 20;
+
 /// One place's part.
 struct Part<'p> {
     place: &'p Place,
@@ -75,7 +78,7 @@ impl Files {
         for place in places {
             let look = match wanted.is_empty() {
                 true => None,
-                false => Some(self.start(LOOK, place, wanted.clone().into_bytes())?),
+                false => Some(self.start(LOOK, place, wanted.clone().into_bytes(), Stdio::piped())?),
             };
             looks.push((place, look));
         }
@@ -166,11 +169,10 @@ impl Files {
     fn have_done(&self, script: &str, inputs: Vec<(&Place, Vec<u8>)>) -> Result<(), RunError> {
         let mut begun = Vec::new();
         for (place, lines) in inputs.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-            begun.push((place, self.start(script, place, lines)?));
+            begun.push((place, self.start(script, place, lines, Stdio::null())?));
         }
-        for (place, done) in begun {
-            let done = done.wait_with_output();
-            if !done.as_ref().is_ok_and(|done| done.status.success()) {
+        for (place, mut done) in begun {
+            if !done.wait().is_ok_and(|status| status.success()) {
                 let place = place.describe();
                 return Err(RunError::Files(format!(
                     "--send: the copies of an earlier job were not used at {place}: --send-anew does without them"
@@ -181,12 +183,12 @@ impl Files {
     }
 
     /// Starts a script at a place.
-    fn start(&self, script: &str, place: &Place, input: Vec<u8>) -> Result<Child, RunError> {
+    fn start(&self, script: &str, place: &Place, input: Vec<u8>, output: Stdio) -> Result<Child, RunError> {
         let script = script
             .replace("NAME", &self.name)
             .replace("MOST", &MOST_KEPT_BYTES.to_string());
         let mut command = self.command(place.node.as_deref(), &script);
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let child = command.stdin(Stdio::piped()).stdout(output).spawn();
         let mut child = child.map_err(|error| failed("start sh", error))?;
         if let Some(mut to) = child.stdin.take() {
             // Scripts read all their input before they print more than a pipe holds.
@@ -201,11 +203,12 @@ fn lines(files: &[&Large]) -> Vec<u8> {
 }
 
 /// The digests of files that `sha256sum -c` has found right.
-fn found(look: Child) -> HashSet<String> {
-    let output = look
-        .wait_with_output()
-        .map(|output| output.stdout)
-        .unwrap_or_default();
+fn found(mut look: Child) -> HashSet<String> {
+    let mut output = Vec::new();
+    if let Some(from) = look.stdout.take() {
+        let _ = from.take(MOST_ANSWER).read_to_end(&mut output);
+    }
+    let _ = look.wait();
     let text = String::from_utf8_lossy(&output);
     let right = text.lines().filter_map(|line| line.strip_suffix(": OK"));
     right.map(str::to_owned).collect()
