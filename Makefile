@@ -71,6 +71,7 @@ lint: setup ## formatting, clippy, licences, links and figures of documents, the
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi $(C_SOURCES)
 	tools/lint/links.py
 	tools/lint/columns.py
+	tools/lint/pipes.py
 	tools/lint/circles.py
 	tools/lint/owners.py
 	tools/lint/mpis.py

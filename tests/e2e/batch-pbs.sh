@@ -31,7 +31,7 @@ occupy_nancy() {
 # Waits until a job of rennes runs.
 until_runs() { # job
     for _ in $(seq 300); do
-        qstat -f -F dsv "$1" | grep -q '|substate=42' && return
+        qstat -f -F dsv "$1" | grep '|substate=42' >/dev/null && return
         read -rt 0.1 <> <(:) || :
     done
     echo "job $1 does not run"

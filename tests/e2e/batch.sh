@@ -19,7 +19,7 @@ four="--sites rennes=4,nancy=4 --time 10min"
 # Waits until the line of a job has this text.
 until_job() { # job, text
     for _ in $(seq 400); do
-        causeway jobs --json | grep "\"id\":$1," | grep -q "$2" && return
+        causeway jobs --json | grep "\"id\":$1," | grep "$2" >/dev/null && return
         read -rt 0.05 <> <(:) || :
     done
     echo "job $1 has not come to: $2"

@@ -82,7 +82,7 @@ count=$(($(wc -l <"$work/one/times.csv") - 1))
 for phase in P S PcP ScS PKPdf pP sS; do
     grep -q ",$phase," "$work/one/times.csv" || fail "there is no $phase"
 done
-head -1 "$work/one/matrix.mtx" | grep -qx '%%MatrixMarket matrix coordinate real general'
+head -n 1 "$work/one/matrix.mtx" | grep -x '%%MatrixMarket matrix coordinate real general'
 entries=$(sed -n 3p "$work/one/matrix.mtx")
 [ "$entries" = "$count 20736 $(($(wc -l <"$work/one/matrix.mtx") - 3))" ] || fail "the matrix says $entries"
 same openmpi 2 2 flat "${small[@]}"

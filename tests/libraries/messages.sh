@@ -8,7 +8,7 @@ out=$root/target/messages
 mkdir -p "$out"
 causeway=$libraries/causeway
 # Preloaded as a tool would be; it does nothing.
-tool_library=$(ldconfig -p | awk '/libz.so.1 .*x86-64/ { print $NF; exit }')
+tool_library=$(ldconfig -p | awk '/libz.so.1 .*x86-64/ && !found++ { print $NF }')
 
 fail() {
     echo "messages.sh: $1" >&2

@@ -12,7 +12,7 @@ compile() { # compiler flags... source: builds target/mpi/$name/<source without 
     local source=${*: -1}
     local program
     program=$root/target/mpi/$name/$(basename "${source%.*}")
-    if [ -e "$program" ] && [ -z "$(find "$(dirname "$source")" -maxdepth 1 -type f -newer "$program" | head -n 1)" ]; then
+    if [ -e "$program" ] && [ -z "$(find "$(dirname "$source")" -maxdepth 1 -type f -newer "$program" -print -quit)" ]; then
         return
     fi
     echo "$name: $(basename "$source")"
@@ -24,7 +24,7 @@ compile() { # compiler flags... source: builds target/mpi/$name/<source without 
 compile_all() { # directory of sources, compiler flags...: builds target/mpi/$name/<name of the directory> of all of them
     local program
     program=$root/target/mpi/$name/$(basename "$1")
-    if [ -e "$program" ] && [ -z "$(find "$1" -type f -newer "$program" | head -n 1)" ]; then
+    if [ -e "$program" ] && [ -z "$(find "$1" -type f -newer "$program" -print -quit)" ]; then
         return
     fi
     echo "$name: $(basename "$1")"
@@ -47,7 +47,7 @@ for name in "$@"; do
         fortran=mpif90.mpich
         # mpi4py's wheel asks for the common name of this binary interface, which Debian does not install.
         mkdir -p "$root/target/mpi/$name/lib"
-        ln -sfn "$(ldconfig -p | awk '/libmpich.so.12 / { print $NF; exit }')" "$root/target/mpi/$name/lib/libmpi.so.12"
+        ln -sfn "$(ldconfig -p | awk '/libmpich.so.12 / && !found++ { print $NF }')" "$root/target/mpi/$name/lib/libmpi.so.12"
         ;;
     # The runtime has no headers of its own (tests/mpis.sh).
     intel) libraries=("$cache/intel/lib/libmpi.so.12" -Wl,-rpath,"$cache/intel/lib") ;;

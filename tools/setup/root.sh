@@ -35,7 +35,7 @@ for suite in "$@"; do
     mkdir -p "$(dirname "$system")"
     # The mirror that this machine itself uses.
     # shellcheck disable=SC2016 # apt-get expands what is in single quotes
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' 'Origin: Debian' | head -n 1)
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' 'Origin: Debian' | sed -n 1p)
     # A mirror's lists of a release that is still in the making may be older than they say they are good for.
     "${make[@]}" --quiet --mode=root --variant=minbase --include="$packages" \
         --aptopt='Acquire::Check-Valid-Until "false"' "${suite%-*}" "$system.part" "$mirror"
