@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Whether a shell script reads the end of a pipe only in part.
 
-A reader that ends early kills the program before it by SIGPIPE, now and then; under `set -o pipefail` that
-ends the script without a word. Read all of it (`sed -n 1p`, `grep ... >/dev/null`, `awk '!n++'`), or let the
-program before it stop by itself (`find -print -quit`). Prints each line that does not; the status is 1 then."""
+A reader that ends early kills the program before it by SIGPIPE, now and then; under
+`set -o pipefail` that ends the script without a word. Read all of it (`sed -n 1p`,
+`grep ... >/dev/null`, `awk '!n++'`), or let the program before it stop by itself
+(`find -print -quit`). Prints each line that does not; the status is 1 then."""
 
 import pathlib
 import re

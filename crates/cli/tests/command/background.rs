@@ -1,5 +1,6 @@
 //! `causeway gateway --background` and `causeway broker --background`: on loopback, without privilege.
 
+use crate::sites::wait_for;
 use causeway_control::{Reply, Request, ask};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getsid};
@@ -70,7 +71,10 @@ fn a_gateway_in_the_background_serves_once_the_command_returns_and_has_no_termin
     assert!(said.contains(&format!("process {pid}")), "{said}");
     assert_eq!(getsid(Some(pid)).unwrap(), pid, "a session of its own");
     let log = site.0.path().join("causeway/gateway-rennes.log");
-    assert!(std::fs::read_to_string(&log).unwrap().contains("rennes"));
+    // A thread writes it.
+    wait_for("a line in its log", || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("rennes"))
+    });
     assert_eq!(log.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
     let second = site.start();
