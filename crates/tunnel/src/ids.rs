@@ -4,7 +4,10 @@
 //! streams they start again and pass over those in use.
 
 use crate::frame::ProtocolError;
+use crate::kept::kind;
 use crate::steps;
+use crate::touched::Touched;
+use causeway_memory::{Journal, Key};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -53,6 +56,8 @@ pub(crate) struct Seen {
     /// The lowest id not seen.
     next: u32,
     beyond: HashSet<u32>,
+    #[serde(skip)]
+    touched: Touched<u32>,
 }
 
 impl Seen {
@@ -61,6 +66,40 @@ impl Seen {
             side,
             next: side.first(),
             beyond: HashSet::new(),
+            touched: Touched::default(),
+        }
+    }
+
+    /// As it was written down.
+    pub(crate) fn of(side: Side, next: u32, beyond: HashSet<u32>) -> Seen {
+        Seen {
+            side,
+            next,
+            beyond,
+            touched: Touched::default(),
+        }
+    }
+
+    /// Notes changes from now on, and all there is as the first.
+    pub(crate) fn note_all(&mut self) {
+        self.touched.turn_on();
+        self.beyond.iter().for_each(|id| self.touched.note(*id));
+    }
+
+    /// The lowest id not seen.
+    pub(crate) fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Writes down what has changed beyond that.
+    pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
+        for id in self.touched.take() {
+            let key = Key::new(kind::SEEN, owner, id.into());
+            if self.beyond.contains(&id) {
+                journal.put_bytes(key, &[]);
+            } else {
+                journal.remove(key);
+            }
         }
     }
 
@@ -85,8 +124,10 @@ impl Seen {
 
     pub(crate) fn insert(&mut self, id: u32) {
         self.beyond.insert(id);
+        self.touched.note(id);
         while self.beyond.remove(&self.next) {
             steps::step();
+            self.touched.note(self.next);
             self.next = self.side.next(self.next);
         }
     }

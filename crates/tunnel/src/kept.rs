@@ -1,12 +1,35 @@
 //! The form in which parts of a tunnel travel with its state, and their bounds.
 
 use crate::settings::MAX_LANE_BYTES;
+use std::collections::VecDeque;
 
 /// No window is larger: see [`Settings`].
 pub(crate) const MAX_WINDOW: u64 = MAX_LANE_BYTES;
 
 /// No stream comes this far: 300 years at 1 Gbit/s. Sums with a window stay far from the end of the numbers.
 pub(crate) const MAX_POSITION: u64 = 1 << 60;
+
+/// How far the frames that wait for a lane have been written down.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Where each record of them begins and ends.
+    pub(crate) control: VecDeque<(u64, u64)>,
+    pub(crate) end: u64,
+}
+
+/// What a record of a tunnel tells of. A journal's other writers have kinds from [`kind::BEYOND`] on.
+pub mod kind {
+    pub(crate) const CORE: u8 = 1;
+    pub(crate) const STREAM: u8 = 2;
+    pub(crate) const AHEAD: u8 = 3;
+    pub(crate) const SEEN: u8 = 4;
+    pub(crate) const MESSAGE: u8 = 5;
+    pub(crate) const BEGUN: u8 = 6;
+    pub(crate) const PRE_OPEN: u8 = 7;
+    pub(crate) const CONTROL: u8 = 8;
+    /// The lowest that is none of a tunnel's.
+    pub const BEYOND: u8 = 16;
+}
 
 /// A reset of a stream, its reason by number.
 pub(crate) mod reset {

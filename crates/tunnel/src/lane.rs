@@ -1,7 +1,7 @@
 //! One lane as the core sees it: what it carries, what was acknowledged on it in each direction, and when.
 
 use crate::frame::{HEADER_BYTES, Header, Kind, LaneReader, ProtocolError};
-use crate::ring::Ring;
+use crate::ring::{Ring, Shelf};
 use crate::settings::Settings;
 use std::time::{Duration, Instant};
 
@@ -52,9 +52,9 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(now: Instant) -> Lane {
+    pub(crate) fn new(now: Instant, shelf: Shelf) -> Lane {
         Lane {
-            ring: Ring::default(),
+            ring: Ring::new(shelf),
             reader: LaneReader::default(),
             received: 0,
             acknowledged: 0,

@@ -12,7 +12,7 @@
 //! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` and `sending`. One stream's
 //! state is in `stream`, `segments` and `window`, one lane's in `lane` and `ring`; `hello` opens a lane,
 //! `ticket` a connection through a third gateway; `turns` says whose bytes go next; `snapshot` carries a
-//! tunnel into another process.
+//! tunnel into another process, `records` and `recovery` one whose process was killed.
 #![forbid(unsafe_code)]
 
 pub mod frame;
@@ -26,6 +26,8 @@ mod padding;
 pub mod parity;
 mod pre_open;
 mod receiving;
+mod records;
+mod recovery;
 mod ring;
 mod segments;
 mod sending;
@@ -34,7 +36,9 @@ mod snapshot;
 #[doc(hidden)]
 pub mod steps;
 mod stream;
+mod streams;
 pub mod ticket;
+mod touched;
 pub mod tunnel;
 pub mod turns;
 mod window;
@@ -42,7 +46,9 @@ mod window;
 pub use frame::{Header, Kind, LaneReader, MAX_PAYLOAD, ProtocolError};
 pub use hello::Hello;
 pub use ids::Side;
+pub use kept::kind::BEYOND;
 pub use open::{OpenRequest, Target};
+pub use recovery::{Moved, Recovered, recover};
 pub use settings::{CONTROL_BYTES, MAX_WAITING_BYTES, SMALL_FRAME, Settings};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use tunnel::{Event, StreamId, Tunnel};

@@ -1,7 +1,10 @@
 //! Messages between the gateways themselves: numbered frames, put in order and joined.
 
 use crate::frame::ProtocolError;
+use crate::kept::kind;
 use crate::steps;
+use crate::touched::Touched;
+use causeway_memory::{Journal, Key};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,9 +22,49 @@ pub(crate) struct Messages {
     ahead_bytes: usize,
     #[serde(with = "serde_bytes")]
     begun: Vec<u8>,
+    #[serde(skip)]
+    touched: Touched<u64>,
 }
 
 impl Messages {
+    /// As it was written down.
+    pub(crate) fn of(
+        (sent, received): (u64, u64),
+        ahead: BTreeMap<u64, (bool, Vec<u8>)>,
+        begun: Vec<u8>,
+    ) -> Messages {
+        Messages {
+            sent,
+            received,
+            ahead_bytes: ahead.values().map(|(_, bytes)| bytes.len()).sum(),
+            ahead,
+            begun,
+            touched: Touched::default(),
+        }
+    }
+
+    /// Notes changes from now on, and all there is as the first.
+    pub(crate) fn note_all(&mut self) {
+        self.touched.turn_on();
+        self.touched.note(self.received);
+        self.ahead.keys().for_each(|number| self.touched.note(*number));
+    }
+
+    /// Writes down what has changed beside its numbers.
+    pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
+        let touched = self.touched.take();
+        if !touched.is_empty() {
+            journal.put_bytes(Key::new(kind::BEGUN, owner, 0), &self.begun);
+        }
+        for number in touched {
+            let key = Key::new(kind::MESSAGE, owner, number);
+            match self.ahead.get(&number) {
+                Some(message) => journal.put(key, message),
+                None => journal.remove(key),
+            }
+        }
+    }
+
     /// Whether what it says of itself is so.
     pub(crate) fn is_sound(&self) -> bool {
         let ahead: usize = self.ahead.values().map(|(_, bytes)| bytes.len()).sum();
@@ -40,6 +83,7 @@ impl Messages {
         }
         self.ahead_bytes += payload.len();
         self.ahead.insert(number, (more, payload.to_vec()));
+        self.touched.note(number);
         Ok(())
     }
 
@@ -47,6 +91,7 @@ impl Messages {
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, ProtocolError> {
         while let Some((more, bytes)) = self.ahead.remove(&self.received) {
             steps::step();
+            self.touched.note(self.received);
             self.received += 1;
             self.ahead_bytes -= bytes.len();
             self.begun.extend(bytes);

@@ -2,11 +2,14 @@
 
 use crate::frame::ProtocolError;
 use crate::kept;
+use crate::kept::kind;
 use crate::open::OpenRequest;
 use crate::segments::SEGMENT_BYTES;
 use crate::steps;
 use crate::stream::{Arrival, Stream};
+use crate::touched::Touched;
 use crate::window::MIN_BYTES;
+use causeway_memory::{Journal, Key};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
@@ -26,6 +29,8 @@ pub(crate) struct PreOpen {
     /// not send, so nothing looks through all of them.
     #[serde(skip)]
     due: BTreeSet<(u64, u32)>,
+    #[serde(skip)]
+    touched: Touched<u32>,
 }
 
 /// The form in which it travels into another process.
@@ -43,12 +48,13 @@ impl From<Kept> for PreOpen {
             due: due.collect(),
             streams,
             bytes,
+            touched: Touched::default(),
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Waiting {
+pub(crate) struct Waiting {
     stream: Stream,
     bytes: usize,
     open: Option<Open>,
@@ -65,6 +71,30 @@ pub(crate) struct Open {
 }
 
 impl PreOpen {
+    /// As it was written down.
+    pub(crate) fn of(streams: HashMap<u32, Waiting>) -> PreOpen {
+        let bytes = streams.values().map(|waiting| waiting.bytes);
+        let bytes = bytes.fold(0, usize::saturating_add);
+        Kept { streams, bytes }.into()
+    }
+
+    /// Notes changes from now on, and all there is as the first.
+    pub(crate) fn note_all(&mut self) {
+        self.touched.turn_on();
+        self.streams.keys().for_each(|id| self.touched.note(*id));
+    }
+
+    /// Writes down what has changed. A stream's bytes here are few.
+    pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
+        for id in self.touched.take() {
+            let key = Key::new(kind::PRE_OPEN, owner, id.into());
+            match self.streams.get(&id) {
+                Some(waiting) => journal.put(key, waiting),
+                None => journal.remove(key),
+            }
+        }
+    }
+
     /// Whether what it says of itself is so.
     pub(crate) fn is_sound(&self) -> bool {
         let bytes = self.streams.values().map(|waiting| waiting.bytes);
@@ -115,6 +145,7 @@ impl PreOpen {
         }
         self.due.pop_first();
         let waiting = self.streams.remove(&id)?;
+        self.touched.note(id);
         self.bytes -= waiting.bytes;
         Some((id, waiting.stream, waiting.open?))
     }
@@ -131,6 +162,7 @@ impl PreOpen {
         if self.streams.len() >= STREAMS && !self.streams.contains_key(&id) {
             return Err(ProtocolError::Early);
         }
+        self.touched.note(id);
         Ok(self.streams.entry(id).or_insert_with(|| Waiting {
             stream: Stream::new(0, MIN_BYTES, MIN_BYTES),
             bytes: 0,

@@ -95,7 +95,7 @@ impl Tunnel {
         id: u32,
         note: impl FnOnce(&mut Stream) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             note(stream)
         } else if self.is_early(id)? {
             note(self.pre_open.stream(id)?)
@@ -110,7 +110,7 @@ impl Tunnel {
     }
 
     fn on_data<'a>(&mut self, id: u32, position: u64, payload: &'a [u8]) -> Handed<'a> {
-        let Some(stream) = self.streams.get_mut(&id) else {
+        let Some(stream) = self.streams.get_mut(id) else {
             // Bytes of a stream that is over, or that this side has reset meanwhile, end here.
             if self.is_early(id)? {
                 self.pre_open.on_data(id, position, payload)?;
@@ -135,8 +135,8 @@ impl Tunnel {
     }
 
     /// Hands on what of a stream has become due: bytes that were kept, its end, its reset.
-    fn settle(&mut self, id: u32) {
-        let Some(stream) = self.streams.get_mut(&id) else {
+    pub(crate) fn settle(&mut self, id: u32) {
+        let Some(stream) = self.streams.get_mut(id) else {
             return;
         };
         // Bytes and an end overtook the answer to our open, and imply it; a reset may be a refusal.
@@ -154,7 +154,7 @@ impl Tunnel {
         if stream.has_all() && !std::mem::replace(&mut stream.end_told, true) {
             self.events.push_back(Event::Finished(StreamId(id)));
         }
-        if let Some(reason) = stream.due_reset() {
+        if let Some(reason) = stream.due_reset().filter(|_| !stream.is_done()) {
             self.events.push_back(Event::Reset(StreamId(id), reason));
             self.remove(id);
         }
@@ -213,7 +213,7 @@ impl Tunnel {
     }
 
     fn on_credit<'a>(&mut self, kind: Kind, id: StreamId, position: u64) -> Option<Event<'a>> {
-        let stream = self.streams.get_mut(&id.0)?;
+        let stream = self.streams.get_mut(id.0)?;
         let was_blocked = stream.sendable() == 0;
         stream.on_credit(position);
         // Only who opened a stream awaits an answer.

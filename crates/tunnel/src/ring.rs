@@ -6,19 +6,32 @@
 
 use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
 use crate::steps;
+use causeway_memory::{Arena, BLOCK_BYTES};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_bytes::ByteBuf;
 use std::collections::VecDeque;
 
-/// Room for four of the largest frames: enough to keep the kernel busy between two rounds of a driver.
-const BLOCK_BYTES: usize = 4 * (HEADER_BYTES + MAX_PAYLOAD);
+const _: () = assert!(BLOCK_BYTES >= 4 * (HEADER_BYTES + MAX_PAYLOAD));
 
-/// Acknowledged blocks kept for the next frames; more go back to the allocator.
-const SPARE_BLOCKS: usize = 4;
+/// Where the blocks of a tunnel come from, and the number by which they are known as its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf {
+    pub(crate) arena: Arena,
+    pub(crate) owner: u64,
+}
+
+impl Shelf {
+    pub(crate) fn private() -> Shelf {
+        Shelf {
+            arena: Arena::private(),
+            owner: 1,
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Block {
-    bytes: Box<[u8]>,
+    memory: causeway_memory::Block,
     filled: usize,
     /// Position of its first byte in the lane.
     start: u64,
@@ -28,20 +41,34 @@ impl Block {
     fn end(&self) -> u64 {
         self.start + self.filled as u64
     }
+
+    fn good(&self) -> &[u8] {
+        &self.memory.bytes()[..self.filled]
+    }
 }
 
 /// Invariants: `acked <= sent <= end`; the blocks hold every byte from `acked` to `end`, and each begins with
 /// a frame.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ring {
+    shelf: Shelf,
     blocks: VecDeque<Block>,
-    spare: Vec<Box<[u8]>>,
     acked: u64,
     sent: u64,
     end: u64,
 }
 
 impl Ring {
+    pub(crate) fn new(shelf: Shelf) -> Ring {
+        Ring {
+            shelf,
+            blocks: VecDeque::new(),
+            acked: 0,
+            sent: 0,
+            end: 0,
+        }
+    }
+
     pub(crate) fn acked(&self) -> u64 {
         self.acked
     }
@@ -66,24 +93,44 @@ impl Ring {
     /// Returns space of at least `least` bytes for the next frame. [`Ring::commit`] says how many it took.
     pub(crate) fn space(&mut self, least: usize) -> &mut [u8] {
         debug_assert!(least <= BLOCK_BYTES);
-        let fits = |block: &Block| block.bytes.len() - block.filled >= least;
+        let fits = |block: &Block| BLOCK_BYTES - block.filled >= least;
         if !self.blocks.back().is_some_and(fits) {
-            let bytes = self.spare.pop();
             self.blocks.push_back(Block {
-                bytes: bytes.unwrap_or_else(|| vec![0; BLOCK_BYTES].into_boxed_slice()),
+                memory: self.shelf.arena.block(self.shelf.owner),
                 filled: 0,
                 start: self.end,
             });
         }
-        self.blocks
-            .back_mut()
-            .map_or(&mut [], |block| &mut block.bytes[block.filled..])
+        self.blocks.back_mut().map_or(&mut [], |block| {
+            let filled = block.filled;
+            &mut block.memory.bytes_mut()[filled..]
+        })
+    }
+
+    /// As [`Ring::space`], for bytes of a stream that are about to be read: they are found where this process
+    /// is killed before it says that they are a frame.
+    pub(crate) fn space_for(&mut self, least: usize, stream: u32, position: u64) -> &mut [u8] {
+        self.space(least);
+        let Some(block) = self.blocks.back_mut() else {
+            return &mut [];
+        };
+        block.memory.note_reading(stream, position);
+        let filled = block.filled;
+        &mut block.memory.bytes_mut()[filled..]
+    }
+
+    /// Nothing is being read any more.
+    pub(crate) fn end_reading(&self) {
+        if let Some(block) = self.blocks.back() {
+            block.memory.end_reading();
+        }
     }
 
     /// The first `count` bytes of the last [`Ring::space`] are a whole frame.
     pub(crate) fn commit(&mut self, count: usize) {
         if let Some(block) = self.blocks.back_mut() {
             block.filled += count;
+            block.memory.set_filled(block.filled);
             self.end += count as u64;
         }
     }
@@ -102,7 +149,7 @@ impl Ring {
         };
         let block = &self.blocks[first];
         // Where all of it is sent and a next one exists, that one starts at `sent` and was found first.
-        &block.bytes[(sent - block.start) as usize..block.filled]
+        &block.good()[(sent - block.start) as usize..]
     }
 
     /// The kernel took `count` bytes of [`Ring::unsent`].
@@ -119,29 +166,40 @@ impl Ring {
         self.acked = self.acked.max(position);
         while self.blocks.len() > 1 && self.blocks.front().is_some_and(|block| block.end() <= self.acked) {
             steps::step();
-            let block = self.blocks.pop_front();
-            if self.spare.len() < SPARE_BLOCKS {
-                self.spare.extend(block.map(|block| block.bytes));
-            }
+            self.blocks.pop_front();
         }
-        if let Some(block) = self.blocks.front_mut().filter(|_| self.acked == self.end) {
-            (block.start, block.filled) = (self.end, 0);
+        if !self.shelf.arena.is_shared() {
+            self.settle();
         }
         true
     }
 
+    /// A block that is empty may be filled anew, since what is known has been written down.
+    pub(crate) fn settle(&mut self) {
+        if let Some(block) = self.blocks.front_mut().filter(|_| self.acked == self.end) {
+            (block.start, block.filled) = (self.end, 0);
+            block.memory.set_filled(0);
+        }
+    }
+
+    /// Gives the blocks to who waits for their frames to be elsewhere.
+    pub(crate) fn into_blocks(self) -> impl Iterator<Item = causeway_memory::Block> {
+        self.blocks.into_iter().map(|block| block.memory)
+    }
+
     /// The frames that end beyond `from` (at least [`Ring::acked`]), in order.
     pub(crate) fn frames_beyond(&self, from: u64) -> impl Iterator<Item = &[u8]> {
-        let all = self.blocks.iter().flat_map(|block| {
-            frames(&block.bytes[..block.filled]).map(|(at, frame)| (block.start + at, frame))
-        });
+        let all = self
+            .blocks
+            .iter()
+            .flat_map(|block| frames(block.good()).map(|(at, frame)| (block.start + at, frame)));
         all.filter(move |(start, frame)| start + frame.len() as u64 > from)
             .map(|(_, frame)| frame)
     }
 }
 
 /// Cuts whole frames, each with the place where it begins.
-fn frames(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let length = frame_length(&bytes[at..])?;
@@ -158,10 +216,12 @@ pub(crate) fn frame_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Frames that wait for a lane, in order.
-#[derive(Debug, Default, Clone, PartialEq)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Backlog {
     bytes: Vec<u8>,
     start: usize,
+    /// All bytes that have been taken.
+    taken: u64,
 }
 
 impl Backlog {
@@ -171,6 +231,17 @@ impl Backlog {
 
     pub(crate) fn len(&self) -> u64 {
         (self.bytes.len() - self.start) as u64
+    }
+
+    /// All bytes that have been taken, and all that have been put in.
+    pub(crate) fn positions(&self) -> (u64, u64) {
+        (self.taken, self.taken + self.len())
+    }
+
+    /// What was put in from a position on, which is not beyond the end.
+    pub(crate) fn since(&self, position: u64) -> &[u8] {
+        let skipped = position.saturating_sub(self.taken) as usize;
+        self.bytes.get(self.start + skipped..).unwrap_or_default()
     }
 
     pub(crate) fn push(&mut self, header: &[u8], payload: &[u8]) {
@@ -186,6 +257,7 @@ impl Backlog {
             };
             ring.put(&self.bytes[self.start..self.start + length]);
             self.start += length;
+            self.taken += length as u64;
         }
         if self.is_empty() {
             self.start = 0;
@@ -194,6 +266,13 @@ impl Backlog {
             self.bytes.shrink_to(BLOCK_BYTES);
         }
         self.is_empty()
+    }
+}
+
+/// What was taken is no part of it any more.
+impl PartialEq for Backlog {
+    fn eq(&self, other: &Backlog) -> bool {
+        self.since(0) == other.since(0)
     }
 }
 
@@ -212,7 +291,10 @@ impl<'de> Deserialize<'de> for Backlog {
         if whole != bytes.len() {
             return Err(de::Error::custom("a frame that waits for a lane is not whole"));
         }
-        Ok(Backlog { bytes, start: 0 })
+        Ok(Backlog {
+            bytes,
+            ..Backlog::default()
+        })
     }
 }
 
@@ -236,7 +318,7 @@ mod tests {
 
     #[test]
     fn bytes_leave_in_order_and_their_memory_is_used_again_once_acknowledged() {
-        let mut ring = Ring::default();
+        let mut ring = Ring::new(Shelf::private());
         let (mut wanted, mut got) = (Vec::new(), Vec::new());
         for number in 0..200 {
             let frame = frame(number, (number as usize * 7919) % MAX_PAYLOAD);
@@ -248,7 +330,7 @@ mod tests {
                 ring.sent(some);
             }
             assert!(ring.on_ack(ring.sent_up_to() - (number as u64 % 3) * 16));
-            assert!(ring.blocks.len() + ring.spare.len() <= 3);
+            assert!(ring.blocks.len() <= 3);
         }
         assert!(got == wanted);
         assert!(ring.on_ack(ring.end()) && ring.kept() == 0);
@@ -257,7 +339,7 @@ mod tests {
 
     #[test]
     fn frames_not_wholly_acknowledged_are_found_again() {
-        let mut ring = Ring::default();
+        let mut ring = Ring::new(Shelf::private());
         for number in 0..20 {
             ring.put(&frame(number, 50_000));
         }

@@ -1,12 +1,15 @@
 //! Bytes of a stream that arrived before those in front of them. The stream's window bounds them.
 
+use crate::kept::kind;
 use crate::steps;
+use crate::touched::Touched;
+use causeway_memory::{Journal, Key};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 
 /// Segments that meet grow together up to this length: few entries for a large gap, and no long copies.
-const JOINED_BYTES: usize = 256 * 1024;
+const JOINED_BYTES: usize = 64 * 1024;
 
 /// Memory of one segment beside its bytes, at most: 96 bytes were measured for segments of one byte.
 pub(crate) const SEGMENT_BYTES: usize = 96;
@@ -20,9 +23,45 @@ pub(crate) const MAX_SEGMENTS: usize = 1 << 19;
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Segments {
     held: BTreeMap<u64, ByteBuf>,
+    /// Where segments begin that have changed.
+    #[serde(skip)]
+    touched: Touched<u64>,
 }
 
 impl Segments {
+    /// Segments as they were written down.
+    pub(crate) fn of(held: BTreeMap<u64, ByteBuf>) -> Segments {
+        Segments {
+            held,
+            touched: Touched::default(),
+        }
+    }
+
+    /// Notes changes from now on, and all there is as the first.
+    pub(crate) fn note_all(&mut self) {
+        self.touched.turn_on();
+        self.held.keys().for_each(|at| self.touched.note(*at));
+    }
+
+    /// Where segments begin that may have been written down.
+    pub(crate) fn written(&mut self) -> impl Iterator<Item = u64> {
+        self.touched.take().into_iter().chain(self.held.keys().copied())
+    }
+
+    /// Writes down what has changed; the segments are of this stream of this owner.
+    pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64, stream: u32) {
+        for at in self.touched.take() {
+            let key = Key {
+                part: at,
+                ..Key::new(kind::AHEAD, owner, stream.into())
+            };
+            match self.held.get(&at) {
+                Some(bytes) => journal.put_bytes(key, bytes),
+                None => journal.remove(key),
+            }
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
@@ -75,8 +114,14 @@ impl Segments {
             *start + held.len() as u64 == at && held.len() + bytes.len() <= JOINED_BYTES
         });
         match joins {
-            Some((_, held)) => held.extend_from_slice(bytes),
-            None => drop(self.held.insert(at, ByteBuf::from(bytes))),
+            Some((start, held)) => {
+                held.extend_from_slice(bytes);
+                self.touched.note(*start);
+            }
+            None => {
+                self.held.insert(at, ByteBuf::from(bytes));
+                self.touched.note(at);
+            }
         }
     }
 
@@ -85,6 +130,7 @@ impl Segments {
         while let Some(first) = self.held.first_entry().filter(|first| *first.key() <= at) {
             steps::step();
             let (start, bytes) = first.remove_entry();
+            self.touched.note(start);
             let mut bytes = bytes.into_vec();
             let known = (at - start).min(bytes.len() as u64) as usize;
             if known < bytes.len() {

@@ -15,7 +15,7 @@ impl Tunnel {
     /// A lane is there, new and empty in both directions. `lane` is below [`MAX_LANES`] and not up.
     pub fn lane_up(&mut self, lane: usize, now: Instant) {
         self.lane_down(lane, now);
-        self.lanes[lane] = Some(Box::new(Lane::new(now)));
+        self.lanes[lane] = Some(Box::new(Lane::new(now, self.shelf.clone())));
         self.dark_since = None;
     }
 
@@ -23,7 +23,13 @@ impl Tunnel {
     /// new data.
     pub fn lane_down(&mut self, lane: usize, now: Instant) {
         self.retransmit(lane);
-        if self.lanes[lane].take().is_some() && self.lanes_up() == 0 {
+        let Some(state) = self.lanes[lane].take() else {
+            return;
+        };
+        if self.shelf.arena.is_shared() && !self.retransmits.is_empty() {
+            self.graves.extend(state.ring.into_blocks());
+        }
+        if self.lanes_up() == 0 {
             self.dark_since = Some(now);
         }
     }
@@ -86,6 +92,9 @@ impl Tunnel {
         let room = self.settings.lane_bytes.saturating_sub(state.ring.kept());
         let most = batch.min(state.ring.unsent_bytes() + room);
         let all = self.retransmits.move_to(&mut state.ring, most);
+        if all {
+            self.graves.clear();
+        }
         if state.ring.end() > before {
             state.asked(now);
         }
@@ -118,14 +127,25 @@ impl Tunnel {
     /// Say with [`Tunnel::commit`] how many it took.
     pub fn reserve(&mut self, lane: usize, id: StreamId) -> &mut [u8] {
         let most = self.sendable(id);
+        let sent = self.streams.get(id.0).map_or(0, |stream| stream.sent);
         let lane_bytes = self.settings.lane_bytes;
         match self.lanes.get_mut(lane).and_then(Option::as_mut) {
             Some(state) if most > 0 && state.ring.kept() < lane_bytes => {
-                let space = state.ring.space(HEADER_BYTES + most.min(SHORTEST_READ));
+                let (id, position) = (id.0, sent);
+                let space = state
+                    .ring
+                    .space_for(HEADER_BYTES + most.min(SHORTEST_READ), id, position);
                 let end = space.len().min(HEADER_BYTES + most);
                 &mut space[HEADER_BYTES..end]
             }
             _ => &mut [],
+        }
+    }
+
+    /// The last [`Tunnel::reserve`] of this lane was given nothing.
+    pub fn release(&self, lane: usize) {
+        if let Some(state) = self.lanes.get(lane).and_then(Option::as_ref) {
+            state.ring.end_reading();
         }
     }
 
@@ -138,7 +158,7 @@ impl Tunnel {
     /// The last [`Tunnel::reserve`] was given `count` bytes, at least one.
     pub fn commit(&mut self, lane: usize, id: StreamId, count: usize, now: Instant) {
         debug_assert!((1..=self.sendable(id)).contains(&count));
-        let Some(stream) = self.streams.get_mut(&id.0) else {
+        let Some(stream) = self.streams.get_mut(id.0) else {
             return;
         };
         let position = stream.sent;
@@ -161,10 +181,12 @@ impl Tunnel {
             let mut copy = [0; HEADER_BYTES + SMALL_FRAME];
             copy[..length].copy_from_slice(&space[..length]);
             state.ring.commit(length);
+            state.ring.end_reading();
             state.asked(now);
             self.duplicate(lane, &copy[..length], now);
         } else {
             state.ring.commit(length);
+            state.ring.end_reading();
             state.asked(now);
         }
     }

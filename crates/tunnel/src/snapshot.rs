@@ -5,13 +5,16 @@
 //! serializer's and ours alone: both processes are of one machine, and whoever writes it names its version.
 
 use crate::ids::{Seen, Side};
+use crate::kept::Written;
 use crate::messages::Messages;
 use crate::pre_open::PreOpen;
-use crate::ring::Backlog;
+use crate::ring::{Backlog, Shelf};
 use crate::settings::Settings;
 use crate::stream::Stream;
+use crate::streams::Streams;
 use crate::tunnel::{MAX_LANES, Tunnel};
 use crate::window::Budget;
+use causeway_memory::{Arena, Block};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -20,16 +23,16 @@ use std::time::{Duration, Instant};
 /// One end of a tunnel, without its lanes.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot<'a> {
-    side: Side,
-    next_id: u32,
-    streams: Cow<'a, HashMap<u32, Stream>>,
-    seen: Cow<'a, Seen>,
-    pre_open: Cow<'a, PreOpen>,
-    messages: Cow<'a, Messages>,
-    control: Cow<'a, Backlog>,
-    retransmits: Cow<'a, Backlog>,
+    pub(crate) side: Side,
+    pub(crate) next_id: u32,
+    pub(crate) streams: Cow<'a, HashMap<u32, Stream>>,
+    pub(crate) seen: Cow<'a, Seen>,
+    pub(crate) pre_open: Cow<'a, PreOpen>,
+    pub(crate) messages: Cow<'a, Messages>,
+    pub(crate) control: Cow<'a, Backlog>,
+    pub(crate) retransmits: Cow<'a, Backlog>,
     /// How long there has been no lane.
-    dark: Duration,
+    pub(crate) dark: Duration,
 }
 
 /// Why bytes that could be read are no tunnel's state.
@@ -41,6 +44,9 @@ pub enum SnapshotError {
     /// Ids are not of the sides they should be.
     #[error("the state's stream ids are not of its side")]
     Side,
+    /// What was written down cannot be read.
+    #[error("the records of the state cannot be read")]
+    Records,
     /// What arrived out of turn does not add up.
     #[error("the state of what arrived out of turn contradicts itself")]
     Early,
@@ -58,7 +64,7 @@ impl Tunnel {
         Snapshot {
             side: self.side,
             next_id: self.next_id,
-            streams: Cow::Borrowed(&self.streams),
+            streams: Cow::Borrowed(self.streams.map()),
             seen: Cow::Borrowed(&self.seen),
             pre_open: Cow::Borrowed(&self.pre_open),
             messages: Cow::Borrowed(&self.messages),
@@ -70,20 +76,47 @@ impl Tunnel {
 }
 
 impl Snapshot<'_> {
-    /// The tunnel again, as if its lanes had been lost. `settings` may differ from those it had.
+    /// The tunnel again, as if its lanes had been lost. `settings` may differ from those it had. It may have
+    /// something to tell at once ([`Tunnel::poll_event`]).
     ///
     /// # Errors
     /// When the state contradicts itself.
     pub fn into_tunnel(self, settings: Settings, now: Instant) -> Result<Tunnel, SnapshotError> {
+        self.into_tunnel_on(settings, now, Shelf::private())
+    }
+
+    /// The same in memory that outlives this process: see [`Tunnel::kept`]. It may have something to tell at
+    /// once ([`Tunnel::poll_event`]). Blocks of the number `owner` that
+    /// an earlier process left, `graves`, are kept as long as what is in them is nowhere else.
+    ///
+    /// # Errors
+    /// When the state contradicts itself.
+    pub fn into_kept_tunnel(
+        self,
+        settings: Settings,
+        now: Instant,
+        (arena, owner): (&Arena, u64),
+        graves: Vec<Block>,
+    ) -> Result<Tunnel, SnapshotError> {
+        let arena = arena.clone();
+        let mut tunnel = self.into_tunnel_on(settings, now, Shelf { arena, owner })?;
+        tunnel.graves = graves;
+        // What a socket has taken that was not known to have arrived may be followed by what was ahead.
+        let ids: Vec<u32> = tunnel.streams.map().keys().copied().collect();
+        ids.into_iter().for_each(|id| tunnel.settle(id));
+        Ok(tunnel)
+    }
+
+    fn into_tunnel_on(self, settings: Settings, now: Instant, shelf: Shelf) -> Result<Tunnel, SnapshotError> {
         self.check()?;
         let streams = self.streams.into_owned();
-        Ok(Tunnel {
+        let mut tunnel = Tunnel {
             settings,
             budget: Budget::of(&settings.limits, streams.values().map(|stream| stream.window)),
             side: self.side,
             next_id: self.next_id,
             segments: streams.values().map(|stream| stream.ahead.len()).sum(),
-            streams,
+            streams: Streams::new(streams, false),
             seen: self.seen.into_owned(),
             pre_open: self.pre_open.into_owned(),
             messages: self.messages.into_owned(),
@@ -94,7 +127,12 @@ impl Snapshot<'_> {
             // A clock that has not run for so long is that of a machine that was started since: the wait
             // begins anew.
             dark_since: Some(now.checked_sub(self.dark).unwrap_or(now)),
-        })
+            shelf,
+            graves: Vec::new(),
+            written: Written::default(),
+        };
+        tunnel.note_changes();
+        Ok(tunnel)
     }
 
     /// Whether another process could go on with it.
@@ -221,9 +259,9 @@ mod tests {
             snapshot.into_tunnel(Settings::default(), now).err()
         };
         assert_eq!(refusal(|_| {}), None);
-        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(&1).unwrap().sent = u64::MAX);
+        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().sent = u64::MAX);
         assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
-        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(&1).unwrap().consumed = 1);
+        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().consumed = 1);
         assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
         assert_eq!(refusal(|tunnel| tunnel.next_id = 2), Some(SnapshotError::Side));
         assert_eq!(

@@ -9,9 +9,17 @@ use crate::segments::Segments;
 use crate::window::MIN_BYTES;
 use causeway_wire::Reason;
 use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stream {
+    halves: Halves,
+    pub(crate) ahead: Segments,
+}
+
+/// All of a stream but bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Halves {
     pub(crate) sent: u64,
     pub(crate) send_limit: u64,
     /// Our half has ended at `sent`.
@@ -31,7 +39,20 @@ pub(crate) struct Stream {
     pub(crate) reset: Option<(u64, Reason)>,
     /// Position at which the window was last enlarged.
     pub(crate) grown_at: u64,
-    pub(crate) ahead: Segments,
+}
+
+impl Deref for Stream {
+    type Target = Halves;
+
+    fn deref(&self) -> &Halves {
+        &self.halves
+    }
+}
+
+impl DerefMut for Stream {
+    fn deref_mut(&mut self) -> &mut Halves {
+        &mut self.halves
+    }
 }
 
 /// What to do with a piece of data.
@@ -45,7 +66,7 @@ pub(crate) enum Arrival {
 
 impl Stream {
     pub(crate) fn new(send_limit: u64, window: u64, receive_limit: u64) -> Stream {
-        Stream {
+        let halves = Halves {
             sent: 0,
             send_limit,
             finished: false,
@@ -58,8 +79,18 @@ impl Stream {
             end_told: false,
             reset: None,
             grown_at: 0,
-            ahead: Segments::default(),
-        }
+        };
+        Stream::of(halves, Segments::default())
+    }
+
+    /// A stream as it was written down, and what was ahead of it.
+    pub(crate) fn of(halves: Halves, ahead: Segments) -> Stream {
+        Stream { halves, ahead }
+    }
+
+    /// All of it but what is ahead.
+    pub(crate) fn halves(&self) -> &Halves {
+        &self.halves
     }
 
     /// Whether the invariants hold, so that nothing below overflows.
@@ -112,7 +143,7 @@ impl Stream {
 
     /// Bytes kept earlier that now follow what is here.
     pub(crate) fn take_ahead(&mut self) -> Option<Vec<u8>> {
-        let bytes = self.ahead.take(self.received)?;
+        let bytes = self.ahead.take(self.halves.received)?;
         self.received += bytes.len() as u64;
         Some(bytes)
     }
@@ -130,7 +161,7 @@ impl Stream {
     /// The peer ended the stream after it had sent the bytes up to `position`.
     pub(crate) fn on_reset(&mut self, id: u32, position: u64, reason: Reason) -> Result<(), ProtocolError> {
         self.check_end(id, position)?;
-        self.reset.get_or_insert((position, reason));
+        self.halves.reset.get_or_insert((position, reason));
         Ok(())
     }
 

@@ -6,17 +6,20 @@
 
 use crate::frame::{Header, Kind, MAX_PAYLOAD};
 use crate::ids::{Seen, Side};
+use crate::kept::Written;
 use crate::lane::Lane;
 use crate::messages::Messages;
 use crate::open::OpenRequest;
 use crate::pre_open::PreOpen;
-use crate::ring::Backlog;
+use crate::ring::{Backlog, Shelf};
 use crate::settings::{MAX_WAITING_BYTES, Settings};
 use crate::stream::Stream;
+use crate::streams::Streams;
 use crate::window::{Budget, MIN_BYTES};
+use causeway_memory::{Arena, Block};
 use causeway_wire::Reason;
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Lanes a tunnel has at most. More than eight has not been seen to help on any path.
@@ -59,7 +62,7 @@ pub struct Tunnel {
     pub(crate) budget: Budget,
     pub(crate) side: Side,
     pub(crate) next_id: u32,
-    pub(crate) streams: HashMap<u32, Stream>,
+    pub(crate) streams: Streams,
     /// The far side's ids.
     pub(crate) seen: Seen,
     pub(crate) pre_open: PreOpen,
@@ -74,17 +77,34 @@ pub struct Tunnel {
     pub(crate) retransmits: Backlog,
     /// The time since which there has been no lane.
     pub(crate) dark_since: Option<Instant>,
+    /// Where its lanes' memory comes from.
+    pub(crate) shelf: Shelf,
+    /// Memory of lanes that are gone, whose frames are among the retransmits: the next process finds them
+    /// here until they are in another lane's.
+    pub(crate) graves: Vec<Block>,
+    pub(crate) written: Written,
 }
 
 impl Tunnel {
     /// An end without streams or lanes. The two ends need different sides; settings may differ.
     pub fn new(side: Side, settings: Settings, now: Instant) -> Tunnel {
-        Tunnel {
+        Tunnel::on_shelf(side, settings, now, Shelf::private())
+    }
+
+    /// The same in memory that outlives this process: blocks of `arena`, and records that are written down
+    /// under the number `owner`, which no other tunnel there has.
+    pub fn kept(side: Side, settings: Settings, now: Instant, arena: &Arena, owner: u64) -> Tunnel {
+        let arena = arena.clone();
+        Tunnel::on_shelf(side, settings, now, Shelf { arena, owner })
+    }
+
+    fn on_shelf(side: Side, settings: Settings, now: Instant, shelf: Shelf) -> Tunnel {
+        let mut tunnel = Tunnel {
             settings,
             budget: Budget::default(),
             side,
             next_id: side.first(),
-            streams: HashMap::new(),
+            streams: Streams::default(),
             seen: Seen::new(side.other()),
             pre_open: PreOpen::default(),
             segments: 0,
@@ -94,7 +114,12 @@ impl Tunnel {
             control: Backlog::default(),
             retransmits: Backlog::default(),
             dark_since: Some(now),
-        }
+            shelf,
+            graves: Vec::new(),
+            written: Written::default(),
+        };
+        tunnel.note_changes();
+        tunnel
     }
 
     /// The path holds `product` bytes, its rate times its round trip: windows and lanes are to hold enough to
@@ -128,7 +153,7 @@ impl Tunnel {
 
     /// Answers [`Event::Open`]: the destination is reached.
     pub fn opened(&mut self, id: StreamId) {
-        let Some(stream) = self.streams.get_mut(&id.0) else {
+        let Some(stream) = self.streams.get_mut(id.0) else {
             return;
         };
         let limit = stream.consumed + stream.window;
@@ -141,13 +166,13 @@ impl Tunnel {
     pub fn sendable(&self, id: StreamId) -> usize {
         // Fits: at most MAX_PAYLOAD.
         self.streams
-            .get(&id.0)
+            .get(id.0)
             .map_or(0, |stream| stream.sendable().min(MAX_PAYLOAD as u64) as usize)
     }
 
     /// Ends this side's half of the stream.
     pub fn finish(&mut self, id: StreamId) {
-        let Some(stream) = self.streams.get_mut(&id.0) else {
+        let Some(stream) = self.streams.get_mut(id.0) else {
             return;
         };
         if !std::mem::replace(&mut stream.finished, true) {
@@ -167,7 +192,7 @@ impl Tunnel {
 
     /// `bytes` that arrived have left this gateway: the sender may send as many more.
     pub fn consumed(&mut self, id: StreamId, bytes: usize) {
-        let Some(stream) = self.streams.get_mut(&id.0) else {
+        let Some(stream) = self.streams.get_mut(id.0) else {
             return;
         };
         stream.consumed += bytes as u64;
@@ -218,7 +243,7 @@ impl Tunnel {
         loop {
             let id = self.next_id;
             self.next_id = self.side.next(id);
-            if !self.streams.contains_key(&id) {
+            if !self.streams.contains_key(id) {
                 return id;
             }
             self.put(Kind::Skip, 0, id, 0, &[]);
@@ -226,13 +251,13 @@ impl Tunnel {
     }
 
     pub(crate) fn remove_if_done(&mut self, id: u32) {
-        if self.streams.get(&id).is_some_and(Stream::is_done) {
+        if self.streams.get(id).is_some_and(Stream::is_done) {
             self.remove(id);
         }
     }
 
     pub(crate) fn remove(&mut self, id: u32) -> Option<Stream> {
-        let removed = self.streams.remove(&id)?;
+        let removed = self.streams.remove(id)?;
         self.budget.release(&self.settings.limits, removed.window);
         self.segments -= removed.ahead.len();
         Some(removed)

@@ -1,0 +1,481 @@
+//! Blocks of bytes by number.
+//!
+//! ```text
+//! file: [ page: which block is being read into | slot 0 | slot 1 | ... ]     slot: [ header | bytes ]
+//! ```
+//! A block that is given back is used again only after [`Arena::settle`]: a record that names it is the next
+//! process's only way to what it holds. Blocks of an arena without a file are ordinary memory.
+#![allow(unsafe_code)]
+
+use crate::mapping::{self, Mapping};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a block: room for four of the largest frames of a tunnel, enough to keep the kernel busy between
+/// two rounds of a driver.
+pub const BLOCK_BYTES: usize = 4 * (16 + 60 * 1024);
+
+const PAGE: usize = 4096;
+const HEADER_BYTES: usize = 64;
+const SLOT_BYTES: usize = (HEADER_BYTES + BLOCK_BYTES).next_multiple_of(PAGE);
+
+/// Slots that are mapped at a time: 8 MiB.
+const SLOTS: usize = 32;
+
+/// Free blocks that keep their memory.
+const SPARE: usize = 16;
+
+/// The owner of the blocks of all queues.
+pub(crate) const QUEUES: u64 = u64::MAX;
+
+/// No gateway has so many: 16 GiB.
+const MOST_SLOTS: usize = 1 << 16;
+
+// Numbers of a header.
+const OWNER: usize = 0;
+const SERIAL: usize = 1;
+const FILLED: usize = 2;
+const STREAM: usize = 3;
+const POSITION: usize = 4;
+
+/// Where blocks come from. Clones are of the same arena.
+#[derive(Debug, Clone)]
+pub struct Arena(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// None where blocks end with this process.
+    file: Option<OwnedFd>,
+    /// The first page of the file.
+    front: Option<Mapping>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    extents: Vec<Mapping>,
+    /// Blocks that may be used, those that keep their memory last.
+    free: Vec<Place>,
+    /// How many of them do not.
+    cold: usize,
+    /// Blocks that may be used once what is known has been written down.
+    given_back: Vec<Place>,
+    serial: u64,
+    /// This process counts as killed: nothing is given back any more.
+    is_abandoned: bool,
+    /// Nothing is written down any more: blocks end with this process.
+    is_private: bool,
+}
+
+/// A block's address and number.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    begin: NonNull<u8>,
+    number: u32,
+}
+
+// SAFETY: an address belongs to no thread; whoever has it has the block.
+unsafe impl Send for Place {}
+
+/// A block, which is its holder's alone. It goes back when this is dropped.
+#[derive(Debug)]
+pub struct Block {
+    place: Place,
+    arena: Arena,
+}
+
+// SAFETY: its memory belongs to no thread.
+unsafe impl Send for Block {}
+// SAFETY: a shared reference reads bytes, or numbers, which are atomic.
+unsafe impl Sync for Block {}
+
+/// What a process that has ended was reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// The stream.
+    pub stream: u32,
+    /// The first byte's position in it.
+    pub position: u64,
+    /// Where that byte was to lie, beyond what the block is filled with.
+    pub offset: usize,
+}
+
+/// A block that an earlier process has left.
+#[derive(Debug)]
+pub struct Found {
+    /// The block, which is used again when this is dropped.
+    pub block: Block,
+    /// The number of its owner.
+    pub owner: u64,
+    /// The one that was taken first has the lowest.
+    pub serial: u64,
+    /// What was being read into it.
+    pub reading: Option<Reading>,
+}
+
+impl Found {
+    /// Whether it was a queue's.
+    pub fn is_of_queue(&self) -> bool {
+        self.owner == QUEUES
+    }
+}
+
+impl Arena {
+    /// An arena of ordinary memory.
+    pub fn private() -> Arena {
+        Arena(Arc::new(Inner {
+            file: None,
+            front: None,
+            state: Mutex::default(),
+        }))
+    }
+
+    /// An arena whose blocks outlive this process, in a file of its own.
+    ///
+    /// # Errors
+    /// Those of memfd_create(2), ftruncate(2) and mmap(2).
+    pub fn shared() -> io::Result<Arena> {
+        Arena::of_file(mapping::file("causeway-blocks")?)
+    }
+
+    /// The arena in a file that a process before this one has filled, and its blocks with an owner.
+    ///
+    /// # Errors
+    /// Those of fstat(2) and mmap(2); the file is none of an arena.
+    pub fn open(file: OwnedFd) -> io::Result<(Arena, Vec<Found>)> {
+        let length = nix::sys::stat::fstat(&file)?.st_size;
+        let length = usize::try_from(length).unwrap_or(0).saturating_sub(PAGE);
+        let extents = length / (SLOTS * SLOT_BYTES);
+        let is_arena = length.is_multiple_of(SLOTS * SLOT_BYTES) && extents <= MOST_SLOTS / SLOTS;
+        if !is_arena {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let arena = Arena::of_file(file)?;
+        let mut found = Vec::new();
+        let mut state = arena.state();
+        for _ in 0..extents {
+            arena.extend(&mut state)?;
+        }
+        let all = std::mem::take(&mut state.free);
+        state.cold = 0;
+        drop(state);
+        let reading = arena.0.front.as_ref();
+        let reading = reading.map_or(0, |front| front.number(0).load(Ordering::Acquire));
+        for place in all {
+            let block = Block {
+                place,
+                arena: arena.clone(),
+            };
+            let owner = block.number(OWNER).load(Ordering::Acquire);
+            if owner == 0 {
+                continue;
+            }
+            let get = |index| block.number(index).load(Ordering::Acquire);
+            let is_read_into = reading == u64::from(place.number) + 1;
+            found.push(Found {
+                owner,
+                serial: get(SERIAL),
+                reading: is_read_into.then(|| Reading {
+                    stream: get(STREAM) as u32,
+                    position: get(POSITION),
+                    offset: block.filled(),
+                }),
+                block,
+            });
+        }
+        found.sort_unstable_by_key(|found| found.serial);
+        arena.state().serial = found.last().map_or(0, |found| found.serial);
+        Ok((arena, found))
+    }
+
+    fn of_file(file: OwnedFd) -> io::Result<Arena> {
+        let front = Mapping::new(file.as_fd(), 0, PAGE)?;
+        Ok(Arena(Arc::new(Inner {
+            file: Some(file),
+            front: Some(front),
+            state: Mutex::default(),
+        })))
+    }
+
+    /// The file's descriptor, by which another process opens it.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.0.file.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Another descriptor of the file.
+    ///
+    /// # Errors
+    /// Those of dup(2); there is no file.
+    pub fn duplicate(&self) -> io::Result<OwnedFd> {
+        let file = self.0.file.as_ref();
+        file.ok_or(io::ErrorKind::NotFound)?.try_clone()
+    }
+
+    /// From now on blocks end with this process: nobody writes down any more what is in them.
+    pub fn end_sharing(&self) {
+        self.state().is_private = true;
+        self.settle();
+    }
+
+    /// From now on this process changes nothing, as if it had been killed. For tests of what follows.
+    pub fn abandon(&self) {
+        self.state().is_abandoned = true;
+    }
+
+    /// Whether its blocks outlive this process.
+    pub fn is_shared(&self) -> bool {
+        self.0.file.is_some() && !self.state().is_private
+    }
+
+    /// Gives an empty block to an owner, whose number is not 0. Where the file cannot grow, its memory is
+    /// this process's own, and ends with it.
+    pub fn block(&self, owner: u64) -> Block {
+        let mut state = self.state();
+        if state.free.is_empty() && self.extend(&mut state).is_err() {
+            state.free.push(heap_block());
+        }
+        let place = state.free.pop().unwrap_or_else(heap_block);
+        state.cold = state.cold.min(state.free.len());
+        state.serial += 1;
+        let serial = state.serial;
+        drop(state);
+        let block = Block {
+            place,
+            arena: self.clone(),
+        };
+        block.number(FILLED).store(0, Ordering::Release);
+        block.number(SERIAL).store(serial, Ordering::Release);
+        block.number(OWNER).store(owner, Ordering::Release);
+        block
+    }
+
+    /// Blocks that were given back before may be used again, since what is known has been written down.
+    pub fn settle(&self) {
+        let mut state = self.state();
+        for place in std::mem::take(&mut state.given_back) {
+            self.free(&mut state, place);
+        }
+    }
+
+    fn free(&self, state: &mut State, place: Place) {
+        number(place, OWNER).store(0, Ordering::Release);
+        if state.free.len() - state.cold < SPARE {
+            state.free.push(place);
+        } else if place.number == u32::MAX {
+            release(place);
+        } else if let Some(file) = &self.0.file {
+            mapping::forget(file.as_fd(), offset_of(place.number), SLOT_BYTES);
+            state.free.insert(0, place);
+            state.cold += 1;
+        }
+    }
+
+    fn extend(&self, state: &mut State) -> io::Result<()> {
+        let Some(file) = &self.0.file else {
+            state.free.push(heap_block());
+            return Ok(());
+        };
+        let first = state.extents.len() * SLOTS;
+        if first >= MOST_SLOTS {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        // Fits: below MOST_SLOTS.
+        let extent = Mapping::new(file.as_fd(), offset_of(first as u32), SLOTS * SLOT_BYTES)?;
+        for slot in (0..SLOTS).rev() {
+            state.free.push(Place {
+                begin: extent.at(slot * SLOT_BYTES),
+                number: (first + slot) as u32,
+            });
+        }
+        state.extents.push(extent);
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let all = state.free.drain(..).chain(state.given_back.drain(..));
+        all.filter(|place| place.number == u32::MAX).for_each(release);
+    }
+}
+
+impl Block {
+    /// Names it, for a record: the next process finds it under this number.
+    pub fn id(&self) -> u32 {
+        self.place.number
+    }
+
+    /// Lends all of its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the block's bytes are its holder's alone.
+        unsafe { std::slice::from_raw_parts(self.place.begin.add(HEADER_BYTES).as_ptr(), BLOCK_BYTES) }
+    }
+
+    /// Lends all of its bytes to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the block's bytes are its holder's alone.
+        unsafe { std::slice::from_raw_parts_mut(self.place.begin.add(HEADER_BYTES).as_ptr(), BLOCK_BYTES) }
+    }
+
+    /// How many of its bytes are good.
+    pub fn filled(&self) -> usize {
+        (self.number(FILLED).load(Ordering::Acquire) as usize).min(BLOCK_BYTES)
+    }
+
+    /// So many of its bytes are good.
+    pub fn set_filled(&mut self, filled: usize) {
+        self.number(FILLED).store(filled as u64, Ordering::Release);
+    }
+
+    /// Notes that bytes of a stream, from this position on, are about to be read to where its good bytes end.
+    pub fn note_reading(&mut self, stream: u32, position: u64) {
+        let Some(front) = &self.arena.0.front else {
+            return;
+        };
+        // Whoever finds the block's number finds the rest.
+        front.number(0).store(0, Ordering::Release);
+        self.number(STREAM).store(stream.into(), Ordering::Release);
+        self.number(POSITION).store(position, Ordering::Release);
+        let number = u64::from(self.place.number) + 1;
+        front.number(0).store(number, Ordering::Release);
+    }
+
+    /// What was noted has been done, or was not.
+    pub fn end_reading(&self) {
+        if let Some(front) = &self.arena.0.front {
+            front.number(0).store(0, Ordering::Release);
+        }
+    }
+
+    fn number(&self, index: usize) -> &AtomicU64 {
+        number(self.place, index)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let mut state = self.arena.state();
+        if state.is_abandoned {
+            // The file is the next process's.
+        } else if self.arena.0.file.is_some() && !state.is_private && self.place.number != u32::MAX {
+            state.given_back.push(self.place);
+        } else {
+            self.arena.free(&mut state, self.place);
+        }
+    }
+}
+
+/// A number of a block's header.
+fn number<'a>(place: Place, index: usize) -> &'a AtomicU64 {
+    // SAFETY: it lies within the header, which is aligned and lasts as long as the arena; every bit pattern
+    // is a number.
+    unsafe { place.begin.cast::<AtomicU64>().add(index).as_ref() }
+}
+
+fn offset_of(slot: u32) -> u64 {
+    (PAGE + slot as usize * SLOT_BYTES) as u64
+}
+
+fn layout() -> Layout {
+    Layout::from_size_align(SLOT_BYTES, HEADER_BYTES).unwrap_or(Layout::new::<u64>())
+}
+
+fn heap_block() -> Place {
+    // SAFETY: the layout has a size.
+    let begin = unsafe { alloc_zeroed(layout()) };
+    let Some(begin) = NonNull::new(begin) else {
+        handle_alloc_error(layout())
+    };
+    Place {
+        begin,
+        number: u32::MAX,
+    }
+}
+
+fn release(place: Place) {
+    // SAFETY: it comes from `heap_block`, and nobody has it any more.
+    unsafe { dealloc(place.begin.as_ptr(), layout()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::BorrowedFd;
+
+    fn again(arena: &Arena) -> (Arena, Vec<Found>) {
+        let file = arena.0.file.as_ref().unwrap().try_clone().unwrap();
+        Arena::open(file).unwrap()
+    }
+
+    #[test]
+    fn what_lies_in_a_block_is_found_by_whoever_opens_the_file() {
+        let arena = Arena::shared().unwrap();
+        let mut blocks: Vec<Block> = (1..=40).map(|owner| arena.block(owner)).collect();
+        for (index, block) in blocks.iter_mut().enumerate() {
+            block.bytes_mut()[..3].copy_from_slice(&[index as u8; 3]);
+            block.set_filled(3);
+        }
+        blocks[7].note_reading(9, 1000);
+        drop(blocks.remove(0));
+        let (_, found) = again(&arena);
+        assert_eq!(
+            found.len(),
+            40,
+            "one given back is kept until what is known is written down"
+        );
+        for found in &found {
+            let number = found.owner as u8 - 1;
+            assert_eq!(found.block.bytes()[..found.block.filled()], [number; 3]);
+            let reading = (number == 7).then_some(Reading {
+                stream: 9,
+                position: 1000,
+                offset: 3,
+            });
+            assert_eq!(found.reading, reading);
+        }
+        arena.settle();
+        let (next, found) = again(&arena);
+        assert_eq!(found.len(), 39);
+        let serials: Vec<u64> = found.iter().map(|found| found.serial).collect();
+        assert!(serials.is_sorted());
+        assert!(next.block(5).number(SERIAL).load(Ordering::Acquire) > 40);
+    }
+
+    #[test]
+    fn blocks_are_used_again_and_their_memory_is_given_back() {
+        for arena in [Arena::shared().unwrap(), Arena::private()] {
+            for _ in 0..3 {
+                let mut blocks: Vec<Block> = (0..100).map(|_| arena.block(1)).collect();
+                for block in &mut blocks {
+                    assert_eq!(block.filled(), 0);
+                    block.bytes_mut().fill(1);
+                    block.set_filled(BLOCK_BYTES);
+                }
+                drop(blocks);
+                arena.settle();
+            }
+            let Some(file) = arena.descriptor() else { continue };
+            assert!(arena.state().extents.len() <= 4);
+            // SAFETY: the arena has it open.
+            let stat = nix::sys::stat::fstat(unsafe { BorrowedFd::borrow_raw(file) }).unwrap();
+            let kept = stat.st_blocks as usize * 512 / SLOT_BYTES;
+            assert!(kept <= SPARE + 1, "{kept} blocks keep their memory");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_arena_is_refused() {
+        let file = mapping::file("other").unwrap();
+        nix::unistd::ftruncate(&file, 12_345).unwrap();
+        assert!(Arena::open(file).is_err());
+    }
+}

@@ -1,0 +1,30 @@
+//! Memory that outlives the process which fills it, so that the next one can go on where that one was killed.
+//!
+//! Two kinds, each in a file in memory (memfd_create(2)) whose descriptor both processes have: [`Arena`] has
+//! blocks for bytes that are on their way, some of them in a [`Queue`]; [`Journal`] has records of what is
+//! known. One process writes at a time. Whatever it was doing when it was killed, the next one finds whole
+//! frames in blocks and the records of the last commit.
+
+mod arena;
+mod journal;
+mod mapping;
+mod queue;
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+pub use arena::{Arena, BLOCK_BYTES, Block, Found, Reading};
+pub use journal::{Journal, Key};
+pub use queue::{Places, Queue};
+
+/// Makes the files of an arena and of a journal, empty.
+///
+/// # Errors
+/// Those of memfd_create(2).
+pub fn files() -> io::Result<[OwnedFd; 3]> {
+    Ok([
+        mapping::file("causeway-blocks")?,
+        mapping::file("causeway-journal")?,
+        mapping::file("causeway-journal")?,
+    ])
+}

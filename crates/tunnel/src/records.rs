@@ -1,0 +1,88 @@
+//! Writes a tunnel down, so that another process can go on with it when this one is killed.
+//!
+//! What is written is what has changed. The bytes that lanes carry are in blocks that outlive the process
+//! (`ring`); records have the rest. Whoever drives the tunnel writes it down before what it has to send
+//! leaves, so that the far end is never told what only this process knew. Afterwards `recovery` reads it.
+
+use crate::ids::Side;
+use crate::kept::kind;
+use crate::tunnel::Tunnel;
+use causeway_memory::{Journal, Key};
+use serde::{Deserialize, Serialize};
+
+/// The numbers of a tunnel.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Core {
+    pub(crate) side: Side,
+    pub(crate) next_id: u32,
+    /// Frames of messages sent and received.
+    pub(crate) messages: (u64, u64),
+    /// The far side's lowest id that was not seen.
+    pub(crate) seen: u32,
+}
+
+impl Tunnel {
+    /// Has all there is written down with the next [`Tunnel::write_down`], and then what changes.
+    pub(crate) fn note_changes(&mut self) {
+        if !self.shelf.arena.is_shared() {
+            return;
+        }
+        let map = std::mem::take(&mut self.streams).into_map();
+        self.streams = crate::streams::Streams::new(map, true);
+        self.seen.note_all();
+        self.messages.note_all();
+        self.pre_open.note_all();
+    }
+
+    /// Writes down what has changed since the last time. It counts once the journal is committed; then call
+    /// [`Tunnel::written_down`].
+    pub fn write_down(&mut self, journal: &mut Journal) {
+        let owner = self.shelf.owner;
+        let core = Core {
+            side: self.side,
+            next_id: self.next_id,
+            messages: (self.messages.sent, self.messages.received),
+            seen: self.seen.next(),
+        };
+        journal.put(Key::new(kind::CORE, owner, 0), &core);
+        self.streams.write_down(journal, owner);
+        self.seen.write_down(journal, owner);
+        self.messages.write_down(journal, owner);
+        self.pre_open.write_down(journal, owner);
+        self.write_control_down(journal);
+    }
+
+    /// Frames that were moved onto a lane are in its memory, and may still be here: what arrives twice means
+    /// the same.
+    fn write_control_down(&mut self, journal: &mut Journal) {
+        let key = |begin: u64| Key::new(kind::CONTROL, self.shelf.owner, begin);
+        let (taken, end) = self.control.positions();
+        while let Some((begin, _)) = self.written.control.pop_front_if(|(_, end)| *end <= taken) {
+            journal.remove(key(begin));
+        }
+        let begin = self.written.end.max(taken);
+        if begin < end {
+            journal.put_bytes(key(begin), self.control.since(begin));
+            self.written.control.push_back((begin, end));
+            self.written.end = end;
+        }
+    }
+
+    /// What was written down counts.
+    pub fn written_down(&mut self) {
+        self.lanes
+            .iter_mut()
+            .flatten()
+            .for_each(|lane| lane.ring.settle());
+    }
+
+    /// The number under which it is written down.
+    pub fn owner(&self) -> u64 {
+        self.shelf.owner
+    }
+
+    /// Takes away what was written down of a tunnel that is over.
+    pub fn forget(journal: &mut Journal, owner: u64) {
+        journal.remove_all(0..=kind::BEYOND - 1, owner);
+    }
+}

@@ -1,0 +1,254 @@
+//! Goes on with a tunnel whose process was killed: from what it had written down, from the memory of its
+//! lanes, and from what the kernel says of its streams' sockets.
+//!
+//! A socket knows, to the byte, how much was read from it and written to it. So a process writes down neither
+//! before it does it: what a socket has moved beyond the records is in the lanes' memory (what was read), or
+//! arrives once more, because it was never acknowledged (what was written).
+
+use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
+use crate::ids::Seen;
+use crate::kept::kind;
+use crate::messages::Messages;
+use crate::pre_open::PreOpen;
+use crate::records::Core;
+use crate::ring::{Backlog, frames};
+use crate::segments::Segments;
+use crate::snapshot::{Snapshot, SnapshotError};
+use crate::stream::{Halves, Stream};
+use causeway_memory::{BLOCK_BYTES, Found, Key};
+use causeway_wire::Reason;
+use serde::de::DeserializeOwned;
+use serde_bytes::ByteBuf;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+
+/// What the socket of a stream says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    /// So many of the stream's bytes were read from it, and so many written to it, since the records.
+    Bytes {
+        /// From the socket to the far side.
+        read: u64,
+        /// From the far side to the socket.
+        written: u64,
+    },
+    /// It cannot say: what is known of it ends with the records, but for whole frames.
+    Unknown,
+    /// It is gone, and what was moved last with it.
+    Lost,
+}
+
+/// A tunnel that can go on, and what has become of its streams.
+pub struct Recovered {
+    /// Its state.
+    pub snapshot: Snapshot<'static>,
+    /// Streams that end here, since what was moved of them is not known: their sockets are to be reset.
+    pub lost: BTreeSet<u32>,
+}
+
+type Records = BTreeMap<Key, Vec<u8>>;
+
+/// Reads the tunnel that was written down under a number. `found` are the blocks of its lanes; they must last
+/// until what is in them is in other lanes' memory. A stream that is not in `moved` has none any more.
+///
+/// # Errors
+/// The records are none of a tunnel, or contradict themselves.
+pub fn recover(
+    owner: u64,
+    records: &Records,
+    found: &mut [Found],
+    moved: &HashMap<u32, Moved>,
+) -> Result<Recovered, SnapshotError> {
+    let core: Core = read(
+        of(records, owner, kind::CORE)
+            .next()
+            .map_or(&[], |(_, value)| value),
+    )?;
+    let mut streams = streams(records, owner)?;
+    let mut seen = HashSet::new();
+    for (key, _) in of(records, owner, kind::SEEN) {
+        seen.insert(id_of(key)?);
+    }
+    let mut waiting = HashMap::new();
+    for (key, value) in of(records, owner, kind::PRE_OPEN) {
+        waiting.insert(id_of(key)?, read(value)?);
+    }
+    let mut messages = BTreeMap::new();
+    for (key, value) in of(records, owner, kind::MESSAGE) {
+        messages.insert(key.id, read(value)?);
+    }
+    let begun = of(records, owner, kind::BEGUN).next();
+    let begun = begun.map_or_else(Vec::new, |(_, bytes)| bytes.clone());
+    let mut control = Backlog::default();
+    for (_, bytes) in of(records, owner, kind::CONTROL) {
+        frames(bytes).for_each(|(_, frame)| control.push(frame, &[]));
+    }
+    let ends = ends(found);
+    let lost = settle(&mut streams, &ends, moved, found, &mut control);
+    Ok(Recovered {
+        snapshot: Snapshot {
+            side: core.side,
+            next_id: core.next_id,
+            streams: Cow::Owned(streams),
+            seen: Cow::Owned(Seen::of(core.side.other(), core.seen, seen)),
+            pre_open: Cow::Owned(PreOpen::of(waiting)),
+            messages: Cow::Owned(Messages::of(core.messages, messages, begun)),
+            control: Cow::Owned(control),
+            retransmits: Cow::Owned(retransmits(found)),
+            dark: Duration::ZERO,
+        },
+        lost,
+    })
+}
+
+/// The records of a kind that an owner has.
+fn of(records: &Records, owner: u64, kind: u8) -> impl Iterator<Item = (&Key, &Vec<u8>)> {
+    let from = Key::new(kind, owner, 0);
+    let until = Key {
+        part: u64::MAX,
+        ..Key::new(kind, owner, u64::MAX)
+    };
+    records.range(from..=until)
+}
+
+fn streams(records: &Records, owner: u64) -> Result<HashMap<u32, Stream>, SnapshotError> {
+    let mut ahead: HashMap<u32, BTreeMap<u64, ByteBuf>> = HashMap::new();
+    for (key, bytes) in of(records, owner, kind::AHEAD) {
+        let segments = ahead.entry(id_of(key)?).or_default();
+        segments.insert(key.part, ByteBuf::from(bytes.clone()));
+    }
+    let mut streams = HashMap::new();
+    for (key, value) in of(records, owner, kind::STREAM) {
+        let id = id_of(key)?;
+        let segments = Segments::of(ahead.remove(&id).unwrap_or_default());
+        streams.insert(id, Stream::of(read::<Halves>(value)?, segments));
+    }
+    Ok(streams)
+}
+
+/// The frames in the memory of lanes.
+fn all_frames(found: &[Found]) -> impl Iterator<Item = (Header, &[u8])> {
+    let good = |found: &Found| found.block.filled();
+    let all = found
+        .iter()
+        .flat_map(move |found| frames(&found.block.bytes()[..good(found)]));
+    all.filter_map(|(_, frame)| Some((Header::decode(frame.first_chunk()?).ok()?, frame)))
+}
+
+/// How far the data of each stream goes there.
+fn ends(found: &[Found]) -> HashMap<u32, u64> {
+    let mut ends = HashMap::new();
+    let data = all_frames(found).filter(|(header, _)| header.kind == Kind::Data);
+    for (header, _) in data {
+        let end = header.position.saturating_add(header.length.into());
+        let known = ends.entry(header.stream).or_default();
+        *known = end.max(*known);
+    }
+    ends
+}
+
+fn retransmits(found: &[Found]) -> Backlog {
+    let mut retransmits = Backlog::default();
+    let of_a_lane = |header: &Header| matches!(header.kind, Kind::Ack | Kind::Ping);
+    let others = all_frames(found).filter(|(header, _)| !of_a_lane(header));
+    others.for_each(|(_, frame)| retransmits.push(frame, &[]));
+    retransmits
+}
+
+/// Makes a frame, where they lie, of bytes of a stream that were read and are in none yet: `count` from a
+/// position on. False where they are nowhere.
+fn make_frame(found: &mut [Found], stream: u32, position: u64, count: u64) -> bool {
+    let is_it = |found: &Found| {
+        let reading = found.reading;
+        reading.is_some_and(|reading| (reading.stream, reading.position) == (stream, position))
+    };
+    let Some(found) = found.iter_mut().find(|found| is_it(found)) else {
+        return false;
+    };
+    let (begin, length) = (found.block.filled(), u16::try_from(count));
+    let (Ok(length), Some(end)) = (length, begin.checked_add(HEADER_BYTES + count as usize)) else {
+        return false;
+    };
+    if usize::from(length) > MAX_PAYLOAD || end > BLOCK_BYTES {
+        return false;
+    }
+    let header = Header {
+        kind: Kind::Data,
+        detail: 0,
+        length,
+        stream,
+        position,
+    };
+    found.block.bytes_mut()[begin..begin + HEADER_BYTES].copy_from_slice(&header.encode());
+    // From here on whoever goes on after this process finds it, too.
+    found.block.set_filled(end);
+    true
+}
+
+/// Brings streams up to what their sockets say; returns those that cannot go on.
+fn settle(
+    streams: &mut HashMap<u32, Stream>,
+    ends: &HashMap<u32, u64>,
+    moved: &HashMap<u32, Moved>,
+    found: &mut [Found],
+    control: &mut Backlog,
+) -> BTreeSet<u32> {
+    let mut lost = BTreeSet::new();
+    for (id, stream) in streams.iter_mut() {
+        let known = ends.get(id).map_or(stream.sent, |end| stream.sent.max(*end));
+        let goes_on = match moved.get(id).unwrap_or(&Moved::Unknown) {
+            Moved::Bytes { read, written } => {
+                let sent = stream.sent.saturating_add(*read);
+                on_written(stream, *written) && on_read(*id, stream, (known, sent), found)
+            }
+            Moved::Unknown => {
+                stream.sent = known;
+                true
+            }
+            Moved::Lost => {
+                stream.sent = known;
+                false
+            }
+        };
+        if !goes_on {
+            lost.insert(*id);
+            let position = stream.sent;
+            let header = Header {
+                kind: Kind::Reset,
+                detail: Reason::Reset as u8,
+                length: 0,
+                stream: *id,
+                position,
+            };
+            control.push(&header.encode(), &[]);
+        }
+    }
+    lost.iter().for_each(|id| drop(streams.remove(id)));
+    lost
+}
+
+/// So many bytes have been written that were not known to have arrived.
+fn on_written(stream: &mut Stream, written: u64) -> bool {
+    let consumed = stream.consumed.saturating_add(written);
+    stream.consumed = consumed;
+    // They arrive once more.
+    stream.received = stream.received.max(consumed);
+    stream.received <= stream.receive_limit
+}
+
+/// The socket was read up to `sent`; frames are known up to `known`.
+fn on_read(id: u32, stream: &mut Stream, (known, sent): (u64, u64), found: &mut [Found]) -> bool {
+    stream.sent = sent;
+    let missing = sent.checked_sub(known);
+    let is_here = missing.is_some_and(|count| count == 0 || make_frame(found, id, known, count));
+    is_here && sent <= stream.send_limit
+}
+
+fn id_of(key: &Key) -> Result<u32, SnapshotError> {
+    u32::try_from(key.id).map_err(|_| SnapshotError::Records)
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SnapshotError> {
+    postcard::from_bytes(bytes).map_err(|_| SnapshotError::Records)
+}

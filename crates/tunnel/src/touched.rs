@@ -1,0 +1,63 @@
+//! What has changed since it was last written down.
+
+use std::fmt;
+
+/// Names what has changed, where somebody writes it down.
+pub(crate) struct Touched<K> {
+    keys: Vec<K>,
+    is_on: bool,
+}
+
+impl<K: Copy + Ord> Touched<K> {
+    /// Has changes noted from now on.
+    pub(crate) fn turn_on(&mut self) {
+        self.is_on = true;
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    pub(crate) fn note(&mut self, key: K) {
+        if self.is_on && self.keys.last() != Some(&key) {
+            self.keys.push(key);
+        }
+    }
+
+    /// Takes each key once, in order.
+    pub(crate) fn take(&mut self) -> Vec<K> {
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+}
+
+impl<K> Default for Touched<K> {
+    fn default() -> Touched<K> {
+        Touched {
+            keys: Vec::new(),
+            is_on: false,
+        }
+    }
+}
+
+/// What has changed is no part of what is known.
+impl<K> PartialEq for Touched<K> {
+    fn eq(&self, _: &Touched<K>) -> bool {
+        true
+    }
+}
+
+/// A copy is nobody's to write down.
+impl<K> Clone for Touched<K> {
+    fn clone(&self) -> Touched<K> {
+        Touched::default()
+    }
+}
+
+impl<K: fmt::Debug> fmt::Debug for Touched<K> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_list().entries(&self.keys).finish()
+    }
+}
