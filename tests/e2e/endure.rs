@@ -6,7 +6,7 @@
 
 use crate::grid::root;
 use crate::members::Grid;
-use crate::mpi;
+use crate::mpi::{self, Mpi};
 use causeway_broker::Listing;
 use std::fs;
 use std::path::PathBuf;
@@ -212,7 +212,7 @@ fn debian_open_mpi_ends_with_a_site_that_is_revoked_and_says_so_while_other_site
 
 const THREE: &[&str] = &["orsay", "rennes", "bordeaux"];
 
-struct Job {
+pub struct Job {
     child: Child,
     place: PathBuf,
 }
@@ -225,25 +225,20 @@ impl Drop for Job {
 }
 
 impl Job {
-    /// Starts a job and waits until its ranks exchange messages.
+    /// Starts a job of Open MPI and waits until its ranks exchange messages.
     fn start(grid: &Grid, site: &str, name: &str, sites: &str) -> Job {
+        let openmpi = mpi::debian_openmpi();
+        let line = ["--sites", sites, "--", "mpirun.openmpi"];
+        Job::start_with(grid, site, name, &openmpi, &line)
+    }
+
+    /// The same with words of `causeway run` before the program, which is built for this MPI.
+    pub fn start_with(grid: &Grid, site: &str, name: &str, mpi: &Mpi, words: &[&str]) -> Job {
         let place = grid.fresh.directory.join(name);
         fs::create_dir_all(&place).unwrap();
         let directory = place.display().to_string();
-        let program = mpi::debian_openmpi()
-            .programs
-            .join("traffic")
-            .display()
-            .to_string();
-        let line = [
-            "run",
-            "--sites",
-            sites,
-            "--",
-            "mpirun.openmpi",
-            &program,
-            &directory,
-        ];
+        let program = mpi.programs.join("traffic").display().to_string();
+        let line = [&["run"], words, &[&program, &directory]].concat();
         let out = |name: &str| fs::File::create(place.join(name)).unwrap();
         let mut command = grid.fresh.on(site, &line);
         let child = command
@@ -256,7 +251,7 @@ impl Job {
         job
     }
 
-    fn rounds(&self) -> u64 {
+    pub fn rounds(&self) -> u64 {
         let text = fs::read_to_string(self.place.join("rounds")).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
@@ -268,7 +263,7 @@ impl Job {
     }
 
     /// Waits until it has ended more rounds than those that were on their way.
-    fn goes_on(&mut self, after: &str) {
+    pub fn goes_on(&mut self, after: &str) {
         let (start, rounds) = (Instant::now(), self.rounds());
         while self.rounds() <= rounds + ON_THEIR_WAY {
             let ended = self.child.try_wait().unwrap();
@@ -303,7 +298,7 @@ impl Job {
         }
     }
 
-    fn ends_right(self) {
+    pub fn ends_right(self) {
         fs::write(self.place.join("enough"), "").unwrap();
         let place = self.place.clone();
         let (status, said) = self.ends();

@@ -9,6 +9,7 @@
 mod accounts;
 mod batch;
 mod bench;
+mod chaos;
 mod containers;
 mod cuts;
 mod endure;

@@ -20,7 +20,10 @@ OWNERS = {
     "commands": "Commands",
     "lifecycle": "Lifecycle",
 }
-COMMON = {"new", "on_ready", "on_deadline", "poll_event", "keep", "inherit", "descriptors"}
+COMMON = {
+    "new", "on_ready", "on_deadline", "poll_event", "keep", "inherit", "descriptors",
+    "note_changes", "write_down", "written_down",
+}
 AT_MOST = 10
 METHOD = re.compile(r"((?:    #\[.*\]\n)*)    pub(?:\(crate\))? (?:const )?fn (\w+)")
 

@@ -1,11 +1,11 @@
 //! A command's side of the line: finds the socket, asks, reads the answer.
 
-use crate::private;
 use crate::protocol::{Envelope, MAX_LINE_BYTES, Reply, Request, VERSION};
+use crate::{descriptor, private};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
-use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -85,7 +85,8 @@ pub enum ControlError {
     Refused(String),
 }
 
-/// Asks the gateway at `path`. Returns its answer and the connection, positioned after the answer's line.
+/// Asks the gateway at `path`. Returns its answer and the connection, positioned after the answer's line, or
+/// the one that came with the answer.
 ///
 /// # Errors
 /// See [`ControlError`]; an answer takes at most ten seconds, of a batch system forty.
@@ -114,8 +115,9 @@ pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contro
     let mut line = serde_json::to_vec(&envelope).map_err(|error| ControlError::Answer(error.to_string()))?;
     line.push(b'\n');
     stream.write_all(&line).map_err(io)?;
-    let reply = read_line(&stream).map_err(io)?;
+    let (reply, given) = read_line(&stream).map_err(io)?;
     stream.set_read_timeout(None).map_err(io)?;
+    let stream = given.map_or(stream, UnixStream::from);
     let reply: Envelope<Reply> =
         serde_json::from_slice(&reply).map_err(|error| ControlError::Answer(error.to_string()))?;
     match reply {
@@ -150,8 +152,8 @@ pub fn later_reply(line: &[u8]) -> Result<Reply, ControlError> {
 
 /// Reads up to the newline and not a byte further: what follows belongs to the caller. So it peeks at each
 /// part before it reads it.
-fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
-    let mut line = Vec::new();
+fn read_line(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let (mut line, mut given) = (Vec::new(), None);
     let mut part = vec![0; 64 * 1024];
     while line.len() < MAX_LINE_BYTES {
         let there = match recv(stream.as_raw_fd(), &mut part, MsgFlags::MSG_PEEK) {
@@ -163,11 +165,10 @@ fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
         if count == 0 {
             break;
         }
-        let mut reader = stream;
-        reader.read_exact(&mut part[..count])?;
+        given = descriptor::read_exact(stream, &mut part[..count])?.or(given);
         line.extend_from_slice(&part[..end.unwrap_or(there)]);
         if end.is_some() {
-            return Ok(line);
+            return Ok((line, given));
         }
     }
     Err(io::Error::new(
@@ -179,6 +180,7 @@ fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
 
     #[test]
     fn a_line_is_read_whole_and_what_follows_it_is_left() {
@@ -189,7 +191,7 @@ mod tests {
             far.write_all(text.as_bytes()).unwrap();
             far
         });
-        assert!(read_line(&near).unwrap() == long.as_bytes());
+        assert!(read_line(&near).unwrap().0 == long.as_bytes());
         drop(writing.join().unwrap());
         let mut rest = String::new();
         (&near).read_to_string(&mut rest).unwrap();

@@ -7,6 +7,7 @@
 
 pub mod audit;
 mod client;
+pub mod descriptor;
 pub mod name;
 pub mod private;
 mod protocol;

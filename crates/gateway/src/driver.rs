@@ -1,16 +1,19 @@
 //! What every owner may use: the kernel's events, time, numbers, the log, and what is to be done by others.
 
 use crate::audit::Audit;
+use crate::book::Book;
 use crate::config::Config;
 use crate::link::KeeperLink;
 use crate::log::Log;
 use crate::sys::process::Ended;
 use crate::sys::source::Class;
 use crate::sys::timers::{Deadline, Timers};
+use causeway_memory::Arena;
 use mio::{Poll, Registry};
 use nix::unistd::Pid;
 use std::fmt::Display;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,8 @@ pub(crate) struct Driver {
     pub(crate) audit: Audit,
     /// Name of the user whose gateway this is, for the sites where this user's jobs run.
     pub(crate) user: String,
+    /// Where the memory of bytes on their way comes from.
+    pub(crate) arena: Arena,
     /// When the loop last woke.
     pub(crate) now: Instant,
     /// Numbers given so far; see [`Driver::next_generation`].
@@ -33,6 +38,10 @@ pub(crate) struct Driver {
     pub(crate) files: usize,
     /// The gateway stops: nobody gets what arrives now.
     pub(crate) leaving: bool,
+    /// Has what the next worker needs to know, where there would be one.
+    pub(crate) book: Option<Book>,
+    /// Sockets to be closed once that is written down: until then the next worker would look for them.
+    pub(crate) closing: Vec<OwnedFd>,
     /// The process that makes another worker when this one is killed, where there is one.
     pub(crate) link: Option<KeeperLink>,
 }
@@ -47,6 +56,7 @@ impl Driver {
         poll: Poll,
         files: usize,
         link: Option<KeeperLink>,
+        book: Option<Book>,
     ) -> io::Result<Driver> {
         let mut audit = Audit::begin(&config.audit)?;
         audit.register(poll.registry(), Class::Audit.token(0))?;
@@ -59,12 +69,17 @@ impl Driver {
             user: own_user(),
             config,
             program: std::env::current_exe()?,
+            arena: book
+                .as_ref()
+                .map_or_else(Arena::private, |book| book.arena().clone()),
             poll,
             timers: Timers::default(),
             now: Instant::now(),
             generations: 0,
             files,
             leaving: false,
+            book,
+            closing: Vec::new(),
             link,
         })
     }

@@ -1,6 +1,8 @@
 //! The loop: what the gateway holds, who is told what the kernel reports, and in which order.
 
 use crate::base::base;
+use crate::book::{Book, Numbers, kind};
+use crate::commands;
 use crate::commands::Commands;
 use crate::commands::command_context;
 use crate::config::REMOTE_SHELL;
@@ -8,11 +10,13 @@ use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
 use crate::flow::flow;
+use crate::inherited::STATE_VERSION;
 use crate::lifecycle::Lifecycle;
-use crate::lifecycle::follow::follow;
+use crate::lifecycle::follow::{follow, tell_of_taking_up};
 use crate::lifecycle::handover;
 use crate::lifecycle::shutdown::shut_down;
-use crate::link::KeeperLink;
+use crate::lifecycle::takeup::{self, TakenUp};
+use crate::link::{KeeperLink, Left};
 use crate::listeners::Listeners;
 use crate::membership::Membership;
 use crate::membership::broker_session::BrokerSession;
@@ -60,7 +64,7 @@ impl Gateway {
     /// [`GatewayError`] names the address that cannot be listened on.
     pub fn new(config: Config) -> Result<Gateway, GatewayError> {
         let listeners = Listeners::bind(&config)?;
-        Gateway::listening(config, listeners, None)
+        Gateway::listening(config, listeners, None, None)
     }
 
     /// The gateway of a worker. It goes on from the state in the file with this descriptor, if there is one,
@@ -71,26 +75,72 @@ impl Gateway {
     /// [`GatewayError::Inherit`] when there is no going on from the state.
     pub(crate) fn of_worker(
         config: Config,
-        link: KeeperLink,
+        mut link: KeeperLink,
         state: Option<RawFd>,
     ) -> Result<Gateway, GatewayError> {
+        let left = link.left.take();
+        if let Some(left) = &left
+            && !left.begins_clean
+            && state.is_none()
+        {
+            return Gateway::after_a_killed_one(config, link, left);
+        }
         let listeners = Listeners::duplicate(&link.kept().listeners)?;
         let state = state.map(|number| handover::inherit::read(&config, number));
         let state = state.transpose()?;
-        let mut gateway = Gateway::listening(config, listeners, Some(link))?;
-        match state {
-            Some(state) => {
-                // That one is not handed over where its program could not be executed.
-                let stayed = gateway
-                    .driver
-                    .link
-                    .as_ref()
-                    .is_some_and(|link| link.stayed.is_some());
-                gateway.lifecycle.inherit(state.handed_over - u64::from(stayed));
-                gateway.step(|gateway| handover::inherit::take_over(&mut flow!(gateway), state))?;
-            }
-            None => gateway.step(|gateway| follow(&mut flow!(gateway))),
+        let book = Book::begin(link.files()?)?;
+        let stayed = link.stayed.is_some();
+        let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
+        if let Some(state) = state {
+            // That one is not handed over where its program could not be executed.
+            gateway.lifecycle.inherit(state.handed_over - u64::from(stayed));
+            gateway.step(|gateway| handover::inherit::take_over(&mut flow!(gateway), state))?;
+        } else if let Some(left) = left {
+            gateway.step(|gateway| follow(&mut flow!(gateway), &left, Vec::new()));
         }
+        Ok(gateway)
+    }
+
+    /// The gateway of a worker that follows one which was killed: it goes on from what that one has written
+    /// down, or, where that cannot be, begins anew.
+    fn after_a_killed_one(config: Config, link: KeeperLink, left: &Left) -> Result<Gateway, GatewayError> {
+        let (mut book, records, found) = Book::open(link.files()?)?;
+        let why = match takeup::take_up(&config, (&records, found), &link.inherited) {
+            Ok(Some((taken, queues))) => {
+                book.clear();
+                book.keep_until_written(queues);
+                return Gateway::go_on_with(config, link, book, taken, left);
+            }
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        // Those at the other ends learn of it at once.
+        link.inherited.iter().for_each(|number| process::close(*number));
+        let starters = commands::written::follow_starters(&records).unwrap_or_default();
+        let listeners = Listeners::duplicate(&link.kept().listeners)?;
+        let book = Book::begin(link.files()?)?;
+        let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
+        if let Some(why) = why {
+            gateway
+                .driver
+                .say(format_args!("cannot go on where its worker was killed: {why}"));
+        }
+        gateway.step(|gateway| follow(&mut flow!(gateway), left, starters));
+        Ok(gateway)
+    }
+
+    fn go_on_with(
+        config: Config,
+        link: KeeperLink,
+        book: Book,
+        TakenUp { state, graves }: TakenUp,
+        left: &Left,
+    ) -> Result<Gateway, GatewayError> {
+        let listeners = Listeners::duplicate(&link.kept().listeners)?;
+        let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
+        gateway.lifecycle.inherit(state.handed_over);
+        gateway.step(|gateway| handover::inherit::go_on(&mut flow!(gateway), state, graves))?;
+        gateway.step(|gateway| tell_of_taking_up(&flow!(gateway), left));
         Ok(gateway)
     }
 
@@ -99,6 +149,7 @@ impl Gateway {
         mut config: Config,
         mut listeners: Listeners,
         link: Option<KeeperLink>,
+        book: Option<Book>,
     ) -> Result<Gateway, GatewayError> {
         let files = usize::try_from(process::raise_file_limit()).unwrap_or(usize::MAX);
         // Nothing that is started on nodes needs what the listener needed.
@@ -127,7 +178,7 @@ impl Gateway {
                 .map_or(&config.virtual_subnets[..], BrokerSession::given),
         );
         let site = SiteSide::new(config.delivery_ports.clone(), files);
-        let driver = Driver::new(config, poll, files, link)?;
+        let driver = Driver::new(config, poll, files, link, book)?;
         let mut gateway = Gateway {
             listeners,
             tunnels: Tunnels::new(peers, tls, session.as_ref().map(BrokerSession::trust), steers),
@@ -151,6 +202,12 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError::Loop`] when the kernel refuses to report events.
     pub fn run(&mut self) -> Result<(), GatewayError> {
+        if self.driver.book.is_some() {
+            self.site.note_changes();
+            self.tunnels.note_changes();
+            self.commands.note_changes();
+            self.write_down();
+        }
         let link = self.driver.link.as_ref();
         link.inspect(|link| link.serves());
         if self.lifecycle.handed_over() == 0 && link.is_none_or(|link| link.kept().ends.count == 0) {
@@ -201,6 +258,8 @@ impl Gateway {
         }
         self.step(|gateway| flow!(gateway).look_after_tunnels());
         self.step(|gateway| gateway.traversal.look_after(&mut base!(gateway)));
+        // What follows tells others what has been done: the next worker must know that, too.
+        self.write_down();
         for pair in self.tunnels.chores().take_dirty() {
             if self.tunnels.chores().untouch(pair) {
                 self.step(|gateway| flow!(gateway).pump(pair));
@@ -210,10 +269,40 @@ impl Gateway {
             self.step(|gateway| gateway.on_deadline(deadline));
         }
         self.step(|gateway| gateway.tunnels.chores().settle_quic(&mut gateway.driver));
-        self.commands.note_starters(&mut self.driver);
+        if !self.driver.closing.is_empty() {
+            self.write_down();
+        }
         if let Some(link) = &self.driver.link {
             link.count(self.site.legs().len(), self.membership.jobs().len());
         }
+    }
+
+    /// Writes down what has changed, for the next worker, and closes what nobody looks for any more.
+    fn write_down(&mut self) {
+        if let Some(mut book) = self.driver.book.take() {
+            let numbers = Numbers {
+                handed_over: self.lifecycle.handed_over(),
+                generations: self.driver.generations,
+                carried_bytes: self.traversal.relayed().1,
+            };
+            book.put(kind::GATEWAY, 0, &(STATE_VERSION, numbers));
+            self.membership.write_down(&mut book);
+            self.tunnels.write_down(&mut book);
+            self.site.write_down(&mut book);
+            self.commands.write_down(&mut book);
+            match book.commit() {
+                Ok(()) => {
+                    self.tunnels.written_down();
+                    self.driver.arena.settle();
+                    self.driver.book = Some(book);
+                }
+                Err(error) => self.driver.say(format_args!(
+                    "writes nothing down any more for a worker that would follow this one: {error}; if it is \
+                     killed, its streams and jobs end"
+                )),
+            }
+        }
+        self.driver.closing.clear();
     }
 
     fn announce(&self) {

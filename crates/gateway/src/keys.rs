@@ -55,6 +55,8 @@ keys! {
 pub(crate) struct Table<K, T> {
     slab: Slab<T>,
     key: PhantomData<K>,
+    /// What has changed since it was last asked, where that is noted.
+    touched: Option<Vec<usize>>,
 }
 
 impl<K: Key, T> Table<K, T> {
@@ -62,7 +64,29 @@ impl<K: Key, T> Table<K, T> {
         Table {
             slab: Slab::new(),
             key: PhantomData,
+            touched: None,
         }
+    }
+
+    /// Notes what changes from now on, and all there is as the first.
+    pub(crate) fn note_changes(&mut self) {
+        self.touched = Some(self.slab.iter().map(|(key, _)| key).collect());
+    }
+
+    fn touch(&mut self, key: usize) {
+        if let Some(touched) = &mut self.touched
+            && touched.last() != Some(&key)
+        {
+            touched.push(key);
+        }
+    }
+
+    /// Takes the keys of what has changed, or is gone, each once.
+    pub(crate) fn take_touched(&mut self) -> Vec<K> {
+        let mut touched = self.touched.as_mut().map(std::mem::take).unwrap_or_default();
+        touched.sort_unstable();
+        touched.dedup();
+        touched.into_iter().map(K::new).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -78,7 +102,9 @@ impl<K: Key, T> Table<K, T> {
     }
 
     pub(crate) fn insert(&mut self, value: T) -> K {
-        K::new(self.slab.insert(value))
+        let key = self.slab.insert(value);
+        self.touch(key);
+        K::new(key)
     }
 
     pub(crate) fn get(&self, key: K) -> Option<&T> {
@@ -86,10 +112,17 @@ impl<K: Key, T> Table<K, T> {
     }
 
     pub(crate) fn get_mut(&mut self, key: K) -> Option<&mut T> {
+        self.touch(key.number());
+        self.slab.get_mut(key.number())
+    }
+
+    /// The same, where what is done with it is no change.
+    pub(crate) fn untouched_mut(&mut self, key: K) -> Option<&mut T> {
         self.slab.get_mut(key.number())
     }
 
     pub(crate) fn try_remove(&mut self, key: K) -> Option<T> {
+        self.touch(key.number());
         self.slab.try_remove(key.number())
     }
 
@@ -98,10 +131,16 @@ impl<K: Key, T> Table<K, T> {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (K, &mut T)> {
+        if let Some(touched) = &mut self.touched {
+            touched.extend(self.slab.iter().map(|(key, _)| key));
+        }
         self.slab.iter_mut().map(|(key, value)| (K::new(key), value))
     }
 
     pub(crate) fn clear(&mut self) {
+        if let Some(touched) = &mut self.touched {
+            touched.extend(self.slab.iter().map(|(key, _)| key));
+        }
         self.slab.clear();
     }
 
@@ -121,6 +160,7 @@ impl<K: Key, T> Index<K> for Table<K, T> {
 
 impl<K: Key, T> IndexMut<K> for Table<K, T> {
     fn index_mut(&mut self, key: K) -> &mut T {
+        self.touch(key.number());
         &mut self.slab[key.number()]
     }
 }
@@ -136,6 +176,7 @@ impl<K, T> FromIterator<(usize, T)> for Table<K, T> {
         Table {
             slab: entries.into_iter().collect(),
             key: PhantomData,
+            touched: None,
         }
     }
 }

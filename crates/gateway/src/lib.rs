@@ -10,6 +10,7 @@ mod accept;
 mod actions;
 mod audit;
 mod base;
+mod book;
 mod commands;
 pub mod config;
 mod driver;

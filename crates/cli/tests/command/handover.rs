@@ -363,6 +363,12 @@ pub fn request(command: &str) -> Vec<u8> {
     [&[1, 2], &length.to_be_bytes()[..], body.as_bytes()].concat()
 }
 
+/// What a process gets as its input.
+pub fn input(text: &str) -> Vec<u8> {
+    let length = u32::try_from(text.len()).unwrap();
+    [&[1, 3], &length.to_be_bytes()[..], text.as_bytes()].concat()
+}
+
 pub fn read_until(stream: &mut UnixStream, text: &str) {
     let mut got = Vec::new();
     let mut bytes = [0; 4096];

@@ -306,7 +306,13 @@ impl Commands {
         let Some(command) = self.connections.try_remove(key) else {
             return;
         };
-        if let Stage::Starting(token) | Stage::Holding(token) = command.stage {
+        let stage = &command.stage;
+        let job = match stage {
+            Stage::Starting(token) | Stage::Holding(token) => Some(*token),
+            _ => None,
+        };
+        context.driver.closing.push(command.socket.into());
+        if let Some(token) = job {
             self.end_job(context, &token);
         }
     }

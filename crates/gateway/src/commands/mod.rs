@@ -41,6 +41,7 @@ mod spawn;
 mod spawner;
 pub(crate) mod starter;
 mod starting;
+pub(crate) mod written;
 
 /// Carries commands and starters through a hand-over; commands with their keys.
 pub(crate) struct KeptCommands {

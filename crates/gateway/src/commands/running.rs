@@ -1,7 +1,7 @@
 //! Looks after processes that run: those of this worker, and those of the workers and programs before it.
 
 use crate::base::Bundle;
-use crate::commands::recording::{Unrecorded, note};
+use crate::commands::recording::note;
 use crate::commands::starter::{GRACE, KeptStarter, Starter};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
@@ -30,36 +30,10 @@ impl Commands {
         self.look_after_starters(context.driver);
     }
 
-    /// Looks after what the worker before this one had started, by its notes: it loses its streams and ends.
-    pub(crate) fn follow(&mut self, context: &mut CommandContext<'_>, notes: &[u8]) {
-        let mut kept: Vec<KeptStarter> = postcard::from_bytes(notes).unwrap_or_default();
-        // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
-        kept.retain(|starter| starter.process > 1);
+    /// Looks after what the worker before this one had started: it loses its streams and ends.
+    pub(crate) fn follow(&mut self, context: &mut CommandContext<'_>, mut kept: Vec<KeptStarter>) {
         kept.iter_mut().for_each(|starter| starter.doomed = Some(GRACE));
         self.inherit_starters(context, kept);
-    }
-
-    /// Notes for the next worker what this one has started, if that has changed.
-    pub(crate) fn note_starters(&mut self, driver: &mut Driver) {
-        let Some(link) = &driver.link else {
-            return;
-        };
-        if self.are_starters_noted {
-            return;
-        }
-        self.are_starters_noted = true;
-        let now = Instant::now();
-        let starters = self.starters.iter();
-        let starters = starters.chain(self.unrecorded.values().map(Unrecorded::starter));
-        let kept: Vec<KeptStarter> = starters.map(|starter| starter.keep(now)).collect();
-        let is_noted = postcard::to_stdvec(&kept).is_ok_and(|notes| link.note_starters(&notes));
-        if !is_noted {
-            let text = format!(
-                "the ends of {} processes would not be in the audit if this worker were killed",
-                kept.len()
-            );
-            driver.log.refuse("notes", &driver.config.site, text);
-        }
     }
 
     /// Collects starters that have ended and kills those that should have.

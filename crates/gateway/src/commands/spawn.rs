@@ -5,14 +5,15 @@ use crate::commands::allocations::allocation_of;
 use crate::commands::starter::{Start, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
-use crate::keys::CommandKey;
+use crate::keys::{CommandKey, PairKey};
 use crate::membership::directory::Whereabouts;
+use crate::sys::socket;
 use causeway_control::spawned::error_frame;
-use causeway_control::{BATCH_NODE, Reply};
+use causeway_control::{BATCH_NODE, Reply, descriptor};
 use causeway_wire::Token;
 use mio::net::UnixStream;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 impl Commands {
     pub(super) fn spawn(
@@ -53,19 +54,44 @@ impl Commands {
             let why = format!("site {site} takes no part in this job: {why}");
             return self.answer(context, key, Reply::Error(why));
         }
+        if let Some(pair) = pair {
+            return self.give_stream(context, key, pair, token, node);
+        }
         self.put_answer(context, key, &Reply::Spawn {});
         // A reply that could not be written ended the command.
         let Some(command) = self.connections.try_remove(key) else {
             return;
         };
-        match pair {
-            Some(pair) => {
-                if let Err(reason) = self.join_node(context, pair, command.socket, token, node) {
+        match holds_at {
+            Some(_) => self.give_to_holder(context, command.socket, token),
+            None => self.give_to_starter(context, command.socket, token, node),
+        }
+    }
+
+    /// Gives a command a stream to a node of another site. It is a connection of its own: of TCP, because the
+    /// kernel counts what goes over it, and the next worker needs to know that when this one is killed.
+    fn give_stream(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        pair: PairKey,
+        token: Token,
+        node: &str,
+    ) {
+        let Some(command) = self.connections.try_remove(key) else {
+            return;
+        };
+        let given = socket::loopback_pair().and_then(|(near, far)| {
+            let line = Reply::Spawn {}.line();
+            descriptor::give(&command.socket, &line, far.as_fd()).map(|()| near)
+        });
+        match given {
+            Ok(near) => {
+                if let Err(reason) = self.join_node(context, pair, near, token, node) {
                     context.say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
-            None if holds_at.is_some() => self.give_to_holder(context, command.socket, token),
-            None => self.give_to_starter(context, command.socket, token, node),
+            Err(error) => context.say(format_args!("start on {node}: its connection: {error}")),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
 use crate::membership::jobs::Job;
 use crate::site::opening::Process;
+use crate::sys::socket;
 use crate::sys::timers::CommandsDeadline;
 use causeway_control::{BATCH_NODE, audit::AuditEvent, spawned::error_frame};
 use causeway_tunnel::StreamId;
@@ -266,11 +267,12 @@ impl Commands {
         (token, site, node): (Token, String, String),
         begin: impl FnOnce(&mut Commands, &Driver, Start, OwnedFd) -> io::Result<()>,
     ) -> Result<(), Reason> {
-        let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| Reason::Exhausted)?;
-        let near = near
-            .set_nonblocking(true)
-            .map(|()| mio::net::UnixStream::from_std(near));
-        let near = near.map_err(|_| Reason::Exhausted)?;
+        let pair_of_sockets = socket::loopback_pair().inspect_err(|error| {
+            context.say(format_args!(
+                "start a process: a connection within this host: {error}"
+            ));
+        });
+        let (near, far) = pair_of_sockets.map_err(|_| Reason::Exhausted)?;
         let (own, mut base) = context.site_and_base();
         let (leg, generation) = own.processes().begin(&mut base, pair, id, near, token)?;
         let waiting = Waiting::Stream(leg, generation);
@@ -293,7 +295,7 @@ impl Commands {
         &mut self,
         context: &mut CommandContext<'_>,
         pair: PairKey,
-        socket: mio::net::UnixStream,
+        socket: mio::net::TcpStream,
         token: Token,
         node: &str,
     ) -> Result<LegKey, Reason> {

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// So many deaths within [`WITHIN`] have a cause in what they took over, as far as the keeper knows.
+/// So many deaths within [`WITHIN`] have a cause in what the workers took up, as far as the keeper knows. Who
+/// was killed by another process while it served has not died of that.
 const TOO_MANY: usize = 3;
 const WITHIN: Duration = Duration::from_secs(10);
 
@@ -26,22 +27,24 @@ pub(super) struct Deaths {
 }
 
 impl Deaths {
-    /// Notes the death of a worker that began then.
-    pub(super) fn add(&mut self, began: Instant, now: Instant) {
+    /// Notes the death of a worker that began then; `was_killed`: by another process, while it served.
+    pub(super) fn add(&mut self, began: Instant, now: Instant, was_killed: bool) {
         self.short_lives = match now.saturating_duration_since(began) < LONG {
             true => self.short_lives.saturating_add(1),
             false => 0,
         };
         self.recent
             .retain(|death| now.saturating_duration_since(*death) < WITHIN);
-        self.recent.push(now);
-        self.too_many = self.recent.len() >= TOO_MANY;
+        if !was_killed {
+            self.recent.push(now);
+        }
+        self.too_many = !was_killed && self.recent.len() >= TOO_MANY;
         if self.too_many {
             self.recent.clear();
         }
     }
 
-    /// Whether the next worker is to take nothing over.
+    /// Whether the next worker is to take nothing up.
     pub(super) fn are_too_many(&self) -> bool {
         self.too_many
     }
@@ -62,7 +65,7 @@ mod tests {
     fn the_third_death_within_ten_seconds_has_the_next_worker_begin_clean() {
         let (mut deaths, began) = (Deaths::default(), Instant::now());
         let mut die = |seconds| {
-            deaths.add(began, began + Duration::from_secs(seconds));
+            deaths.add(began, began + Duration::from_secs(seconds), false);
             deaths.are_too_many()
         };
         assert_eq!(
@@ -73,11 +76,20 @@ mod tests {
     }
 
     #[test]
+    fn workers_that_others_kill_are_followed_however_many_they_are() {
+        let (mut deaths, began) = (Deaths::default(), Instant::now());
+        for number in 0..100 {
+            deaths.add(began, began + Duration::from_millis(10 * number), true);
+            assert!(!deaths.are_too_many());
+        }
+    }
+
+    #[test]
     fn the_first_short_lives_cost_no_time_and_a_row_of_them_ever_more_up_to_a_bound() {
         let (mut deaths, began) = (Deaths::default(), Instant::now());
         let mut waits = Vec::new();
         for _ in 0..12 {
-            deaths.add(began, began + LONG / 2);
+            deaths.add(began, began + LONG / 2, true);
             waits.push(deaths.wait());
         }
         let seconds = |wait: &Option<Duration>| wait.map(|wait| wait.as_millis());
@@ -85,7 +97,7 @@ mod tests {
         assert_eq!(seconds(&waits[3]), Some(50));
         assert_eq!(seconds(&waits[4]), Some(100));
         assert_eq!(seconds(&waits[11]), Some(5000));
-        deaths.add(began, began + LONG);
+        deaths.add(began, began + LONG, true);
         assert_eq!(deaths.wait(), None);
     }
 }

@@ -54,7 +54,9 @@ pub struct Keeper {
     /// Tells workers how processes have ended that earlier ones had started.
     orphans: (OwnedFd, File),
     signals: Signals,
-    /// Descriptors that stay open when a worker has ended.
+    /// What workers write down for the next: see `book`.
+    files: [OwnedFd; 3],
+    /// Descriptors that are not the workers'.
     own: Vec<RawFd>,
     foreign: Vec<RawFd>,
     ends: Ends,
@@ -100,6 +102,8 @@ impl Keeper {
         let mut own = kept.foreign.clone();
         own.extend(listeners.keep().numbers());
         own.extend([orphans.0.as_raw_fd(), orphans.1.as_raw_fd(), signals.as_raw_fd()]);
+        let files = causeway_memory::files().map_err(GatewayError::Keeper)?;
+        own.extend(files.iter().map(AsRawFd::as_raw_fd));
         Ok(Keeper {
             process: getpid(),
             config,
@@ -107,6 +111,7 @@ impl Keeper {
             memory,
             orphans,
             signals,
+            files,
             own,
             foreign: kept.foreign,
             ends: kept.ends,
@@ -185,26 +190,25 @@ impl Keeper {
         self.ends.count == 0 && self.state.is_none()
     }
 
-    /// Notes a death, and closes what the worker had open: those at the other ends learn of it at once.
+    /// Notes a death. What the worker had open is the next one's to take up, or to close.
     fn bury(&mut self, ended: Ended, began: Instant) -> Left {
         let (streams, jobs) = self.memory.counts();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let end = End::new(now.as_secs(), ended);
         self.ends.count += 1;
         self.ends.last = Some(end);
-        self.deaths.add(began, Instant::now());
+        let was_killed = ended.is_killed() && self.memory.has_served();
+        self.deaths.add(began, Instant::now(), was_killed);
         self.state = None;
-        process::close_all_but(&self.own);
         let begins_clean = self.deaths.are_too_many();
+        if begins_clean {
+            // What it had open ends with it.
+            process::close_all_but(&self.own);
+        }
         Left {
             end,
             streams,
             jobs,
-            starters: if begins_clean {
-                Vec::new()
-            } else {
-                self.memory.published()
-            },
             begins_clean,
         }
     }

@@ -46,6 +46,9 @@ pub(super) fn work(keeper: Keeper, left: Option<Left>) -> ! {
 }
 
 fn serve(keeper: &mut Keeper, left: Option<Left>) -> Result<(), crate::GatewayError> {
+    process::raise_file_limit();
+    let mut inherited = process::open_descriptors()?;
+    inherited.retain(|number| !keeper.own.contains(number) && *number > 2);
     let reader = process::duplicate(keeper.orphans.0.as_raw_fd())?;
     let kept = KeptKeeper {
         listeners: keeper.listeners.keep(),
@@ -57,7 +60,9 @@ fn serve(keeper: &mut Keeper, left: Option<Left>) -> Result<(), crate::GatewayEr
         Orphans::new(reader),
         keeper.process.as_raw().cast_unsigned(),
         kept,
+        keeper.files.each_ref().map(AsRawFd::as_raw_fd),
     );
+    link.inherited = inherited;
     (link.left, link.stayed) = (left, keeper.stayed.take());
     let mut gateway = Gateway::of_worker(keeper.config.clone(), link, keeper.state)?;
     gateway.run()
@@ -68,7 +73,7 @@ fn serve(keeper: &mut Keeper, left: Option<Left>) -> Result<(), crate::GatewayEr
 /// # Errors
 /// Those of [`Gateway::listening`] and [`Gateway::run`].
 pub(super) fn serve_alone(keeper: Keeper, why: &io::Error) -> Result<(), crate::GatewayError> {
-    let mut gateway = Gateway::listening(keeper.config, keeper.listeners, None)?;
+    let mut gateway = Gateway::listening(keeper.config, keeper.listeners, None, None)?;
     gateway.driver.say(format_args!(
         "makes no worker ({why}): it ends when it is killed, and cannot be handed over"
     ));

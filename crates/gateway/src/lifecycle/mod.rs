@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 pub(crate) mod follow;
 pub(crate) mod handover;
 pub(crate) mod shutdown;
+pub(crate) mod takeup;
 
 /// What ends this gateway, or goes on with it.
 pub(crate) struct Lifecycle {

@@ -13,21 +13,14 @@ const SERVING: usize = 0;
 const ENDING: usize = 1;
 const STREAMS: usize = 2;
 const JOBS: usize = 3;
-const PUBLISHED: usize = 4;
-const STATE: usize = 5;
-const PROGRAM_BYTES: usize = 6;
-const CONFIG_BYTES: usize = 7;
-/// The lengths of two copies.
-const COPY_BYTES: [usize; 2] = [8, 9];
+const STATE: usize = 4;
+const PROGRAM_BYTES: usize = 5;
+const CONFIG_BYTES: usize = 6;
 
 /// Paths have a page each.
 const MOST_PATH_BYTES: usize = 4096;
 const PROGRAM: usize = 0;
 const CONFIG: usize = MOST_PATH_BYTES;
-const COPIES: usize = 2 * MOST_PATH_BYTES;
-
-/// Room for some ten thousand processes on nodes.
-pub(super) const MOST_PUBLISHED_BYTES: usize = 2 << 20;
 
 /// The end that a worker has announced.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +45,7 @@ impl Memory {
     /// # Errors
     /// Those of [`SharedMemory::new`].
     pub(crate) fn new() -> io::Result<Memory> {
-        SharedMemory::new(COPIES + 2 * MOST_PUBLISHED_BYTES).map(Memory)
+        SharedMemory::new(2 * MOST_PATH_BYTES).map(Memory)
     }
 
     fn set(&self, index: usize, value: u64) {
@@ -63,7 +56,7 @@ impl Memory {
         self.0.number(index).load(Ordering::Acquire)
     }
 
-    /// Makes it ready for the next worker, which finds what the last one has published.
+    /// Makes it ready for the next worker.
     pub(crate) fn begin(&self) {
         self.set(SERVING, 0);
         self.set(ENDING, 0);
@@ -86,31 +79,6 @@ impl Memory {
 
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.get(STREAMS), self.get(JOBS))
-    }
-
-    /// Puts bytes in the place of those published before; whoever is killed meanwhile leaves the old ones.
-    /// False where they do not fit.
-    pub(crate) fn publish(&self, bytes: &[u8]) -> bool {
-        let next = self.get(PUBLISHED) + 1;
-        let copy = (next % 2) as usize;
-        let has_room = bytes.len() <= MOST_PUBLISHED_BYTES;
-        if !has_room || !self.0.write(COPIES + copy * MOST_PUBLISHED_BYTES, bytes) {
-            return false;
-        }
-        self.set(COPY_BYTES[copy], bytes.len() as u64);
-        self.set(PUBLISHED, next);
-        true
-    }
-
-    /// What was published last; nothing at first, or where the memory is damaged.
-    pub(crate) fn published(&self) -> Vec<u8> {
-        let copy = (self.get(PUBLISHED) % 2) as usize;
-        let bytes = self.get(COPY_BYTES[copy]) as usize;
-        if bytes > MOST_PUBLISHED_BYTES {
-            return Vec::new();
-        }
-        let found = self.0.read(COPIES + copy * MOST_PUBLISHED_BYTES, bytes);
-        found.unwrap_or_default()
     }
 
     pub(crate) fn announce(&self, ending: Ending) {
@@ -159,25 +127,6 @@ impl Memory {
 mod tests {
     use super::*;
     use std::os::fd::AsFd;
-
-    #[test]
-    fn the_last_bytes_that_were_published_whole_are_found() {
-        let memory = Memory::new().unwrap();
-        assert_eq!(memory.published(), b"");
-        for round in 0..5_u8 {
-            let bytes = vec![round; 100 * usize::from(round)];
-            assert!(memory.publish(&bytes));
-            // As if killed while it wrote the next.
-            let next = usize::from(memory.get(PUBLISHED).is_multiple_of(2));
-            assert!(memory.0.write(COPIES + next * MOST_PUBLISHED_BYTES, b"half"));
-            memory.set(COPY_BYTES[next], 3);
-            assert_eq!(memory.published(), bytes, "round {round}");
-        }
-        assert!(!memory.publish(&vec![1; MOST_PUBLISHED_BYTES + 1]));
-        assert_eq!(memory.published().len(), 400);
-        memory.begin();
-        assert_eq!(memory.published().len(), 400, "the next worker finds it");
-    }
 
     #[test]
     fn an_end_is_unannounced_until_it_is_announced() {

@@ -12,9 +12,11 @@ mod orphans;
 pub(crate) use memory::{Ending, Memory};
 pub(crate) use orphans::{Orphans, tell};
 
+use crate::sys::process;
 use ends::{End, Ends};
 use serde::{Deserialize, Serialize};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,9 +53,7 @@ pub(crate) struct Left {
     pub(crate) end: End,
     pub(crate) streams: u64,
     pub(crate) jobs: u64,
-    /// Processes that it had started, as it wrote them down; empty where nothing is taken over.
-    pub(crate) starters: Vec<u8>,
-    /// Workers have ended so soon one after the other that this one takes nothing over.
+    /// Workers have ended so soon one after the other that this one takes nothing up.
     pub(crate) begins_clean: bool,
 }
 
@@ -67,18 +67,30 @@ pub(crate) struct KeeperLink {
     kept: KeptKeeper,
     /// Taken by the gateway once it can act on it.
     pub(crate) left: Option<Left>,
+    /// The files of what workers write down.
+    files: [RawFd; 3],
+    /// Descriptors that the worker before this one may have had.
+    pub(crate) inherited: Vec<RawFd>,
     /// Why the program that was to have this gateway could not be executed.
     pub(crate) stayed: Option<String>,
 }
 
 impl KeeperLink {
-    pub(crate) fn new(memory: Arc<Memory>, orphans: Orphans, process: u32, kept: KeptKeeper) -> KeeperLink {
+    pub(crate) fn new(
+        memory: Arc<Memory>,
+        orphans: Orphans,
+        process: u32,
+        kept: KeptKeeper,
+        files: [RawFd; 3],
+    ) -> KeeperLink {
         KeeperLink {
             memory,
             orphans,
             process,
             kept,
             left: None,
+            files,
+            inherited: Vec::new(),
             stayed: None,
         }
     }
@@ -86,6 +98,15 @@ impl KeeperLink {
     /// Lends what another program's keeper needs to know.
     pub(crate) fn kept(&self) -> &KeptKeeper {
         &self.kept
+    }
+
+    /// Opens the files of what workers write down.
+    ///
+    /// # Errors
+    /// Those of dup(2).
+    pub(crate) fn files(&self) -> io::Result<[OwnedFd; 3]> {
+        let [first, second, third] = self.files.map(process::duplicate);
+        Ok([first?, second?, third?])
     }
 
     /// Says that this worker serves: its end is not that of a gateway which cannot be started.
@@ -96,11 +117,6 @@ impl KeeperLink {
     /// Has the memory say how much ends with this worker if it ends now.
     pub(crate) fn count(&self, streams: usize, jobs: usize) {
         self.memory.count(streams as u64, jobs as u64);
-    }
-
-    /// Has the memory say which processes this worker has started. False where they are too many.
-    pub(crate) fn note_starters(&self, starters: &[u8]) -> bool {
-        self.memory.publish(starters)
     }
 
     /// Says that this worker is about to end as it was told.

@@ -19,6 +19,8 @@ pub(crate) struct Directory {
     /// What sites said of themselves that the broker has not recorded, by site, with the part that it has
     /// not.
     pub(in crate::membership) unrecorded: HashMap<String, (SiteInfo, String)>,
+    /// Something may have changed since it was last written down.
+    pub(in crate::membership) has_changed: bool,
 }
 
 struct Known {
@@ -90,11 +92,13 @@ impl Directory {
             others: BTreeMap::new(),
             index,
             unrecorded: HashMap::new(),
+            has_changed: true,
         }
     }
 
     /// The grid knows the own site by these ranges from now on.
     pub(in crate::membership) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
+        self.has_changed = true;
         self.index.take(&self.own.info, &self.own.site);
         self.own = own(config, subnets);
         self.index.put(&self.own.info, &self.own.site);
@@ -110,6 +114,7 @@ impl Directory {
 
     /// A site that is gone has no addresses.
     pub(in crate::membership) fn forget(&mut self, site: &str) {
+        self.has_changed = true;
         if let Some(known) = self.others.remove(site) {
             self.index.take(&known.info, &known.site);
         }
@@ -139,6 +144,7 @@ impl Directory {
 
     /// Keeps what another site announced; refuses what cannot be true.
     pub(in crate::membership) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), TextError> {
+        self.has_changed = true;
         if info.name != from {
             return Err(format!("announces itself as {}", info.name).into());
         }

@@ -139,6 +139,8 @@ pub(crate) struct Jobs {
     by_number: HashMap<pair_token::Number, Token>,
     /// The same by what their processes call them (`causeway_wire::preface::number`).
     by_claim: HashMap<[u8; NUMBER_BYTES], Token>,
+    /// Something may have changed since it was last written down.
+    has_changed: bool,
 }
 
 impl Jobs {
@@ -199,13 +201,12 @@ impl Jobs {
         });
         let known: HashMap<Token, Job> = jobs.collect();
         let by_number = known.keys().map(|token| (pair_token::number(token), *token));
+        let by_claim = known.keys().map(|token| (preface::number(token), *token));
         Jobs {
             by_number: by_number.collect(),
-            by_claim: known
-                .keys()
-                .map(|token| (preface::number(token), *token))
-                .collect(),
+            by_claim: by_claim.collect(),
             known,
+            has_changed: true,
         }
     }
 
@@ -214,6 +215,7 @@ impl Jobs {
     }
 
     pub(crate) fn start(&mut self, token: Token, job: Job) {
+        self.has_changed = true;
         self.by_number.insert(pair_token::number(&token), token);
         self.by_claim.insert(preface::number(&token), token);
         self.known.insert(token, job);
@@ -242,7 +244,7 @@ impl Jobs {
                 return Err(format!("job {} is of another site", token.hint()).into());
             }
             Some(_) => {
-                if let Some(known) = self.known.get_mut(&token) {
+                if let Some(known) = self.get_mut(&token) {
                     known.told = job.told;
                 }
                 return Ok(());
@@ -259,6 +261,7 @@ impl Jobs {
     }
 
     pub(crate) fn end(&mut self, token: &Token) -> Option<Job> {
+        self.has_changed = true;
         self.by_number.remove(&pair_token::number(token));
         self.by_claim.remove(&preface::number(token));
         self.known.remove(token)
@@ -303,7 +306,13 @@ impl Jobs {
         found.map(|(token, _)| *token)
     }
 
+    /// Says whether something may have changed since this was last asked.
+    pub(in crate::membership) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
     pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {
+        self.has_changed = true;
         self.known.get_mut(token)
     }
 
@@ -357,7 +366,7 @@ impl Jobs {
     /// Notes that a site has confirmed a job, or is gone and never will. The command to answer when it was
     /// the last one.
     pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<CommandKey> {
-        let job = self.known.get_mut(token)?;
+        let job = self.get_mut(token)?;
         let was_awaited = job.awaited.remove(site);
         match job.origin {
             Origin::Here(command) if was_awaited && job.awaited.is_empty() => Some(command),
@@ -368,7 +377,7 @@ impl Jobs {
     /// Notes that a site takes no part in a job that was started here. The command to answer when it was the
     /// last one awaited.
     pub(crate) fn refused(&mut self, token: &Token, site: &str, why: JobRefusal) -> Option<CommandKey> {
-        let job = self.known.get_mut(token)?;
+        let job = self.get_mut(token)?;
         if matches!(job.origin, Origin::Here(_)) {
             job.refused.insert(site.to_owned(), why);
         }
@@ -377,6 +386,7 @@ impl Jobs {
 
     /// Commands to answer now that a site is gone.
     pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<CommandKey> {
+        self.has_changed = true;
         for job in self.known.values_mut() {
             // With its tunnel it has forgotten the job.
             job.told.remove(site);

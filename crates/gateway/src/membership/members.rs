@@ -143,6 +143,7 @@ impl Membership {
     /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there
     /// is a broker: that somebody says something first makes it none of its own.
     fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), TextError> {
+        self.directory.has_changed = true;
         self.directory.unrecorded.remove(site);
         let claims = match &self.session {
             None => Claims::Recorded,

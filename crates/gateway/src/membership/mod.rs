@@ -23,6 +23,7 @@ mod members;
 pub(crate) mod pair_token;
 pub(crate) mod participants;
 mod register;
+pub(crate) mod written;
 
 /// Sites and jobs, as far as this gateway knows.
 pub(crate) struct Membership {

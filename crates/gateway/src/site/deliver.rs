@@ -1,6 +1,6 @@
 //! Connections to processes of this site, from the source ports by which their shims know a delivery.
 
-use crate::site::leg::keep_urgent_data;
+use crate::site::socket::keep_urgent_data;
 use causeway_wire::Reason;
 use mio::net::TcpStream;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};

@@ -69,12 +69,19 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
     if leg.read_ended || !leg.readable {
         return Filled::Waits;
     }
+    if leg.take_preface_off().is_err() {
+        return Filled::Broken;
+    }
     let space = pair.tunnel().reserve(number.0, leg.id);
     let most = space.len();
     if most == 0 {
         return Filled::Waits;
     }
-    match leg.socket.read(space) {
+    let read = leg.socket.read(space);
+    if !matches!(read, Ok(1..)) {
+        pair.tunnel().release(number.0);
+    }
+    match read {
         // Its error was taken when it was told of: what is left of it looks like an end, or like silence.
         Ok(0) if leg.broken => Filled::Broken,
         Ok(0) => Filled::Ended,

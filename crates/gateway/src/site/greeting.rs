@@ -7,7 +7,7 @@
 use crate::base::{Base, Bundle};
 use crate::keys::LegKey;
 use crate::site::SiteSide;
-use crate::site::leg::Socket;
+use crate::site::socket::Socket;
 use crate::site::streams::FAREWELL;
 use crate::sys::socket::path_info;
 use crate::sys::timers::SiteDeadline;
@@ -69,8 +69,7 @@ impl SiteSide {
             }
             Err(error) => {
                 if error.kind() == ErrorKind::InvalidData
-                    && let Socket::Tcp(socket) = &leg.socket
-                    && let Ok(peer) = socket.peer_addr()
+                    && let Ok(peer) = leg.socket.stream().peer_addr()
                 {
                     base.refuse(
                         "no-proof",
@@ -116,10 +115,8 @@ impl SiteSide {
     }
 
     fn knock(&mut self, base: &mut Base<'_>, key: LegKey) {
-        let Some(Socket::Tcp(socket)) = self.legs.get(key).map(|leg| &leg.socket) else {
-            return;
-        };
-        let Ok(destination) = socket.peer_addr() else {
+        let socket = self.legs.get(key).map(|leg| leg.socket.stream());
+        let Some(Ok(destination)) = socket.map(TcpStream::peer_addr) else {
             return;
         };
         if let Ok(socket) = self.ports.connect(&base.driver.config.lan, destination) {
@@ -140,6 +137,5 @@ impl SiteSide {
 
 /// Whether segments of a connection were sent again.
 fn has_lost(socket: &Socket) -> bool {
-    let Socket::Tcp(socket) = socket else { return false };
     path_info(socket).is_ok_and(|info| info.retransmits > 0)
 }

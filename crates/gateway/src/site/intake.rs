@@ -2,11 +2,11 @@
 
 use crate::base::{Base, Bundle};
 use crate::inherited::{InheritError, descriptor};
-use crate::keys::{IntakeKey, LegKey, PairKey};
+use crate::keys::{IntakeKey, PairKey};
 use crate::membership::directory::Whereabouts;
-use crate::membership::pair_token;
 use crate::site::SiteSide;
-use crate::site::leg::{Socket, Stage, keep_urgent_data};
+use crate::site::leg::Stage;
+use crate::site::socket::{Socket, keep_urgent_data};
 use crate::sys::source::Class;
 use crate::sys::timers::SiteDeadline;
 use causeway_service::Admission;
@@ -15,8 +15,8 @@ use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Claim, Decoded, FIXED_BYTES, MAX_BYTES, canonical};
 use causeway_wire::question::Question;
 use causeway_wire::{Preface, Reason, Sender, Verdict, Wants};
+use mio::Interest;
 use mio::net::TcpStream;
-use mio::{Interest, Token};
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -45,6 +45,8 @@ pub(crate) fn admission(files: usize) -> Admission<IpAddr, IntakeKey> {
 pub(crate) struct Intake {
     socket: TcpStream,
     peer: SocketAddr,
+    /// The process has had the gateway's proof.
+    is_answered: bool,
     generation: u64,
     bytes: [u8; MAX_BYTES],
     filled: usize,
@@ -59,34 +61,24 @@ struct Refusal {
     wants: Wants,
 }
 
+impl Refusal {
+    fn new(kind: &'static str, reason: Reason, why: String, wants: Wants) -> Refusal {
+        Refusal {
+            kind,
+            why,
+            reason,
+            wants,
+        }
+    }
+}
+
 impl Intake {
-    pub(crate) fn keep(&self) -> KeptIntake {
+    pub(in crate::site) fn keep(&self) -> KeptIntake {
         KeptIntake {
             descriptor: self.socket.as_raw_fd(),
             peer: self.peer,
-            generation: self.generation,
-            filled: self.bytes[..self.filled].to_vec(),
-            needed: self.needed,
+            is_answered: self.is_answered,
         }
-    }
-
-    fn inherit(kept: KeptIntake) -> Result<Intake, InheritError> {
-        let KeptIntake { filled, needed, .. } = kept;
-        if filled.len() >= needed || needed > MAX_BYTES {
-            return Err(InheritError::Contradiction(
-                "a preface is longer than it should be",
-            ));
-        }
-        let mut bytes = [0; MAX_BYTES];
-        bytes[..filled.len()].copy_from_slice(&filled);
-        Ok(Intake {
-            socket: TcpStream::from_std(descriptor(kept.descriptor)?.into()),
-            peer: kept.peer,
-            generation: kept.generation,
-            bytes,
-            filled: filled.len(),
-            needed,
-        })
     }
 }
 
@@ -97,21 +89,15 @@ impl AsFd for Intake {
 }
 
 impl SiteSide {
-    /// Goes on reading prefaces that a predecessor has begun to read.
+    /// Takes connections whose preface a predecessor had not read to its end.
     pub(in crate::site) fn inherit_intakes(
         &mut self,
         base: &mut Base<'_>,
-        kept: Vec<(usize, KeptIntake)>,
+        kept: Vec<KeptIntake>,
     ) -> Result<(), InheritError> {
-        let inherit = |(key, kept)| Ok::<_, InheritError>((key, Intake::inherit(kept)?));
-        self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, intake) in self.intakes.iter_mut() {
-            self.intake_admission
-                .enter(network_of(intake.peer.ip()), intake.generation, key);
-            let token = Class::Intake.token(key.0);
-            base.registry().register(&mut intake.socket, token, interest)?;
-            base.set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, intake.generation));
+        for kept in kept {
+            let socket = TcpStream::from_std(descriptor(kept.descriptor)?.into());
+            self.begin_intake(base, socket, kept.peer, kept.is_answered);
         }
         Ok(())
     }
@@ -119,8 +105,19 @@ impl SiteSide {
     pub(in crate::site) fn on_shim_connection(
         &mut self,
         base: &mut Base<'_>,
+        socket: TcpStream,
+        peer: SocketAddr,
+    ) {
+        self.begin_intake(base, socket, peer, false);
+    }
+
+    /// Begins to read a preface; `is_answered`: what a process waits for was written before.
+    fn begin_intake(
+        &mut self,
+        base: &mut Base<'_>,
         mut socket: TcpStream,
         peer: SocketAddr,
+        is_answered: bool,
     ) {
         if let Some((_, key)) = self.intake_admission.one_too_many(&network_of(peer.ip())) {
             let why = "too many connections without a preface; the oldest of who has most of them ends";
@@ -140,6 +137,7 @@ impl SiteSide {
         let intake = Intake {
             socket,
             peer,
+            is_answered,
             generation,
             bytes: [0; MAX_BYTES],
             filled: 0,
@@ -149,17 +147,16 @@ impl SiteSide {
         self.intake_admission
             .enter(network_of(peer.ip()), generation, key);
         base.set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, generation));
-        self.on_intake(base, key);
+        self.on_intake(base, key, false);
     }
 
-    /// Reads what is there of a preface, and never a byte of what follows it.
-    pub(in crate::site) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey) {
+    /// Looks at what is there of a preface. It stays in the socket until its stream is known to the next
+    /// worker, too: who is killed before leaves the connection as it came.
+    pub(in crate::site) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey, has_ended: bool) {
         while let Some(intake) = self.intakes.get_mut(key) {
-            match intake
-                .socket
-                .read(&mut intake.bytes[intake.filled..intake.needed])
-            {
-                Ok(0) => {
+            let needed = intake.needed;
+            match intake.socket.peek(&mut intake.bytes[..needed]) {
+                Ok(count) if count < needed && (count == 0 || has_ended) => {
                     return self.turn_away(
                         base,
                         key,
@@ -167,13 +164,19 @@ impl SiteSide {
                         "closed before its preface was complete".into(),
                     );
                 }
-                Ok(count) => intake.filled += count,
+                Ok(count) => {
+                    intake.filled = count;
+                    if count < FIXED_BYTES {
+                        return;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return self.turn_away(base, key, "preface-cut", error.to_string()),
             }
             match Preface::decode(&intake.bytes[..intake.filled]) {
-                Ok(Decoded::Incomplete { needed }) => intake.needed = needed,
+                Ok(Decoded::Incomplete { needed }) if needed > intake.needed => intake.needed = needed,
+                Ok(Decoded::Incomplete { .. }) => return,
                 Ok(Decoded::Complete { claim, .. }) => return self.admit(base, key, &claim),
                 Ok(Decoded::Question { question, .. }) => return self.answer_question(base, key, &question),
                 Err(error) => return self.turn_away(base, key, "bad-preface", error.to_string()),
@@ -202,7 +205,8 @@ impl SiteSide {
     }
 
     fn turn_away(&mut self, base: &mut Base<'_>, key: IntakeKey, kind: &str, why: String) {
-        if let Some(intake) = self.take_intake(key) {
+        if let Some(mut intake) = self.take_intake(key) {
+            take_off(&mut intake.socket, intake.filled);
             base.refuse(kind, intake.peer.ip(), why);
         }
     }
@@ -218,10 +222,11 @@ impl SiteSide {
         let Some(intake) = self.take_intake(key) else {
             return;
         };
-        let peer = intake.peer;
+        let (peer, length) = (intake.peer, intake.filled);
         if let Err((refusal, socket)) = self.try_admit(base, intake, claim) {
             base.refuse(refusal.kind, peer.ip(), refusal.why);
             let Some(mut socket) = socket else { return };
+            take_off(&mut socket, length);
             match refusal.wants {
                 Wants::Verdict => {
                     // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
@@ -245,6 +250,7 @@ impl SiteSide {
         let Some(mut intake) = self.take_intake(key) else {
             return;
         };
+        take_off(&mut intake.socket, intake.filled);
         let peer = intake.peer.ip().to_canonical();
         if !base.directory().own_site().has_node(peer) {
             let why = "asks whose gateway this is, and is no node of this site";
@@ -267,20 +273,24 @@ impl SiteSide {
         intake: Intake,
         claim: &Claim,
     ) -> Result<(), (Refusal, Option<TcpStream>)> {
-        let Intake { mut socket, peer, .. } = intake;
+        let Intake {
+            mut socket,
+            peer,
+            is_answered,
+            filled,
+            ..
+        } = intake;
         let Some(token) = known_job(base, claim) else {
-            let refusal = Refusal {
-                kind: "unknown-token",
-                why: format!("connection to {} with an unknown job token", claim.destination),
-                reason: Reason::Denied,
-                wants: claim.wants,
-            };
+            let why = format!("connection to {} with an unknown job token", claim.destination);
+            let refusal = Refusal::new("unknown-token", Reason::Denied, why, claim.wants);
             return Err((refusal, Some(socket)));
         };
         // Before anything else, whatever becomes of the connection: the process sends nothing to who does not
         // prove to be of its job. Fits the empty buffer of a fresh socket; what cannot be written to is
         // broken, and its end is told of.
-        let _ = socket.write(&claim.answer(Sender::Gateway, &token));
+        if !is_answered {
+            let _ = socket.write(&claim.answer(Sender::Gateway, &token));
+        }
         let pair_key = match self.judge(base, claim, token, peer) {
             Ok(pair_key) => pair_key,
             Err(refusal) => return Err((refusal, Some(socket))),
@@ -296,24 +306,15 @@ impl SiteSide {
             token,
             target: Target::Connection { source, destination },
         };
-        let stage = match wants {
-            Wants::Verdict => Stage::Awaiting,
-            Wants::UrgentCode => Stage::Asked,
-            Wants::Nothing => Stage::Open,
-        };
-        match self.open_stream(base, pair_key, &request, Socket::Tcp(socket), stage) {
-            Ok(_) => Ok(()),
+        let stage = stage_of(wants);
+        match self.open_stream(base, pair_key, &request, Socket::accepted(socket), stage) {
+            Ok(leg) => {
+                self.legs[leg].preface = filled;
+                Ok(())
+            }
             Err(reason) => {
-                let why = format!("stream to {destination}: {}", reason.text());
-                Err((
-                    Refusal {
-                        kind: "exhausted",
-                        why,
-                        reason,
-                        wants,
-                    },
-                    None,
-                ))
+                let (kind, why) = ("exhausted", format!("stream to {destination}: {}", reason.text()));
+                Err((Refusal::new(kind, reason, why, wants), None))
             }
         }
     }
@@ -333,14 +334,7 @@ impl SiteSide {
         peer: SocketAddr,
     ) -> Result<PairKey, Refusal> {
         let wants = claim.wants;
-        let refuse = |kind, reason, why| {
-            Err(Refusal {
-                kind,
-                why,
-                reason,
-                wants,
-            })
-        };
+        let refuse = |kind, reason, why| Err(Refusal::new(kind, reason, why, wants));
         let destination = claim.destination;
         if canonical(self.in_grid(base, claim.source)) != canonical(self.in_grid(base, peer)) {
             let why = format!("claims to be {}, but comes from {peer}", claim.source);
@@ -367,55 +361,6 @@ impl SiteSide {
             Ok(pair_key) => Ok(pair_key),
             Err((kind, reason, why)) => refuse(kind, reason, why),
         }
-    }
-
-    /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
-    pub(in crate::site) fn open_stream(
-        &mut self,
-        base: &mut Base<'_>,
-        pair_key: PairKey,
-        request: &OpenRequest,
-        mut socket: Socket,
-        stage: Stage,
-    ) -> Result<LegKey, Reason> {
-        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
-            return Err(Reason::NoTunnel);
-        };
-        if !pair.tunnel().may_open() {
-            return Err(Reason::Exhausted);
-        }
-        // What crosses is worth nothing at any other pair of sites.
-        let shared = pair_token::of_pair(&request.token, &base.driver.config.site, pair.site());
-        let id = pair.tunnel().open(&OpenRequest {
-            token: shared,
-            target: request.target.clone(),
-        });
-        self.legs.count_opened();
-        let generation = base.driver.next_generation();
-        let entry = self.legs.vacant_key();
-        let token: Token = Class::Leg.token(entry.0);
-        let registered = socket.reregister(base.registry(), token);
-        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
-            return Err(Reason::NoTunnel);
-        };
-        if registered.is_err() {
-            pair.tunnel().reset(id, Reason::Exhausted);
-            return Err(Reason::Exhausted);
-        }
-        pair.join_leg(id, entry);
-        self.legs.insert(crate::site::leg::Leg::new(
-            socket,
-            pair_key,
-            id,
-            (request.token, base.jobs().weight(&request.token)),
-            generation,
-            stage,
-        ));
-        self.legs[entry].lingers = base.jobs().lingers(&request.token);
-        self.legs.count_present();
-        self.schedule(base, entry);
-        base.touch(pair_key);
-        Ok(entry)
     }
 }
 
@@ -467,13 +412,27 @@ fn of_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
     }
 }
 
+/// The stage in which a connection begins whose process wants to be told so.
+fn stage_of(wants: Wants) -> Stage {
+    match wants {
+        Wants::Verdict => Stage::Awaiting,
+        Wants::UrgentCode => Stage::Asked,
+        Wants::Nothing => Stage::Open,
+    }
+}
+
+/// Takes a preface off a socket that is about to be closed: with bytes in it that nobody has read, it would
+/// be reset, and what was written to it last could be lost.
+fn take_off(socket: &mut TcpStream, length: usize) {
+    let mut bytes = [0; MAX_BYTES];
+    let _ = socket.read(&mut bytes[..length.min(MAX_BYTES)]);
+}
+
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptIntake {
     pub(crate) descriptor: RawFd,
     pub(crate) peer: SocketAddr,
-    pub(crate) generation: u64,
-    pub(crate) filled: Vec<u8>,
-    pub(crate) needed: usize,
+    pub(crate) is_answered: bool,
 }
 
 #[cfg(test)]

@@ -17,16 +17,16 @@ pub(crate) struct KeptSite<'a> {
     pub(crate) streams_peak: usize,
     pub(crate) next_delivery_port: u16,
     pub(crate) legs: Vec<(usize, KeptLeg<'a>)>,
-    pub(crate) intakes: Vec<(usize, KeptIntake)>,
+    pub(crate) intakes: Vec<KeptIntake>,
 }
 
 impl SiteSide {
     /// Gathers what the successor needs to know.
-    pub(crate) fn keep(&mut self) -> KeptSite<'_> {
+    pub(crate) fn keep(&self) -> KeptSite<'static> {
         let (streams_opened, streams_peak) = (self.legs.opened(), self.legs.peak());
-        let legs = self.legs.iter_mut().filter(|(_, leg)| !leg.is_last);
+        let legs = self.legs.iter().filter(|(_, leg)| !leg.is_last);
         let legs = legs.map(|(key, leg)| (key.0, leg.keep()));
-        let intakes = self.intakes.iter().map(|(key, intake)| (key.0, intake.keep()));
+        let intakes = self.intakes.iter().map(|(_, intake)| intake.keep());
         KeptSite {
             streams_opened,
             streams_peak,
@@ -63,7 +63,8 @@ impl SiteSide {
         base: &mut Base<'_>,
         kept: Vec<(usize, KeptLeg<'static>)>,
     ) -> Result<(), InheritError> {
-        let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
+        let arena = base.driver.arena.clone();
+        let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept, &arena)?));
         self.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         for (key, leg) in self.legs.iter_mut() {
             leg.socket.register(base.registry(), Class::Leg.token(key.0))?;

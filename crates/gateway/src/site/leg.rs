@@ -1,4 +1,4 @@
-//! The local end of a stream: a TCP connection with a process of this site, or a Unix socket with a starter.
+//! The local end of a stream: a TCP connection with a process of this site, or with one of this host.
 //!
 //! Bytes from the tunnel that the socket does not take wait in `queue`; the tunnel's window bounds it, so a
 //! slow reader slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the
@@ -7,32 +7,19 @@
 use crate::inherited::owned;
 use crate::inherited::{InheritError, descriptor};
 use crate::keys::{LegKey, PairKey};
+use crate::site::socket::Socket;
 use causeway_control::spawned::error_frame;
+use causeway_memory::{Arena, Queue};
 use causeway_tunnel::StreamId;
 use causeway_tunnel::turns::{Pace, Turns};
 use causeway_wire::preface::ANSWER_BYTES;
 use causeway_wire::{Reason, Token, Verdict};
-use mio::net::{TcpStream, UnixStream};
-use mio::{Interest, Registry, event::Source};
+use mio::net::TcpStream;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::VecDeque;
-use std::io::{self, Read, Write};
-use std::net::Shutdown;
-use std::os::fd::RawFd;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::time::{Duration, Instant};
-
-/// Queues larger than this give their memory back when they run empty.
-const KEPT_QUEUE_BYTES: usize = 16 * 1024;
-
-/// News of urgent data, too: a read stops before it.
-const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE).add(Interest::PRIORITY);
-
-pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::time::Instant;
 
 /// How far a leg has come.
 pub(crate) enum Stage {
@@ -60,11 +47,10 @@ pub(crate) struct Opening {
     pub(crate) answer: [u8; ANSWER_BYTES],
 }
 
-/// How much of its answer a process has sent.
+/// What a process has to answer.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Greeting {
-    expected: [u8; ANSWER_BYTES],
-    heard: Vec<u8>,
+    pub(in crate::site) expected: [u8; ANSWER_BYTES],
 }
 
 pub(crate) struct Leg {
@@ -103,7 +89,11 @@ pub(crate) struct Leg {
     write_ended: bool,
     /// The far side has reset the stream: what it sent before goes to the process, then comes the reset.
     pub(crate) is_last: bool,
-    queue: VecDeque<u8>,
+    pub(in crate::site) queue: Queue,
+    /// Bytes of its preface, which have been looked at and are still to be taken off the socket.
+    pub(in crate::site) preface: usize,
+    /// It is of a process that the job's launcher has asked for.
+    pub(in crate::site) of_launcher: bool,
 }
 
 impl Leg {
@@ -114,8 +104,10 @@ impl Leg {
         (token, weight): (Token, u32),
         generation: u64,
         stage: Stage,
+        arena: &Arena,
     ) -> Leg {
         Leg {
+            of_launcher: matches!(stage, Stage::Spawning | Stage::Starting),
             socket,
             pair,
             id,
@@ -138,14 +130,24 @@ impl Leg {
             peer_finished: false,
             write_ended: false,
             is_last: false,
-            queue: VecDeque::new(),
+            queue: Queue::new(arena),
+            preface: 0,
         }
     }
 
-    pub(crate) fn keep(&mut self) -> KeptLeg<'_> {
+    pub(crate) fn keep(&self) -> KeptLeg<'static> {
+        KeptLeg {
+            queue: Cow::Owned(self.queue.to_vec()),
+            ..self.keep_without_queue()
+        }
+    }
+
+    /// The same, but for what waits to be written.
+    pub(in crate::site) fn keep_without_queue(&self) -> KeptLeg<'static> {
         KeptLeg {
             descriptor: self.socket.as_fd().as_raw_fd(),
-            is_unix: matches!(self.socket, Socket::Unix(_)),
+            dialled: self.socket.is_dialled(),
+            of_launcher: self.of_launcher,
             pair: self.pair.0,
             stream: self.id.0,
             token: self.token.0,
@@ -170,17 +172,15 @@ impl Leg {
             read_ended: self.read_ended,
             peer_finished: self.peer_finished,
             write_ended: self.write_ended,
-            queue: Cow::Borrowed(self.queue.make_contiguous()),
+            preface: self.preface,
+            queue: Cow::Borrowed(&[]),
         }
     }
 
     /// Not yet registered. What the kernel has told of the socket it tells again.
-    pub(crate) fn inherit(kept: KeptLeg<'_>) -> Result<Leg, InheritError> {
-        let socket = if kept.is_unix {
-            Socket::Unix(UnixStream::from_std(descriptor(kept.descriptor)?.into()))
-        } else {
-            Socket::Tcp(TcpStream::from_std(descriptor(kept.descriptor)?.into()))
-        };
+    pub(crate) fn inherit(kept: KeptLeg<'_>, arena: &Arena) -> Result<Leg, InheritError> {
+        let stream = TcpStream::from_std(descriptor(kept.descriptor)?.into());
+        let socket = Socket::inherit(stream, kept.dialled);
         let stage = match kept.stage {
             KeptStage::Connecting { opening } => Stage::Connecting { opening },
             KeptStage::Greeting(greeting) => Stage::Greeting(greeting),
@@ -190,6 +190,8 @@ impl Leg {
             KeptStage::Open => Stage::Open,
         };
         let (id, job) = (StreamId(kept.stream), (Token(kept.token), kept.weight));
+        let mut queue = Queue::new(arena);
+        queue.extend(&kept.queue);
         Ok(Leg {
             lingers: kept.lingers,
             end_known: kept.end_known,
@@ -199,8 +201,10 @@ impl Leg {
             read_ended: kept.read_ended,
             peer_finished: kept.peer_finished,
             write_ended: kept.write_ended,
-            queue: kept.queue.into_owned().into(),
-            ..Leg::new(socket, PairKey(kept.pair), id, job, kept.generation, stage)
+            queue,
+            preface: kept.preface,
+            of_launcher: kept.of_launcher,
+            ..Leg::new(socket, PairKey(kept.pair), id, job, kept.generation, stage, arena)
         })
     }
 
@@ -242,9 +246,9 @@ impl Leg {
         }
         let mut written = 0;
         while !self.queue.is_empty() {
-            match self.socket.write(self.queue.as_slices().0) {
+            match self.socket.write(self.queue.first()) {
                 Ok(count) => {
-                    self.queue.drain(..count);
+                    self.queue.take(count);
                     written += count;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -253,9 +257,6 @@ impl Leg {
             }
         }
         if self.queue.is_empty() {
-            if self.queue.capacity() > KEPT_QUEUE_BYTES {
-                self.queue = VecDeque::new();
-            }
             if self.peer_finished && !self.write_ended {
                 self.write_ended = true;
                 self.socket.shutdown_write()?;
@@ -270,48 +271,50 @@ impl Leg {
             opening: Some(Opening { preface, answer }),
         } = std::mem::replace(&mut self.stage, Stage::Open)
         {
-            self.stage = Stage::Greeting(Greeting {
-                expected: answer,
-                heard: Vec::new(),
-            });
+            self.stage = Stage::Greeting(Greeting { expected: answer });
             self.write_first(&preface)?;
             // The handshake is over: what the process sends first, its answer, is not to wait for a timer, as
             // what it sends next may wait for that (Nagle's rule).
-            socket2::SockRef::from(&self.socket).set_tcp_quickack(true)?;
+            socket2::SockRef::from(self.socket.stream()).set_tcp_quickack(true)?;
         }
         Ok(())
     }
 
-    /// Reads what the process answers; whether it has proved that it is of the job, and bytes may flow.
+    /// Reads what the process answers; whether it has proved that it is of the job, and bytes may flow. The
+    /// answer stays in the socket until it is there and right: what was taken off it is known by that.
     pub(crate) fn hear_answer(&mut self) -> io::Result<bool> {
-        loop {
-            let Stage::Greeting(greeting) = &mut self.stage else {
-                return Ok(false);
-            };
-            let mut more = [0; ANSWER_BYTES];
-            let missing = ANSWER_BYTES - greeting.heard.len();
-            match self.socket.read(&mut more[..missing]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => greeting.heard.extend(&more[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-            if greeting.heard.len() == ANSWER_BYTES {
-                // A guess is right once in 2^64 connections; what it takes to compare tells nothing of a tag
-                // that is used once.
-                if greeting.heard != greeting.expected {
-                    return Err(io::ErrorKind::InvalidData.into());
-                }
-                self.stage = Stage::Open;
-                return Ok(true);
-            }
+        let Stage::Greeting(greeting) = &self.stage else {
+            return Ok(false);
+        };
+        let mut heard = [0; ANSWER_BYTES];
+        match self.socket.peek(&mut heard) {
+            Ok(ANSWER_BYTES) => {}
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) if self.end_known => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
         }
+        // A guess is right once in 2^64 connections; what it takes to compare tells nothing of a tag that is
+        // used once.
+        if heard != greeting.expected {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.socket.take_off(ANSWER_BYTES)?;
+        self.stage = Stage::Open;
+        Ok(true)
+    }
+
+    /// Takes what has been looked at off the socket.
+    pub(in crate::site) fn take_preface_off(&mut self) -> io::Result<()> {
+        let count = std::mem::take(&mut self.preface);
+        self.socket.take_off(count)
     }
 
     /// Tells a waiting shim what became of its connection, and an agent why site `far` started no process.
     /// What has failed and is told beside the stream is for `refused`.
     pub(crate) fn verdict(&mut self, verdict: Verdict, far: &str) -> io::Result<()> {
+        self.take_preface_off()?;
         match (std::mem::replace(&mut self.stage, Stage::Open), verdict) {
             (Stage::Awaiting, verdict) => self.write_first(&verdict.encode()),
             (Stage::Asked, verdict) => self.socket.send_urgent(verdict.code()),
@@ -376,98 +379,12 @@ fn why_no_process(reason: Reason) -> &'static str {
     }
 }
 
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Socket::Tcp(socket) => socket.as_fd(),
-            Socket::Unix(socket) => socket.as_fd(),
-        }
-    }
-}
-
-/// Has a process's urgent data arrive in the stream. It loses its mark there: a tunnel's streams have none.
-/// By default the kernel would keep it beside the stream, where nobody reads it.
-pub(crate) fn keep_urgent_data(socket: &socket2::Socket) -> io::Result<()> {
-    socket.set_out_of_band_inline(true)
-}
-
-impl Socket {
-    pub(crate) fn register(&mut self, registry: &Registry, token: mio::Token) -> io::Result<()> {
-        let interest = INTEREST;
-        match self {
-            Socket::Tcp(socket) => socket.register(registry, token, interest),
-            Socket::Unix(socket) => socket.register(registry, token, interest),
-        }
-    }
-
-    /// Registers a socket anew that another part of the loop had registered.
-    pub(crate) fn reregister(&mut self, registry: &Registry, token: mio::Token) -> io::Result<()> {
-        let interest = INTEREST;
-        match self {
-            Socket::Tcp(socket) => socket.reregister(registry, token, interest),
-            Socket::Unix(socket) => socket.reregister(registry, token, interest),
-        }
-    }
-
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => socket.read(buffer),
-            Socket::Unix(socket) => socket.read(buffer),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => socket.write(bytes),
-            Socket::Unix(socket) => socket.write(bytes),
-        }
-    }
-
-    /// Sends one byte that stands beside the stream. Nothing was written yet, so it fits.
-    fn send_urgent(&self, byte: u8) -> io::Result<()> {
-        match self {
-            Socket::Tcp(socket) => socket2::SockRef::from(socket).send_out_of_band(&[byte]).map(drop),
-            Socket::Unix(_) => Ok(()),
-        }
-    }
-
-    fn shutdown_write(&self) -> io::Result<()> {
-        let result = match self {
-            Socket::Tcp(socket) => socket.shutdown(Shutdown::Write),
-            Socket::Unix(socket) => socket.shutdown(Shutdown::Write),
-        };
-        // The process closed in the same moment: nothing is left to end.
-        result.or_else(|error| {
-            if error.kind() == io::ErrorKind::NotConnected {
-                Ok(())
-            } else {
-                Err(error)
-            }
-        })
-    }
-
-    /// Takes the error that ended the connection, if one did.
-    pub(crate) fn take_error(&self) -> Option<io::Error> {
-        match self {
-            Socket::Tcp(socket) => socket.take_error(),
-            Socket::Unix(socket) => socket.take_error(),
-        }
-        .unwrap_or_else(Some)
-    }
-
-    /// Makes the close that follows a reset, as the far end's was.
-    pub(crate) fn reset_on_close(&self) {
-        if let Socket::Tcp(socket) = self {
-            // A failure means that the connection is gone already, which is what is wanted.
-            let _ = socket2::SockRef::from(socket).set_linger(Some(Duration::ZERO));
-        }
-    }
-}
-
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptLeg<'a> {
     pub(crate) descriptor: RawFd,
-    pub(crate) is_unix: bool,
+    /// This gateway has made the connection.
+    pub(crate) dialled: bool,
+    pub(crate) of_launcher: bool,
     pub(crate) pair: usize,
     pub(crate) stream: u32,
     pub(crate) token: [u8; 16],
@@ -482,6 +399,7 @@ pub(crate) struct KeptLeg<'a> {
     pub(crate) read_ended: bool,
     pub(crate) peer_finished: bool,
     pub(crate) write_ended: bool,
+    pub(crate) preface: usize,
     #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
     pub(crate) queue: Cow<'a, [u8]>,
 }

@@ -83,6 +83,16 @@ impl Legs {
         self.by_job.entry(token).or_default().insert(key);
     }
 
+    /// Notes what changes from now on, and all there is as the first.
+    pub(in crate::site) fn note_changes(&mut self) {
+        self.table.note_changes();
+    }
+
+    /// Takes the keys of what has changed, or is gone.
+    pub(in crate::site) fn take_touched(&mut self) -> Vec<LegKey> {
+        self.table.take_touched()
+    }
+
     fn leave(&mut self, key: LegKey, token: &Token) {
         let Some(keys) = self.by_job.get_mut(token) else {
             return;
@@ -136,19 +146,21 @@ impl FromIterator<(usize, Leg)> for Legs {
 mod tests {
     use super::*;
     use crate::keys::PairKey;
-    use crate::site::leg::{Socket, Stage};
+    use crate::site::leg::Stage;
+    use crate::site::socket::Socket;
     use causeway_tunnel::StreamId;
 
     fn leg(token: u8) -> Leg {
-        let (process, _) = mio::net::UnixStream::pair().unwrap();
+        let (process, _) = crate::sys::socket::loopback_pair().unwrap();
         let job = (Token([token; 16]), 1);
         Leg::new(
-            Socket::Unix(process),
+            Socket::accepted(process),
             PairKey(0),
             StreamId(1),
             job,
             0,
             Stage::Open,
+            &causeway_memory::Arena::private(),
         )
     }
 

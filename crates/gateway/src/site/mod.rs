@@ -28,8 +28,10 @@ pub(crate) mod opening;
 pub mod ports;
 mod processes;
 mod refused;
+pub(crate) mod socket;
 mod streams;
 pub(crate) mod transparent;
+pub(crate) mod written;
 
 /// How a connection comes to this gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +73,7 @@ impl SiteSide {
     /// Acts on what the kernel reports of a connection.
     pub(crate) fn on_ready(&mut self, base: &mut Base<'_>, source: SiteSource, event: &mio::event::Event) {
         match source {
-            SiteSource::Intake(key) => self.on_intake(base, key),
+            SiteSource::Intake(key) => self.on_intake(base, key, event.is_read_closed()),
             SiteSource::Leg(key) => self.on_leg(base, key, event),
         }
     }

@@ -4,7 +4,8 @@ use crate::base::{Base, Bundle};
 use crate::keys::PairKey;
 use crate::site::SiteSide;
 use crate::site::deliver;
-use crate::site::leg::{Opening, Socket, Stage};
+use crate::site::leg::{Opening, Stage};
+use crate::site::socket::Socket;
 use crate::site::transparent;
 use crate::sys::timers::SiteDeadline;
 use crate::tunnels::pair::Pair;
@@ -137,7 +138,7 @@ impl SiteSide {
         let (opening, socket) = self.connect(base, site, &asked, destination)?;
         let leg = self.add_leg(
             base,
-            Socket::Tcp(socket),
+            Socket::dialled(socket),
             pair,
             id,
             token,

@@ -3,10 +3,12 @@
 use crate::base::Base;
 use crate::keys::{LegKey, PairKey};
 use crate::site::SiteSide;
-use crate::site::leg::{Leg, Socket, Stage};
+use crate::site::leg::{Leg, Stage};
+use crate::site::socket::Socket;
+use crate::sys::source::Class;
 use causeway_tunnel::{OpenRequest, StreamId, Target};
 use causeway_wire::{Reason, Token};
-use mio::net::UnixStream;
+use mio::net::TcpStream;
 
 /// Lends what gives streams to processes of this host.
 pub(crate) struct Processes<'a> {
@@ -26,14 +28,19 @@ impl Processes<'_> {
         &mut self,
         base: &mut Base<'_>,
         pair: PairKey,
-        socket: UnixStream,
+        socket: TcpStream,
         token: Token,
         node: &str,
     ) -> Result<LegKey, Reason> {
         let target = Target::Node(node.to_owned());
         let request = OpenRequest { token, target };
+        let mut socket = Socket::accepted(socket);
+        // The number that `open_stream` gives it.
+        let number = Class::Leg.token(self.site.legs.vacant_key().0);
+        let registered = socket.register(base.registry(), number);
+        registered.map_err(|_| Reason::Exhausted)?;
         self.site
-            .open_stream(base, pair, &request, Socket::Unix(socket), Stage::Spawning)
+            .open_stream(base, pair, &request, socket, Stage::Spawning)
     }
 
     /// Keeps the near end of a stream whose process is being started. Its key, and the number that tells it
@@ -43,13 +50,12 @@ impl Processes<'_> {
         base: &mut Base<'_>,
         pair: PairKey,
         id: StreamId,
-        socket: UnixStream,
+        socket: TcpStream,
         token: Token,
     ) -> Result<(LegKey, u64), Reason> {
-        let socket = Socket::Unix(socket);
         let leg = self
             .site
-            .add_leg(base, socket, pair, id, token, Stage::Starting)?;
+            .add_leg(base, Socket::accepted(socket), pair, id, token, Stage::Starting)?;
         Ok((leg, self.site.legs[leg].generation))
     }
 

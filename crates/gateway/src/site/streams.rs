@@ -3,12 +3,14 @@
 use crate::base::{Base, Bundle};
 use crate::keys::{LegKey, PairKey};
 use crate::membership::jobs::Job;
+use crate::membership::pair_token;
 use crate::site::SiteSide;
 use crate::site::deliver;
-use crate::site::leg::{Leg, Socket, Stage};
+use crate::site::leg::{Leg, Stage};
+use crate::site::socket::Socket;
 use crate::sys::source::Class;
 use crate::sys::timers::SiteDeadline;
-use causeway_tunnel::{Event, StreamId};
+use causeway_tunnel::{Event, OpenRequest, StreamId};
 use causeway_wire::{Reason, Token, Verdict};
 use std::time::Duration;
 
@@ -119,10 +121,9 @@ impl SiteSide {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
-        let Socket::Tcp(socket) = &leg.socket else { return };
         let error = match leg.socket.take_error() {
             Some(error) => error,
-            None if socket.peer_addr().is_err() => return,
+            None if leg.socket.stream().peer_addr().is_err() => return,
             None => return self.begin_flow(base, key),
         };
         self.break_leg(base, key, deliver::reason(&error));
@@ -224,6 +225,56 @@ impl SiteSide {
         self.drop_leg(base, key);
     }
 
+    /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
+    pub(in crate::site) fn open_stream(
+        &mut self,
+        base: &mut Base<'_>,
+        pair_key: PairKey,
+        request: &OpenRequest,
+        mut socket: Socket,
+        stage: Stage,
+    ) -> Result<LegKey, Reason> {
+        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
+            return Err(Reason::NoTunnel);
+        };
+        if !pair.tunnel().may_open() {
+            return Err(Reason::Exhausted);
+        }
+        // What crosses is worth nothing at any other pair of sites.
+        let shared = pair_token::of_pair(&request.token, &base.driver.config.site, pair.site());
+        let id = pair.tunnel().open(&OpenRequest {
+            token: shared,
+            target: request.target.clone(),
+        });
+        self.legs.count_opened();
+        let generation = base.driver.next_generation();
+        let entry = self.legs.vacant_key();
+        let number = Class::Leg.token(entry.0);
+        let registered = socket.reregister(base.registry(), number);
+        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
+            return Err(Reason::NoTunnel);
+        };
+        if registered.is_err() {
+            pair.tunnel().reset(id, Reason::Exhausted);
+            return Err(Reason::Exhausted);
+        }
+        pair.join_leg(id, entry);
+        self.legs.insert(Leg::new(
+            socket,
+            pair_key,
+            id,
+            (request.token, base.jobs().weight(&request.token)),
+            generation,
+            stage,
+            &base.driver.arena,
+        ));
+        self.legs[entry].lingers = base.jobs().lingers(&request.token);
+        self.legs.count_present();
+        self.schedule(base, entry);
+        base.touch(pair_key);
+        Ok(entry)
+    }
+
     /// Puts a new socket under the loop's care as the local end of a stream.
     pub(in crate::site) fn add_leg(
         &mut self,
@@ -236,9 +287,15 @@ impl SiteSide {
     ) -> Result<LegKey, Reason> {
         let generation = base.driver.next_generation();
         let job = (token, base.jobs().weight(&token));
-        let key = self
-            .legs
-            .insert(Leg::new(socket, pair, id, job, generation, stage));
+        let key = self.legs.insert(Leg::new(
+            socket,
+            pair,
+            id,
+            job,
+            generation,
+            stage,
+            &base.driver.arena,
+        ));
         self.legs[key].lingers = base.jobs().lingers(&token);
         let registered = self.legs[key]
             .socket
@@ -258,7 +315,10 @@ impl SiteSide {
             return;
         };
         if matches!(leg.stage, Stage::Asked) {
-            if let Some(Socket::Tcp(mut socket)) = self.take_leg(base, key).map(|leg| leg.socket) {
+            if let Some(mut leg) = self.take_leg(base, key) {
+                // With bytes in it that nobody has read, it would be reset at once.
+                let _ = leg.take_preface_off();
+                let mut socket = leg.socket.into_stream();
                 // It was registered, or it would be no leg.
                 let _ = base.registry().deregister(&mut socket);
                 self.refuse_beside(base, socket, reason);
@@ -278,9 +338,12 @@ impl SiteSide {
         self.drop_leg(base, key);
     }
 
-    /// Forgets a leg and closes its socket, which deregisters it: a leg's descriptor has no duplicate.
+    /// Forgets a leg and closes its socket, which deregisters it: a leg's descriptor has no duplicate. It is
+    /// closed once that is written down: until then, the next worker would look for it.
     pub(in crate::site) fn drop_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
-        drop(self.take_leg(base, key));
+        if let Some(leg) = self.take_leg(base, key) {
+            base.driver.closing.push(leg.socket.into_stream().into());
+        }
     }
 
     /// Forgets a leg, and leaves it to the caller.

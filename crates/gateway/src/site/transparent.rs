@@ -16,7 +16,8 @@ use crate::membership::consent::Refusal;
 use crate::membership::directory::Whereabouts;
 use crate::site::SiteSide;
 use crate::site::deliver::CONNECT_DEADLINE;
-use crate::site::leg::{Socket, Stage, keep_urgent_data};
+use crate::site::leg::Stage;
+use crate::site::socket::{Socket, keep_urgent_data};
 use crate::sys::source::Class;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::Token;
@@ -105,7 +106,7 @@ impl SiteSide {
             destination,
         };
         let request = OpenRequest { token, target };
-        match self.open_stream(base, pair, &request, Socket::Tcp(socket), Stage::Open) {
+        match self.open_stream(base, pair, &request, Socket::accepted(socket), Stage::Open) {
             Ok(leg) => drop(self.handed.insert(leg)),
             Err(reason) => {
                 let why = format!("stream to {destination}: {}", reason.text());
@@ -185,9 +186,7 @@ impl SiteSide {
         let Some(leg) = leg.filter(|leg| base.jobs().is_transparent(&leg.token)) else {
             return;
         };
-        if let Socket::Tcp(socket) = &leg.socket
-            && let Ok(source) = socket.local_addr()
-        {
+        if let Ok(source) = leg.socket.stream().local_addr() {
             let site = base.tunnels.pairs().site_of(leg.pair).to_owned();
             let why = format!(
                 "its connection in the name of {} was not answered here within {CONNECT_DEADLINE:?}: the node is down, or the rules that bring answers \
@@ -204,7 +203,7 @@ impl SiteSide {
         for key in self.legs.of_job(token) {
             let site = base.tunnels.pairs().site_of(self.legs[key].pair);
             // The other ones are starters' and agents', which are the job's own.
-            if let Socket::Tcp(_) = self.legs[key].socket
+            if !self.legs[key].of_launcher
                 && let Some(other) = base.jobs().transparent(site)
             {
                 self.legs.give(key, other, base.jobs().weight(&other));
@@ -387,17 +386,18 @@ mod tests {
         let mut gateway = gateway(directory.path());
         let (first, second) = (Token([1; 16]), Token([2; 16]));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let (process, _) = mio::net::UnixStream::pair().unwrap();
-        let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        for (id, socket) in [(1, Socket::Tcp(tcp)), (2, Socket::Unix(process))] {
-            let leg = Leg::new(
-                socket,
+        for (id, of_launcher) in [(1, false), (2, true)] {
+            let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let mut leg = Leg::new(
+                Socket::dialled(tcp),
                 PairKey(9),
                 StreamId(id),
                 (first, 1),
                 u64::from(id),
                 Stage::Open,
+                &causeway_memory::Arena::private(),
             );
+            leg.of_launcher = of_launcher;
             gateway.site.legs.insert(leg);
         }
         let end = |gateway: &mut Gateway, token| {

@@ -100,6 +100,16 @@ fn close_range(first: RawFd, last: RawFd) {
     }
 }
 
+/// Lends an open descriptor, which must stay open meanwhile; none where it is not open.
+pub(crate) fn borrow(number: RawFd) -> Option<BorrowedFd<'static>> {
+    if number < 0 {
+        return None;
+    }
+    // SAFETY: a number that is not open is an error of the call and nothing worse; it is not -1.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl(borrowed, FcntlArg::F_GETFD).ok().map(|_| borrowed)
+}
+
 /// Closes a descriptor that no value of this process owns.
 pub(crate) fn close(number: RawFd) {
     // SAFETY: the caller's part; a number that is not open is an error of the call and nothing worse.
@@ -129,6 +139,11 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// Whether another process has killed it, or the kernel has. No program does that to itself.
+    pub(crate) fn is_killed(self) -> bool {
+        self.code == libc::CLD_KILLED && self.status == libc::SIGKILL
+    }
+
     /// As a shell would report it.
     pub(crate) fn exit_status(self) -> u8 {
         let base = if self.code == libc::CLD_EXITED { 0 } else { 128 };

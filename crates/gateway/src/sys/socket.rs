@@ -57,6 +57,109 @@ const CA_STATE: usize = 1;
 /// TCP_CA_Disorder of include/uapi/linux/tcp.h; from the next on, segments are being sent again.
 const DISORDER: u8 = 1;
 
+/// Two ends of a connection within this host; the far one blocks.
+///
+/// # Errors
+/// Those of its system calls; the loopback interface is down.
+pub(crate) fn loopback_pair() -> io::Result<(TcpStream, std::net::TcpStream)> {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+    let far = std::net::TcpStream::connect(listener.local_addr()?)?;
+    let own = far.local_addr()?;
+    loop {
+        // Somebody else of this host may have come first.
+        let (near, peer) = listener.accept()?;
+        if peer == own {
+            for end in [&near, &far] {
+                end.set_nodelay(true)?;
+            }
+            near.set_nonblocking(true)?;
+            return Ok((TcpStream::from_std(near), far));
+        }
+    }
+}
+
+/// What has gone over a TCP connection, as the kernel counts it, without what it began and ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Bytes that were read from it, and that were written to it.
+    pub(crate) read: u64,
+    pub(crate) written: u64,
+    /// This end has ended its half.
+    pub(crate) has_ended: bool,
+    /// It is closed at both ends, or was reset.
+    pub(crate) is_closed: bool,
+}
+
+// States of include/net/tcp_states.h.
+const SYN_SENT: u8 = 2;
+const FIN_WAIT1: u8 = 4;
+const FIN_WAIT2: u8 = 5;
+const TIME_WAIT: u8 = 6;
+const CLOSE: u8 = 7;
+const CLOSE_WAIT: u8 = 8;
+const LAST_ACK: u8 = 9;
+const CLOSING: u8 = 11;
+
+nix::ioctl_read_bad!(
+    /// Bytes that have arrived and were not read (tcp(7)).
+    unread_bytes,
+    libc::FIONREAD,
+    libc::c_int
+);
+nix::ioctl_read_bad!(
+    /// Bytes that were written and not acknowledged (tcp(7), SIOCOUTQ).
+    unacknowledged_bytes,
+    libc::TIOCOUTQ,
+    libc::c_int
+);
+
+/// Counts what has gone over a connection; `dialled`: this end has made it. Nobody else may use it meanwhile.
+///
+/// # Errors
+/// It is no TCP connection; the kernel is older than 4.1, which does not count.
+pub(crate) fn counts(socket: &impl AsFd, dialled: bool) -> io::Result<Counts> {
+    let number = socket.as_fd().as_raw_fd();
+    loop {
+        let before = tcp_info(socket)?;
+        let (mut unread, mut unacknowledged) = (0, 0);
+        // SAFETY: both take the address of an int, which lives across the call.
+        unsafe {
+            unread_bytes(number, &raw mut unread)?;
+            unacknowledged_bytes(number, &raw mut unacknowledged)?;
+        }
+        let after = tcp_info(socket)?;
+        let moves = |info: &TcpInfo| (info.states[0], info.bytes_acked, info.bytes_received);
+        if moves(&before) != moves(&after) {
+            continue;
+        }
+        let state = after.states[0];
+        let has_ended = matches!(
+            state,
+            FIN_WAIT1 | FIN_WAIT2 | TIME_WAIT | LAST_ACK | CLOSING | CLOSE
+        );
+        let far_has_ended = matches!(state, TIME_WAIT | CLOSE_WAIT | LAST_ACK | CLOSING | CLOSE);
+        // A connection's beginning counts as a byte for who dialled, an end for both (tcp_ack, tcp_fin).
+        let sent = after.bytes_acked + unsigned(unacknowledged);
+        let beginning = u64::from(dialled && state != SYN_SENT);
+        let received = after.bytes_received.saturating_sub(unsigned(unread));
+        return Ok(Counts {
+            read: received.saturating_sub(far_has_ended.into()),
+            written: sent.saturating_sub(beginning + u64::from(has_ended)),
+            has_ended,
+            is_closed: state == CLOSE,
+        });
+    }
+}
+
+/// What tells a socket from another one with its descriptor.
+pub(crate) fn inode(socket: &impl AsFd) -> Option<u64> {
+    nix::sys::stat::fstat(socket).ok().map(|stat| stat.st_ino)
+}
+
+fn unsigned(number: libc::c_int) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
 /// What the kernel knows of a TCP connection's path (tcp(7), TCP_INFO).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PathInfo {
@@ -85,7 +188,7 @@ pub(crate) struct PathInfo {
     pub(crate) is_recovering: bool,
 }
 
-pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
+fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     let mut info = TcpInfo::default();
     let mut length = size_of::<TcpInfo>() as libc::socklen_t;
     // SAFETY: the buffer is valid for `length` bytes, and the kernel writes no more than that; every bit
@@ -99,9 +202,15 @@ pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
             &raw mut length,
         )
     };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
+    if status == 0 {
+        Ok(info)
+    } else {
+        Err(io::Error::last_os_error())
     }
+}
+
+pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
+    let info = tcp_info(socket)?;
     Ok(PathInfo {
         rtt_microseconds: info.rtt,
         least_rtt_microseconds: info.min_rtt,

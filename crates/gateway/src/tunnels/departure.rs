@@ -9,9 +9,10 @@ use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::pair::{KeptPair, Pair};
 use crate::tunnels::peers::peer::{KeptPeer, Peer};
+use causeway_memory::Block;
 use causeway_tunnel::SnapshotError;
 use causeway_tunnel::tunnel::MAX_LANES;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ pub(crate) struct Departure<'a> {
 pub(crate) struct KeptTunnels<'a> {
     pub(crate) peers: Vec<KeptPeer>,
     pub(crate) pairs: Vec<(usize, KeptPair<'a>)>,
+    /// The memory of lanes that a killed worker has left, by pair, and the number under which it is known.
+    pub(crate) graves: HashMap<usize, (u64, Vec<Block>)>,
 }
 
 impl Tunnels {
@@ -45,7 +48,11 @@ impl Tunnels {
             kept.tunnel.check().map_err(|error| (site, error))?;
             pairs.push((key.0, kept));
         }
-        Ok(KeptTunnels { peers, pairs })
+        Ok(KeptTunnels {
+            peers,
+            pairs,
+            graves: HashMap::new(),
+        })
     }
 
     /// Goes on with what a predecessor knew of peers, and with its pairs, whose lanes are down. `is_member`:
@@ -55,11 +62,11 @@ impl Tunnels {
     /// A pair's site has no peer here, or its tunnel does not fit.
     pub(crate) fn inherit(
         &mut self,
-        driver: &Driver,
-        kept: KeptTunnels<'static>,
+        driver: &mut Driver,
+        mut kept: KeptTunnels<'static>,
         is_member: bool,
     ) -> Result<(), InheritError> {
-        for kept in kept.peers {
+        for kept in std::mem::take(&mut kept.peers) {
             // A peer that is new has nothing to go on from, one that was taken out had no tunnel.
             let known = self.peers.of(&kept.site);
             let add = || {
@@ -70,15 +77,25 @@ impl Tunnels {
                 self.peers[index].inherit(kept);
             }
         }
+        let mut graves = std::mem::take(&mut kept.graves);
         let mut pairs = Vec::new();
         for (key, kept) in kept.pairs {
             let Some(index) = self.peers.of(&kept.site) else {
                 let text = format!("has no [[peer]] for {}", kept.site);
                 return Err(InheritError::Configuration(text));
             };
-            pairs.push((key, Pair::inherit(kept, index, driver.config.tunnel, driver.now)?));
+            let owner = driver.next_generation();
+            let times = (driver.config.tunnel, driver.now);
+            // Frames in the memory of lanes are known by the number they had.
+            let (owner, blocks) = graves.remove(&key).unwrap_or((owner, Vec::new()));
+            pairs.push((
+                key,
+                Pair::inherit(kept, index, times, (&driver.arena, owner), blocks)?,
+            ));
         }
         self.pairs = pairs.into_iter().collect();
+        // What sockets have taken beyond what was known may have something follow.
+        self.eventful = self.pairs.keys();
         Ok(())
     }
 }

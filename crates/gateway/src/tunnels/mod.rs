@@ -41,6 +41,7 @@ pub(crate) mod relay_visit;
 pub(crate) mod roster;
 pub(crate) mod tls;
 mod ways;
+pub(crate) mod written;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {
@@ -66,6 +67,8 @@ pub(crate) struct Tunnels {
     trust: Option<Trust>,
     /// Why this site is put out of the grid, if it is: nobody keeps a lane with it.
     put_out: Option<String>,
+    /// Pairs that have been written down last.
+    written: Vec<PairKey>,
     /// Reports what happened, for owners below.
     events: VecDeque<TunnelsEvent>,
 }
@@ -139,6 +142,7 @@ impl Tunnels {
             proxied: None,
             trust,
             put_out: None,
+            written: Vec::new(),
             events: VecDeque::new(),
         }
     }

@@ -121,8 +121,10 @@ impl Tunnels {
         } else {
             Side::Even
         };
+        let owner = driver.next_generation();
+        let tunnel = Tunnel::kept(side, driver.config.tunnel, driver.now, &driver.arena, owner);
         let pair = Pair {
-            tunnel: Tunnel::new(side, driver.config.tunnel, driver.now),
+            tunnel,
             site: site.clone(),
             peer,
             peer_session,

@@ -14,6 +14,8 @@ pub(crate) struct Pairs {
     by_site: HashMap<String, PairKey>,
     /// Pairs that may have something to send.
     dirty: Vec<PairKey>,
+    /// The numbers of tunnels that are over, and may have been written down.
+    gone: Vec<u64>,
 }
 
 impl Pairs {
@@ -94,11 +96,31 @@ impl Pairs {
     pub(in crate::tunnels) fn try_remove(&mut self, key: PairKey) -> Option<Pair> {
         let pair = self.table.try_remove(key)?;
         self.by_site.remove(&pair.site);
+        self.gone.push(pair.tunnel.owner());
         Some(pair)
     }
 
     pub(in crate::tunnels) fn iter_mut(&mut self) -> impl Iterator<Item = (PairKey, &mut Pair)> {
         self.table.iter_mut()
+    }
+
+    /// Notes what changes from now on, and all there is as the first.
+    pub(in crate::tunnels) fn note_changes(&mut self) {
+        self.table.note_changes();
+    }
+
+    /// Takes the keys of what has changed, or is gone.
+    pub(in crate::tunnels) fn take_touched(&mut self) -> Vec<PairKey> {
+        self.table.take_touched()
+    }
+
+    pub(in crate::tunnels) fn take_gone(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// A pair that counts as not changed by what is done with it.
+    pub(in crate::tunnels) fn untouched_mut(&mut self, key: PairKey) -> Option<&mut Pair> {
+        self.table.untouched_mut(key)
     }
 
     /// Pretends that there is a tunnel with a site.
@@ -136,6 +158,7 @@ impl FromIterator<(usize, Pair)> for Pairs {
             by_site: by_site.collect(),
             table,
             dirty: Vec::new(),
+            gone: Vec::new(),
         }
     }
 }

@@ -16,6 +16,8 @@ use crate::sys::process;
 use crate::traversal::KeptTraversal;
 use crate::tunnels::departure::KeptTunnels;
 use causeway_control::{HandedOver, Reply};
+use causeway_memory::Block;
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::RawFd;
 
@@ -36,41 +38,9 @@ pub(crate) fn read_keeper(number: RawFd) -> Result<KeptKeeper, InheritError> {
     State::read_keeper(&copy.into()).map_err(|error| InheritError::State(number, error))
 }
 
-/// Puts it in the place of the nothing that a new gateway has.
+/// Puts it in the place of the nothing that a new gateway has, and answers who had asked for it.
 pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(), InheritError> {
-    flow.driver.generations = kept.generations;
-    flow.driver.log.inherit(kept.refused);
-    let kept_membership = KeptMembership {
-        virtual_subnets: kept.virtual_subnets,
-        others: kept.others,
-        unrecorded: kept.unrecorded,
-        jobs: kept.jobs,
-    };
-    flow.membership.inherit(flow.driver, kept_membership)?;
-    let (peers, pairs) = (kept.peers, kept.pairs);
-    inherit_tunnels(&mut flow.base(), KeptTunnels { peers, pairs })?;
-    let (site, mut base) = flow.site_and_base();
-    let kept_site = KeptSite {
-        streams_opened: kept.streams_opened,
-        streams_peak: kept.streams_peak,
-        next_delivery_port: kept.next_delivery_port,
-        legs: kept.legs,
-        intakes: kept.intakes,
-    };
-    site.inherit(&mut base, kept_site)?;
-    let (commands, mut context) = flow.commands_and_context();
-    let (traversal, mut base) = context.traversal_and_base();
-    let (carried_bytes, splices) = (kept.carried_bytes, kept.splices);
-    let carried = KeptTraversal {
-        carried_bytes,
-        splices,
-    };
-    traversal.inherit(&mut base, carried)?;
-    let kept_commands = KeptCommands {
-        starters: kept.starters,
-        commands: kept.commands,
-    };
-    commands.inherit(&mut context, kept_commands)?;
+    go_on(flow, kept, HashMap::new())?;
     let stayed = flow.driver.link.as_mut().and_then(|link| link.stayed.take());
     let (driver, membership) = (&flow.driver, &flow.membership);
     let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
@@ -94,6 +64,50 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
     };
     let (commands, mut context) = flow.commands_and_context();
     commands.answer_hand_over(&mut context, &reply);
+    Ok(())
+}
+
+/// Puts it in the place of the nothing that a new gateway has. `graves` is the memory of lanes that were not
+/// closed in order: see [`KeptTunnels`].
+pub(crate) fn go_on(
+    flow: &mut Flow<'_>,
+    kept: State<'static>,
+    graves: HashMap<usize, (u64, Vec<Block>)>,
+) -> Result<(), InheritError> {
+    flow.driver.generations = kept.generations;
+    flow.driver.log.inherit(kept.refused);
+    let kept_membership = KeptMembership {
+        virtual_subnets: kept.virtual_subnets,
+        others: kept.others,
+        unrecorded: kept.unrecorded,
+        jobs: kept.jobs,
+    };
+    flow.membership.inherit(flow.driver, kept_membership)?;
+    let (peers, pairs) = (kept.peers, kept.pairs);
+    let kept_tunnels = KeptTunnels { peers, pairs, graves };
+    inherit_tunnels(&mut flow.base(), kept_tunnels)?;
+    let (site, mut base) = flow.site_and_base();
+    let kept_site = KeptSite {
+        streams_opened: kept.streams_opened,
+        streams_peak: kept.streams_peak,
+        next_delivery_port: kept.next_delivery_port,
+        legs: kept.legs,
+        intakes: kept.intakes,
+    };
+    site.inherit(&mut base, kept_site)?;
+    let (commands, mut context) = flow.commands_and_context();
+    let (traversal, mut base) = context.traversal_and_base();
+    let (carried_bytes, splices) = (kept.carried_bytes, kept.splices);
+    let carried = KeptTraversal {
+        carried_bytes,
+        splices,
+    };
+    traversal.inherit(&mut base, carried)?;
+    let kept_commands = KeptCommands {
+        starters: kept.starters,
+        commands: kept.commands,
+    };
+    commands.inherit(&mut context, kept_commands)?;
     Ok(())
 }
 

@@ -32,7 +32,7 @@ use causeway_control::private;
 use causeway_tunnel::SnapshotError;
 use nix::errno::Errno;
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use state::State;
+pub(crate) use state::State;
 use std::convert::Infallible;
 use std::fs::File;
 use std::io;

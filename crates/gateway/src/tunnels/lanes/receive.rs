@@ -133,7 +133,7 @@ impl Traffic<'_> {
     /// Lets time pass for the tunnels that wait for it; these, and those that had no time for their events.
     pub(crate) fn on_time(&mut self, now: Instant) -> Vec<PairKey> {
         let mut due = std::mem::take(&mut self.tunnels.eventful);
-        for (key, pair) in self.tunnels.pairs.iter_mut() {
+        for (key, pair) in self.tunnels.pairs.iter() {
             if pair.tunnel.deadline().is_some_and(|at| at <= now) {
                 due.push(key);
             }

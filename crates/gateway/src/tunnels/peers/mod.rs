@@ -9,14 +9,38 @@ pub(crate) mod totals;
 
 use crate::keys::{List, PeerIndex};
 use peer::Peer;
+use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
 /// The gateways that are known. They are only ever added: a `PeerIndex` is a position here.
-pub(crate) struct Peers(List<PeerIndex, Peer>);
+pub(crate) struct Peers {
+    list: List<PeerIndex, Peer>,
+    /// Those that have changed since they were last asked for, where that is noted.
+    touched: Option<BTreeSet<PeerIndex>>,
+}
 
 impl Peers {
     pub(in crate::tunnels) fn new(peers: Vec<Peer>) -> Peers {
-        Peers(peers.into())
+        Peers {
+            list: peers.into(),
+            touched: None,
+        }
+    }
+
+    /// Notes what changes from now on, and all there is as the first.
+    pub(in crate::tunnels) fn note_changes(&mut self) {
+        self.touched = Some(self.indexes().collect());
+    }
+
+    /// Takes those that have changed.
+    pub(in crate::tunnels) fn take_touched(&mut self) -> BTreeSet<PeerIndex> {
+        self.touched.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn touch(&mut self, index: PeerIndex) {
+        if let Some(touched) = &mut self.touched {
+            touched.insert(index);
+        }
     }
 
     /// Finds the place of a site's gateway.
@@ -26,27 +50,29 @@ impl Peers {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PeerIndex, &Peer)> {
-        self.0.iter()
+        self.list.iter()
     }
 
     pub(crate) fn indexes(&self) -> impl Iterator<Item = PeerIndex> + use<> {
-        self.0.keys()
+        self.list.keys()
     }
 
     pub(in crate::tunnels) fn get(&self, index: PeerIndex) -> Option<&Peer> {
-        self.0.get(index)
+        self.list.get(index)
     }
 
     pub(in crate::tunnels) fn len(&self) -> usize {
-        self.0.len()
+        self.list.len()
     }
 
     pub(in crate::tunnels) fn values(&self) -> impl Iterator<Item = &Peer> {
-        self.0.values()
+        self.list.values()
     }
 
     pub(in crate::tunnels) fn add(&mut self, peer: Peer) -> PeerIndex {
-        self.0.push(peer)
+        let index = self.list.push(peer);
+        self.touch(index);
+        index
     }
 }
 
@@ -54,12 +80,13 @@ impl Index<PeerIndex> for Peers {
     type Output = Peer;
 
     fn index(&self, index: PeerIndex) -> &Peer {
-        &self.0[index]
+        &self.list[index]
     }
 }
 
 impl IndexMut<PeerIndex> for Peers {
     fn index_mut(&mut self, index: PeerIndex) -> &mut Peer {
-        &mut self.0[index]
+        self.touch(index);
+        &mut self.list[index]
     }
 }

@@ -1,0 +1,142 @@
+//! What the next worker needs to know, should this one be killed: records in memory that the keeper keeps.
+//!
+//! Owners write down what has changed once a turn of the loop, before anything of it leaves this process
+//! (`gateway`). `lifecycle::takeup` reads it.
+
+use causeway_memory::{Arena, Found, Journal, Key};
+use causeway_tunnel::BEYOND;
+use nix::unistd::ftruncate;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// What a record tells of. Those below `BEYOND` are a tunnel's.
+pub(crate) mod kind {
+    use super::BEYOND;
+
+    /// The layout's version, and the numbers of the gateway.
+    pub(crate) const GATEWAY: u8 = BEYOND;
+    pub(crate) const SITES: u8 = BEYOND + 1;
+    pub(crate) const PEER: u8 = BEYOND + 2;
+    pub(crate) const PAIR: u8 = BEYOND + 3;
+    pub(crate) const JOB: u8 = BEYOND + 4;
+    pub(crate) const COMMAND: u8 = BEYOND + 5;
+    pub(crate) const STARTERS: u8 = BEYOND + 6;
+    pub(crate) const LEG: u8 = BEYOND + 7;
+    pub(crate) const SITE: u8 = BEYOND + 8;
+}
+
+/// Numbers of a gateway, behind the layout's version.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Numbers {
+    pub(crate) handed_over: u64,
+    pub(crate) generations: u64,
+    pub(crate) carried_bytes: u64,
+}
+
+/// Records by key, as an earlier worker has left them.
+pub(crate) type Records = BTreeMap<Key, Vec<u8>>;
+
+pub(crate) struct Book {
+    journal: Journal,
+    arena: Arena,
+    /// What the worker before this one has left, until what counts of it is written down anew.
+    old: Vec<Found>,
+    /// The keys that records of a kind have which are written all at once.
+    whole: HashMap<u8, HashSet<Key>>,
+}
+
+impl Book {
+    /// An empty book in files of these descriptors.
+    ///
+    /// # Errors
+    /// Those of dup(2), ftruncate(2) and mmap(2).
+    pub(crate) fn begin(files: [OwnedFd; 3]) -> io::Result<Book> {
+        for file in &files {
+            ftruncate(file.as_fd(), 0)?;
+        }
+        Book::open(files).map(|(book, _, _)| book)
+    }
+
+    /// The book in these files, and what an earlier worker has left in it: records, and the memory of lanes.
+    ///
+    /// # Errors
+    /// Those of dup(2) and mmap(2); the files are damaged.
+    pub(crate) fn open([blocks, first, second]: [OwnedFd; 3]) -> io::Result<(Book, Records, Vec<Found>)> {
+        let (arena, found) = Arena::open(blocks)?;
+        let (journal, records) = Journal::open([first, second])?;
+        let mut whole: HashMap<u8, HashSet<Key>> = HashMap::new();
+        for (key, _) in &records {
+            whole.entry(key.kind).or_default().insert(*key);
+        }
+        let book = Book {
+            journal,
+            arena,
+            old: Vec::new(),
+            whole,
+        };
+        Ok((book, records.into_iter().collect(), found))
+    }
+
+    pub(crate) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// Lends what tunnels write to.
+    pub(crate) fn journal(&mut self) -> &mut Journal {
+        &mut self.journal
+    }
+
+    /// Keeps these blocks until the next commit.
+    pub(crate) fn keep_until_written(&mut self, old: Vec<Found>) {
+        self.old = old;
+    }
+
+    /// Takes away all that is written.
+    pub(crate) fn clear(&mut self) {
+        for key in std::mem::take(&mut self.whole).into_values().flatten() {
+            self.journal.remove(key);
+        }
+    }
+
+    pub(crate) fn put(&mut self, kind: u8, id: usize, value: &impl Serialize) {
+        self.journal.put(Key::new(kind, 0, id as u64), value);
+    }
+
+    pub(crate) fn remove(&mut self, kind: u8, id: usize) {
+        self.journal.remove(Key::new(kind, 0, id as u64));
+    }
+
+    /// Writes all records of a kind, which replace those there were; names are numbers of 128 bits.
+    pub(crate) fn put_all<V: Serialize>(&mut self, kind: u8, records: impl Iterator<Item = (u128, V)>) {
+        let mut keys = HashSet::new();
+        for (name, value) in records {
+            let key = Key {
+                kind,
+                owner: (name >> 64) as u64,
+                id: name as u64,
+                part: 0,
+            };
+            self.journal.put(key, &value);
+            keys.insert(key);
+        }
+        let gone = self.whole.insert(kind, keys).unwrap_or_default();
+        let keys = &self.whole[&kind];
+        gone.difference(keys).for_each(|key| self.journal.remove(*key));
+    }
+
+    /// Has the next worker find what has been written.
+    ///
+    /// # Errors
+    /// There was no memory for it: a worker that follows this one finds nothing.
+    pub(crate) fn commit(&mut self) -> io::Result<()> {
+        let committed = self.journal.commit();
+        if committed.is_err() {
+            // Its blocks must not wait for a commit.
+            self.arena.end_sharing();
+        }
+        self.old.clear();
+        committed
+    }
+}

@@ -1,0 +1,103 @@
+//! What the next worker needs to know of commands and of what was started, should this one be killed.
+
+use crate::book::{Book, Records, kind};
+use crate::commands::command::{KeptCommand, KeptCommandStage};
+use crate::commands::recording::Unrecorded;
+use crate::commands::starter::KeptStarter;
+use crate::commands::{Commands, KeptCommands};
+use crate::inherited::StateError;
+use crate::sys::process::borrow;
+use crate::sys::socket::inode;
+use causeway_control::Reply;
+use causeway_memory::Key;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// A command, as it is written down.
+#[derive(Serialize, Deserialize)]
+struct WrittenCommand {
+    command: KeptCommand,
+    /// The socket's, by which it is told from another one with its descriptor.
+    inode: u64,
+}
+
+impl Commands {
+    /// Writes down what has changed.
+    pub(crate) fn write_down(&mut self, book: &mut Book) {
+        for key in self.connections.take_touched() {
+            match self.connections.get(key) {
+                Some(command) => {
+                    let written = WrittenCommand {
+                        inode: inode(command).unwrap_or(0),
+                        command: command.keep(),
+                    };
+                    book.put(kind::COMMAND, key.0, &written);
+                }
+                None => book.remove(kind::COMMAND, key.0),
+            }
+        }
+        if !std::mem::replace(&mut self.are_starters_noted, true) {
+            let now = Instant::now();
+            let starters = self.starters.iter();
+            let starters = starters.chain(self.unrecorded.values().map(Unrecorded::starter));
+            let kept: Vec<KeptStarter> = starters.map(|starter| starter.keep(now)).collect();
+            book.put(kind::STARTERS, 0, &kept);
+        }
+    }
+
+    /// Notes what changes from now on, and all there is as the first.
+    pub(crate) fn note_changes(&mut self) {
+        self.connections.note_changes();
+        self.are_starters_noted = false;
+    }
+}
+
+/// Reads what was written down of processes. It is all that is needed of it where the rest is lost.
+///
+/// # Errors
+/// The record cannot be read.
+pub(crate) fn follow_starters(records: &Records) -> Result<Vec<KeptStarter>, StateError> {
+    let starters = records.get(&Key::new(kind::STARTERS, 0, 0));
+    let mut starters: Vec<KeptStarter> =
+        starters.map_or(Ok(Vec::new()), |kept| postcard::from_bytes(kept))?;
+    // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
+    starters.retain(|starter| starter.process > 1);
+    Ok(starters)
+}
+
+/// Reads what was written down of commands and processes. Commands whose connection is not there any more are
+/// left out.
+///
+/// # Errors
+/// A record cannot be read.
+pub(crate) fn follow(records: &Records) -> Result<KeptCommands, StateError> {
+    let (from, until) = (
+        Key::new(kind::COMMAND, 0, 0),
+        Key::new(kind::COMMAND, 0, u64::MAX),
+    );
+    let mut commands = Vec::new();
+    for (key, value) in records.range(from..=until) {
+        let WrittenCommand {
+            mut command,
+            inode: expected,
+        } = postcard::from_bytes(value)?;
+        if borrow(command.descriptor).and_then(|socket| inode(&socket)) != Some(expected) {
+            continue;
+        }
+        if matches!(
+            command.stage,
+            KeptCommandStage::Reading(_) | KeptCommandStage::HandingOver
+        ) {
+            // What it said beyond that is lost.
+            command.stage = KeptCommandStage::Answered;
+            command.output =
+                Reply::Error("the gateway's worker was killed meanwhile; try again".to_owned()).line();
+        }
+        // Fits: it was one.
+        commands.push((key.id as usize, command));
+    }
+    Ok(KeptCommands {
+        starters: follow_starters(records)?,
+        commands,
+    })
+}

@@ -1,0 +1,162 @@
+//! What the next worker needs to know of tunnels, should this one be killed.
+
+use crate::book::{Book, Records, kind};
+use crate::inherited::StateError;
+use crate::tunnels::Tunnels;
+use crate::tunnels::message::Acceptance;
+use crate::tunnels::pair::{KeptPair, Pair};
+use crate::tunnels::peers::peer::KeptPeer;
+use causeway_memory::{Block, Found, Key};
+use causeway_tunnel::{Moved, Tunnel, recover};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A pair, as it is written down; its tunnel is written under a number of its own.
+#[derive(Serialize, Deserialize)]
+struct WrittenPair {
+    site: String,
+    peer_session: u64,
+    own_session: u64,
+    owner: u64,
+    has_introduced_itself: bool,
+    accepts: Option<Acceptance>,
+    address: SocketAddr,
+    sent_bytes: u64,
+    received_bytes: u64,
+    lanes_lost: u64,
+    last_end: String,
+}
+
+impl Tunnels {
+    /// Writes down what has changed.
+    pub(crate) fn write_down(&mut self, book: &mut Book) {
+        for index in self.peers.take_touched() {
+            book.put(kind::PEER, index.0, &self.peers[index].keep());
+        }
+        for owner in self.pairs.take_gone() {
+            Tunnel::forget(book.journal(), owner);
+        }
+        let touched = self.pairs.take_touched();
+        for key in &touched {
+            match self.pairs.untouched_mut(*key) {
+                Some(pair) => {
+                    book.put(kind::PAIR, key.0, &write(pair));
+                    pair.tunnel.write_down(book.journal());
+                }
+                None => book.remove(kind::PAIR, key.0),
+            }
+        }
+        self.written = touched;
+    }
+
+    /// What was written down counts.
+    pub(crate) fn written_down(&mut self) {
+        for key in std::mem::take(&mut self.written) {
+            if let Some(pair) = self.pairs.untouched_mut(key) {
+                pair.tunnel.written_down();
+            }
+        }
+    }
+
+    /// Notes what changes from now on, and all there is as the first.
+    pub(crate) fn note_changes(&mut self) {
+        self.peers.note_changes();
+        self.pairs.note_changes();
+    }
+}
+
+fn write(pair: &Pair) -> WrittenPair {
+    WrittenPair {
+        site: pair.site.clone(),
+        peer_session: pair.peer_session,
+        own_session: pair.own_session,
+        owner: pair.tunnel.owner(),
+        has_introduced_itself: pair.has_introduced_itself,
+        accepts: pair.accepts,
+        address: pair.address,
+        sent_bytes: pair.sent_bytes,
+        received_bytes: pair.received_bytes,
+        lanes_lost: pair.lanes_lost,
+        last_end: pair.last_end.clone(),
+    }
+}
+
+/// A pair that goes on.
+pub(crate) struct Followed {
+    pub(crate) key: usize,
+    /// The number under which its tunnel is written down.
+    pub(crate) owner: u64,
+    pub(crate) pair: KeptPair<'static>,
+    /// The memory of its lanes.
+    pub(crate) graves: Vec<Block>,
+    /// Streams that do not go on.
+    pub(crate) lost: BTreeSet<u32>,
+}
+
+/// Reads what was written down of peers.
+///
+/// # Errors
+/// A record cannot be read.
+pub(crate) fn follow_peers(records: &Records) -> Result<Vec<KeptPeer>, StateError> {
+    let (from, until) = (Key::new(kind::PEER, 0, 0), Key::new(kind::PEER, 0, u64::MAX));
+    let peers = records.range(from..=until);
+    Ok(peers
+        .map(|(_, value)| postcard::from_bytes(value))
+        .collect::<Result<_, _>>()?)
+}
+
+/// Reads what was written down of pairs. `moved` says by pair and stream what the streams' sockets have
+/// moved; `found` are the blocks of all lanes.
+///
+/// # Errors
+/// A record cannot be read, or contradicts another.
+pub(crate) fn follow_pairs(
+    records: &Records,
+    found: Vec<Found>,
+    moved: &HashMap<usize, HashMap<u32, Moved>>,
+) -> Result<Vec<Followed>, StateError> {
+    let mut by_owner: HashMap<u64, Vec<Found>> = HashMap::new();
+    for found in found {
+        by_owner.entry(found.owner).or_default().push(found);
+    }
+    let (from, until) = (Key::new(kind::PAIR, 0, 0), Key::new(kind::PAIR, 0, u64::MAX));
+    let mut pairs = Vec::new();
+    for (key, value) in records.range(from..=until) {
+        let written: WrittenPair = postcard::from_bytes(value)?;
+        // Fits: it was one.
+        let key = key.id as usize;
+        let mut found = by_owner.remove(&written.owner).unwrap_or_default();
+        let none = HashMap::new();
+        let recovered = recover(
+            written.owner,
+            records,
+            &mut found,
+            moved.get(&key).unwrap_or(&none),
+        );
+        let recovered = recovered.map_err(|_| StateError::Contradiction("a tunnel's records"))?;
+        let pair = KeptPair {
+            site: written.site,
+            peer_session: written.peer_session,
+            own_session: written.own_session,
+            tunnel: recovered.snapshot,
+            has_introduced_itself: written.has_introduced_itself,
+            accepts: written.accepts,
+            address: written.address,
+            sent_bytes: written.sent_bytes,
+            received_bytes: written.received_bytes,
+            lanes_lost: written.lanes_lost,
+            down: Duration::ZERO,
+            last_end: written.last_end,
+        };
+        pairs.push(Followed {
+            key,
+            owner: written.owner,
+            pair,
+            graves: found.into_iter().map(|found| found.block).collect(),
+            lost: recovered.lost,
+        });
+    }
+    Ok(pairs)
+}
