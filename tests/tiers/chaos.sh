@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# what: jobs of both Debian MPIs and a world of sites' own MPIs that check every byte while the workers of
+#   their gateways are killed every 0.2 to 2 s, behind a NAT, through relays and TLS, with cuts in between
+# needs: root, or user namespaces
+# takes: eleven minutes; one minute of it is part of `make test`
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+made setup build programs
+CHAOS_SECONDS=${CHAOS_SECONDS:-600} e2e chaos::
