@@ -25,6 +25,9 @@ pub(crate) mod kind {
     pub(crate) const STARTERS: u8 = BEYOND + 6;
     pub(crate) const LEG: u8 = BEYOND + 7;
     pub(crate) const SITE: u8 = BEYOND + 8;
+    /// Written in a hand-over alone.
+    pub(crate) const SPLICE: u8 = BEYOND + 9;
+    pub(crate) const REFUSED: u8 = BEYOND + 10;
 }
 
 /// Numbers of a gateway, behind the layout's version.

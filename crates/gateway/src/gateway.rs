@@ -1,7 +1,7 @@
 //! The loop: what the gateway holds, who is told what the kernel reports, and in which order.
 
 use crate::base::base;
-use crate::book::{Book, Numbers, kind};
+use crate::book::Book;
 use crate::commands;
 use crate::commands::Commands;
 use crate::commands::command_context;
@@ -10,13 +10,14 @@ use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
 use crate::flow::flow;
-use crate::inherited::STATE_VERSION;
+use crate::inherited::InheritError;
 use crate::lifecycle::Lifecycle;
-use crate::lifecycle::follow::{follow, tell_of_taking_up};
-use crate::lifecycle::handover;
+use crate::lifecycle::follow::{follow, go_on, tell_of_taking_up};
+use crate::lifecycle::handover::{self, answer};
+use crate::lifecycle::record::write_down;
 use crate::lifecycle::shutdown::shut_down;
 use crate::lifecycle::takeup::{self, TakenUp};
-use crate::link::{KeeperLink, Left};
+use crate::link::{Before, KeeperLink};
 use crate::listeners::Listeners;
 use crate::membership::Membership;
 use crate::membership::broker_session::BrokerSession;
@@ -38,7 +39,6 @@ use nix::sys::signal::Signal;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 /// Events handled between two looks at the deadlines.
@@ -67,80 +67,66 @@ impl Gateway {
         Gateway::listening(config, listeners, None, None)
     }
 
-    /// The gateway of a worker. It goes on from the state in the file with this descriptor, if there is one,
-    /// which a gateway wrote when it was given to another program; else it follows the worker that has left
-    /// something. Nothing is dialled before [`Gateway::run`].
+    /// The gateway of a worker. It goes on from what the worker before it has written down, if that was
+    /// killed or has handed this gateway over. Nothing is dialled before [`Gateway::run`].
     ///
     /// # Errors
-    /// [`GatewayError::Inherit`] when there is no going on from the state.
-    pub(crate) fn of_worker(
-        config: Config,
-        mut link: KeeperLink,
-        state: Option<RawFd>,
-    ) -> Result<Gateway, GatewayError> {
-        let left = link.left.take();
-        if let Some(left) = &left
-            && !left.begins_clean
-            && state.is_none()
-        {
-            return Gateway::after_a_killed_one(config, link, left);
-        }
-        let listeners = Listeners::duplicate(&link.kept().listeners)?;
-        let state = state.map(|number| handover::inherit::read(&config, number));
-        let state = state.transpose()?;
-        let book = Book::begin(link.files()?)?;
-        let stayed = link.stayed.is_some();
-        let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
-        if let Some(state) = state {
-            // That one is not handed over where its program could not be executed.
-            gateway.lifecycle.inherit(state.handed_over - u64::from(stayed));
-            gateway.step(|gateway| handover::inherit::take_over(&mut flow!(gateway), state))?;
-        } else if let Some(left) = left {
-            gateway.step(|gateway| follow(&mut flow!(gateway), &left, Vec::new()));
-        }
-        Ok(gateway)
-    }
-
-    /// The gateway of a worker that follows one which was killed: it goes on from what that one has written
-    /// down, or, where that cannot be, begins anew.
-    fn after_a_killed_one(config: Config, link: KeeperLink, left: &Left) -> Result<Gateway, GatewayError> {
-        let (mut book, records, found) = Book::open(link.files()?)?;
-        let why = match takeup::take_up(&config, (&records, found), &link.inherited) {
-            Ok(Some((taken, queues))) => {
-                book.clear();
-                book.keep_until_written(queues);
-                return Gateway::go_on_with(config, link, book, taken, left);
-            }
-            Ok(None) => None,
-            Err(error) => Some(error),
+    /// [`GatewayError::Inherit`] when there is no going on from what was handed over.
+    pub(crate) fn of_worker(config: Config, mut link: KeeperLink) -> Result<Gateway, GatewayError> {
+        let before = link.before.take();
+        let takes_up = match &before {
+            Some(Before::Killed(left)) => !left.begins_clean,
+            Some(Before::HandedOver) => true,
+            None => false,
         };
-        // Those at the other ends learn of it at once.
-        link.inherited.iter().for_each(|number| process::close(*number));
-        let starters = commands::written::follow_starters(&records).unwrap_or_default();
-        let listeners = Listeners::duplicate(&link.kept().listeners)?;
-        let book = Book::begin(link.files()?)?;
-        let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
-        if let Some(why) = why {
-            gateway
-                .driver
-                .say(format_args!("cannot go on where its worker was killed: {why}"));
+        let mut starters = Vec::new();
+        if let Some(before) = before.as_ref().filter(|_| takes_up) {
+            let (mut book, records, found) = Book::open(link.files()?)?;
+            match takeup::take_up(&config, (&records, found), (&link.inherited, before.is_killed())) {
+                Ok(Some((taken, queues))) => {
+                    book.clear();
+                    book.keep_until_written(queues);
+                    return Gateway::go_on_with(config, link, book, taken, before);
+                }
+                Ok(None) => {}
+                Err(error) if before.is_killed() => {
+                    link.stayed = Some(format!("cannot go on where its worker was killed: {error}"));
+                }
+                Err(error) => return Err(InheritError::State(error).into()),
+            }
+            // Those at the other ends learn of it at once.
+            link.inherited.iter().for_each(|number| process::close(*number));
+            starters = commands::written::follow_starters(&records).unwrap_or_default();
         }
-        gateway.step(|gateway| follow(&mut flow!(gateway), left, starters));
+        let why = link.stayed.take();
+        let book = Book::begin(link.files()?)?;
+        let listeners = Listeners::duplicate(&link.kept().listeners)?;
+        let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
+        why.inspect(|why| gateway.driver.say(why));
+        if let Some(Before::Killed(left)) = before {
+            gateway.step(|gateway| follow(&mut flow!(gateway), &left, starters));
+        }
         Ok(gateway)
     }
 
     fn go_on_with(
         config: Config,
-        link: KeeperLink,
+        mut link: KeeperLink,
         book: Book,
         TakenUp { state, graves }: TakenUp,
-        left: &Left,
+        before: &Before,
     ) -> Result<Gateway, GatewayError> {
         let listeners = Listeners::duplicate(&link.kept().listeners)?;
+        let stayed = link.stayed.take();
         let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
-        gateway.lifecycle.inherit(state.handed_over);
-        gateway.step(|gateway| handover::inherit::go_on(&mut flow!(gateway), state, graves))?;
-        gateway.step(|gateway| tell_of_taking_up(&flow!(gateway), left));
+        // That one is not handed over where its program could not be executed.
+        let handed_over = state.handed_over - u64::from(stayed.is_some());
+        gateway.lifecycle.inherit(handed_over);
+        gateway.step(|gateway| go_on(&mut flow!(gateway), state, graves))?;
+        match before {
+            Before::Killed(left) => tell_of_taking_up(&flow!(gateway), left),
+            Before::HandedOver => gateway.step(|gateway| answer(&mut flow!(gateway), stayed)),
+        }
         Ok(gateway)
     }
 
@@ -277,32 +263,8 @@ impl Gateway {
         }
     }
 
-    /// Writes down what has changed, for the next worker, and closes what nobody looks for any more.
     fn write_down(&mut self) {
-        if let Some(mut book) = self.driver.book.take() {
-            let numbers = Numbers {
-                handed_over: self.lifecycle.handed_over(),
-                generations: self.driver.generations,
-                carried_bytes: self.traversal.relayed().1,
-            };
-            book.put(kind::GATEWAY, 0, &(STATE_VERSION, numbers));
-            self.membership.write_down(&mut book);
-            self.tunnels.write_down(&mut book);
-            self.site.write_down(&mut book);
-            self.commands.write_down(&mut book);
-            match book.commit() {
-                Ok(()) => {
-                    self.tunnels.written_down();
-                    self.driver.arena.settle();
-                    self.driver.book = Some(book);
-                }
-                Err(error) => self.driver.say(format_args!(
-                    "writes nothing down any more for a worker that would follow this one: {error}; if it is \
-                     killed, its streams and jobs end"
-                )),
-            }
-        }
-        self.driver.closing.clear();
+        write_down(&mut flow!(self));
     }
 
     fn announce(&self) {

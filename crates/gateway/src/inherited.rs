@@ -3,15 +3,12 @@
 
 use crate::sys::socket;
 use causeway_tunnel::SnapshotError;
-use serde::{Deserialize, Deserializer};
-use serde_bytes::ByteBuf;
-use std::borrow::Cow;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 /// A gateway hands over only to a program that reads this version; it goes up with every change of what is
 /// written, here or in `causeway_tunnel::Snapshot`. A test below knows the bytes.
-pub const STATE_VERSION: u32 = 11;
+pub const STATE_VERSION: u32 = 12;
 
 /// Why a file is no state to go on from.
 #[derive(Debug, thiserror::Error)]
@@ -25,9 +22,6 @@ pub enum StateError {
     /// It was written by a gateway of another version.
     #[error("its version is {0}, but this program reads {STATE_VERSION}")]
     Version(u32),
-    /// It is longer than any state.
-    #[error("it has {0} bytes, more than any state")]
-    Length(u64),
     /// It is cut or damaged, or cannot be written.
     #[error("it is damaged: {0}")]
     Format(#[from] postcard::Error),
@@ -43,8 +37,8 @@ pub enum StateError {
 #[derive(Debug, thiserror::Error)]
 pub enum InheritError {
     /// The state cannot be read.
-    #[error("the state (descriptor {0}): {1}")]
-    State(RawFd, StateError),
+    #[error("the state: {0}")]
+    State(#[from] StateError),
     /// A descriptor it names is not there.
     #[error("descriptor {0}: {1}")]
     Descriptor(RawFd, io::Error),
@@ -65,9 +59,4 @@ pub enum InheritError {
 /// A descriptor that the predecessor left.
 pub(crate) fn descriptor(number: RawFd) -> Result<OwnedFd, InheritError> {
     socket::adopt(number).map_err(|error| InheritError::Descriptor(number, error))
-}
-
-/// Bytes that are the reader's own; a derived reader would keep the whole file for them.
-pub(crate) fn owned<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, [u8]>, D::Error> {
-    Ok(Cow::Owned(ByteBuf::deserialize(deserializer)?.into_vec()))
 }

@@ -1,6 +1,6 @@
 //! `make demo`: two emulated sites without a route between them, an MPI program that fails over them and then
-//! does not, NetPIPE beside the physical limit. Five parts in order, on the terminal, in a log and in one
-//! HTML page.
+//! does not, a gateway that is killed under it, NetPIPE beside the physical limit. Six parts in order, on the
+//! terminal, in a log and in one HTML page.
 
 use crate::checkout::repository;
 use crate::netpipe;
@@ -93,6 +93,7 @@ impl Demo {
         self.sites()?;
         self.plain()?;
         self.through_causeway()?;
+        self.killed()?;
         self.netpipe()?;
         self.files()
     }
@@ -105,7 +106,7 @@ impl Demo {
 
     fn part(&mut self, number: u32, title: &str) {
         let elapsed = self.start.elapsed().as_secs();
-        self.say(&format!("\n=== {number} of 5  {title}  [{elapsed} s]\n"));
+        self.say(&format!("\n=== {number} of 6  {title}  [{elapsed} s]\n"));
         self.page.heading(&format!("{number}. {title}"));
     }
 
@@ -215,9 +216,46 @@ impl Demo {
         Ok(())
     }
 
+    fn killed(&mut self) -> Result<(), DemoError> {
+        self.part(4, "A gateway is killed under a job, which goes on");
+        let (_, launcher, _, programs) = MPIS[0];
+        let gap = repository().join("target/mpi").join(programs).join("gap");
+        // The worker is the process of a gateway that carries the streams.
+        let script = format!(
+            r#"causeway run -- {launcher} {HOSTS} -n 4 {} 6 &
+for kill in 1 2 3; do
+    sleep 1.4
+    kill -9 "$(causeway status --json | sed -n 's/.*"worker": *\([0-9]*\),.*/\1/p')"
+done
+wait $!
+"#,
+            gap.display()
+        );
+        let file = self.directory("killed")?.join("kill.sh");
+        std::fs::write(&file, &script).map_err(io(format!("write {}", file.display())))?;
+        self.say(&script);
+        self.page.verbatim(&script);
+        let ended = self.show("killed", "sh kill.sh", None)?;
+        let is_right = ended.status.success() && ended.stdout.contains("all right");
+        if !is_right {
+            return Err(DemoError::Unexpected(
+                "the job did not outlive the gateway that was killed under it".into(),
+            ));
+        }
+        let status = self.lab.status(HEAD)?;
+        let ends = status["worker_ends"].as_u64().unwrap_or(0);
+        let longest = ended.stdout.split("the longest ").nth(1);
+        let longest = longest.and_then(|rest| rest.split(',').next()).unwrap_or("?");
+        self.note(&format!(
+            "kill -9 ended the worker of rennes' gateway {ends} times. The next one went on with its streams each time. \
+             The longest time in which nothing crossed, beside the usual round trip, was {longest}."
+        ));
+        Ok(())
+    }
+
     fn netpipe(&mut self) -> Result<(), DemoError> {
         self.part(
-            4,
+            5,
             "NetPIPE across the sites, 1 B to 16 MB, beside the physical limit R/2 + s/B",
         );
         let mut curves = Vec::new();
@@ -249,7 +287,7 @@ impl Demo {
     }
 
     fn files(mut self) -> Result<(), DemoError> {
-        self.part(5, "Where the log and the report are");
+        self.part(6, "Where the log and the report are");
         let report = self.out.join("report.html");
         self.say(&format!("log:          {}", self.out.join("demo.log").display()));
         self.say(&format!("HTML report:  {}", report.display()));

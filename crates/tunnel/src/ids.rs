@@ -50,13 +50,12 @@ impl Side {
 }
 
 /// The far side's ids that were opened or passed over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Seen {
     side: Side,
     /// The lowest id not seen.
     next: u32,
     beyond: HashSet<u32>,
-    #[serde(skip)]
     touched: Touched<u32>,
 }
 

@@ -5,14 +5,13 @@ use crate::kept::kind;
 use crate::steps;
 use crate::touched::Touched;
 use causeway_memory::{Journal, Key};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Longest message of the gateway to its peer: the description of a site with ten thousand nodes. Whoever
 /// gets one reads it in one turn of its loop.
 pub const MAX_MESSAGE: usize = 2 << 20;
 
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Messages {
     /// Frames of messages sent.
     pub(crate) sent: u64,
@@ -20,9 +19,7 @@ pub(crate) struct Messages {
     pub(crate) received: u64,
     ahead: BTreeMap<u64, (bool, Vec<u8>)>,
     ahead_bytes: usize,
-    #[serde(with = "serde_bytes")]
     begun: Vec<u8>,
-    #[serde(skip)]
     touched: Touched<u64>,
 }
 
@@ -63,12 +60,6 @@ impl Messages {
                 None => journal.remove(key),
             }
         }
-    }
-
-    /// Whether what it says of itself is so.
-    pub(crate) fn is_sound(&self) -> bool {
-        let ahead: usize = self.ahead.values().map(|(_, bytes)| bytes.len()).sum();
-        ahead == self.ahead_bytes
     }
 
     /// Takes in the frame with this number; `more`: its message goes on in the next.

@@ -20,37 +20,14 @@ const STREAMS: usize = 65_536;
 const BYTES: usize = 64 << 20;
 
 /// Invariant: `due` has the streams whose open has arrived, each by what it waits for.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Kept")]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct PreOpen {
     streams: HashMap<u32, Waiting>,
     bytes: usize,
     /// [`Open::after`] and the stream's id. A far gateway may let any number wait for a message that it does
     /// not send, so nothing looks through all of them.
-    #[serde(skip)]
     due: BTreeSet<(u64, u32)>,
-    #[serde(skip)]
     touched: Touched<u32>,
-}
-
-/// The form in which it travels into another process.
-#[derive(Deserialize)]
-struct Kept {
-    streams: HashMap<u32, Waiting>,
-    bytes: usize,
-}
-
-impl From<Kept> for PreOpen {
-    fn from(Kept { streams, bytes }: Kept) -> PreOpen {
-        let due = streams.iter();
-        let due = due.filter_map(|(id, waiting)| Some((waiting.open.as_ref()?.after, *id)));
-        PreOpen {
-            due: due.collect(),
-            streams,
-            bytes,
-            touched: Touched::default(),
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,8 +51,13 @@ impl PreOpen {
     /// As it was written down.
     pub(crate) fn of(streams: HashMap<u32, Waiting>) -> PreOpen {
         let bytes = streams.values().map(|waiting| waiting.bytes);
-        let bytes = bytes.fold(0, usize::saturating_add);
-        Kept { streams, bytes }.into()
+        let due = { streams.iter() }.filter_map(|(id, waiting)| Some((waiting.open.as_ref()?.after, *id)));
+        PreOpen {
+            bytes: bytes.fold(0, usize::saturating_add),
+            due: due.collect(),
+            streams,
+            touched: Touched::default(),
+        }
     }
 
     /// Notes changes from now on, and all there is as the first.
@@ -97,9 +79,11 @@ impl PreOpen {
 
     /// Whether what it says of itself is so.
     pub(crate) fn is_sound(&self) -> bool {
-        let bytes = self.streams.values().map(|waiting| waiting.bytes);
-        let bytes = bytes.fold(0, usize::saturating_add);
-        bytes == self.bytes && self.streams.values().all(|waiting| waiting.stream.is_sound())
+        let is_sound = |waiting: &Waiting| {
+            let segments = &waiting.stream.ahead;
+            waiting.stream.is_sound() && waiting.bytes <= segments.bytes() + segments.len() * SEGMENT_BYTES
+        };
+        self.streams.values().all(is_sound)
     }
 
     /// The stream `id`, to note what arrived of it. Its data goes through [`PreOpen::on_data`].

@@ -7,8 +7,9 @@
 use crate::ids::Side;
 use crate::kept::kind;
 use crate::tunnel::Tunnel;
-use causeway_memory::{Journal, Key};
+use causeway_memory::{Arena, Journal, Key};
 use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
 
 /// The numbers of a tunnel.
 #[derive(Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub(crate) struct Core {
     pub(crate) messages: (u64, u64),
     /// The far side's lowest id that was not seen.
     pub(crate) seen: u32,
+    /// How long there has been no lane.
+    pub(crate) dark: Duration,
 }
 
 impl Tunnel {
@@ -36,13 +39,14 @@ impl Tunnel {
 
     /// Writes down what has changed since the last time. It counts once the journal is committed; then call
     /// [`Tunnel::written_down`].
-    pub fn write_down(&mut self, journal: &mut Journal) {
+    pub fn write_down(&mut self, journal: &mut Journal, now: Instant) {
         let owner = self.shelf.owner;
         let core = Core {
             side: self.side,
             next_id: self.next_id,
             messages: (self.messages.sent, self.messages.received),
             seen: self.seen.next(),
+            dark: { self.dark_since }.map_or(Duration::ZERO, |since| now.saturating_duration_since(since)),
         };
         journal.put(Key::new(kind::CORE, owner, 0), &core);
         self.streams.write_down(journal, owner);
@@ -74,6 +78,12 @@ impl Tunnel {
             .iter_mut()
             .flatten()
             .for_each(|lane| lane.ring.settle());
+    }
+
+    /// Where its lanes' memory comes from.
+    #[doc(hidden)]
+    pub fn arena(&self) -> &Arena {
+        &self.shelf.arena
     }
 
     /// The number under which it is written down.

@@ -19,9 +19,7 @@ use causeway_memory::{BLOCK_BYTES, Found, Key};
 use causeway_wire::Reason;
 use serde::de::DeserializeOwned;
 use serde_bytes::ByteBuf;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::time::Duration;
 
 /// What the socket of a stream says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +40,7 @@ pub enum Moved {
 /// A tunnel that can go on, and what has become of its streams.
 pub struct Recovered {
     /// Its state.
-    pub snapshot: Snapshot<'static>,
+    pub snapshot: Snapshot,
     /// Streams that end here, since what was moved of them is not known: their sockets are to be reset.
     pub lost: BTreeSet<u32>,
 }
@@ -90,13 +88,13 @@ pub fn recover(
         snapshot: Snapshot {
             side: core.side,
             next_id: core.next_id,
-            streams: Cow::Owned(streams),
-            seen: Cow::Owned(Seen::of(core.side.other(), core.seen, seen)),
-            pre_open: Cow::Owned(PreOpen::of(waiting)),
-            messages: Cow::Owned(Messages::of(core.messages, messages, begun)),
-            control: Cow::Owned(control),
-            retransmits: Cow::Owned(retransmits(found)),
-            dark: Duration::ZERO,
+            streams,
+            seen: Seen::of(core.side.other(), core.seen, seen),
+            pre_open: PreOpen::of(waiting),
+            messages: Messages::of(core.messages, messages, begun),
+            control,
+            retransmits: retransmits(found),
+            dark: core.dark,
         },
         lost,
     })

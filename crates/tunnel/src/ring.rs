@@ -7,8 +7,6 @@
 use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
 use crate::steps;
 use causeway_memory::{Arena, BLOCK_BYTES};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_bytes::ByteBuf;
 use std::collections::VecDeque;
 
 const _: () = assert!(BLOCK_BYTES >= 4 * (HEADER_BYTES + MAX_PAYLOAD));
@@ -273,28 +271,6 @@ impl Backlog {
 impl PartialEq for Backlog {
     fn eq(&self, other: &Backlog) -> bool {
         self.since(0) == other.since(0)
-    }
-}
-
-impl Serialize for Backlog {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.bytes[self.start..])
-    }
-}
-
-/// Nothing but whole frames.
-impl<'de> Deserialize<'de> for Backlog {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Backlog, D::Error> {
-        let bytes = ByteBuf::deserialize(deserializer)?.into_vec();
-        let whole = frames(&bytes).last();
-        let whole = whole.map_or(0, |(at, frame)| at as usize + frame.len());
-        if whole != bytes.len() {
-            return Err(de::Error::custom("a frame that waits for a lane is not whole"));
-        }
-        Ok(Backlog {
-            bytes,
-            ..Backlog::default()
-        })
     }
 }
 

@@ -70,6 +70,11 @@ impl Segments {
         self.held.len()
     }
 
+    /// Counts all of their bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.held.values().map(|bytes| bytes.len()).sum()
+    }
+
     /// Returns the position where the last segment ends; 0 when there is none.
     pub(crate) fn end(&self) -> u64 {
         self.held

@@ -1,8 +1,7 @@
-//! A tunnel's state on its way into another process, such as a newer version of the same gateway.
+//! A tunnel's state on its way into another process, where the one before was killed or has handed it over.
 //!
 //! Lanes do not travel: what they carried and the far side has not acknowledged is among the frames that wait
-//! for the next one, as after any loss of a lane. Times travel as the time that has passed. The format is the
-//! serializer's and ours alone: both processes are of one machine, and whoever writes it names its version.
+//! for the next one, as after any loss of a lane. `records` and `recovery` are its way.
 
 use crate::ids::{Seen, Side};
 use crate::kept::Written;
@@ -12,25 +11,23 @@ use crate::ring::{Backlog, Shelf};
 use crate::settings::Settings;
 use crate::stream::Stream;
 use crate::streams::Streams;
-use crate::tunnel::{MAX_LANES, Tunnel};
+use crate::tunnel::Tunnel;
 use crate::window::Budget;
 use causeway_memory::{Arena, Block};
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// One end of a tunnel, without its lanes.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot<'a> {
+#[derive(Debug, PartialEq)]
+pub struct Snapshot {
     pub(crate) side: Side,
     pub(crate) next_id: u32,
-    pub(crate) streams: Cow<'a, HashMap<u32, Stream>>,
-    pub(crate) seen: Cow<'a, Seen>,
-    pub(crate) pre_open: Cow<'a, PreOpen>,
-    pub(crate) messages: Cow<'a, Messages>,
-    pub(crate) control: Cow<'a, Backlog>,
-    pub(crate) retransmits: Cow<'a, Backlog>,
+    pub(crate) streams: HashMap<u32, Stream>,
+    pub(crate) seen: Seen,
+    pub(crate) pre_open: PreOpen,
+    pub(crate) messages: Messages,
+    pub(crate) control: Backlog,
+    pub(crate) retransmits: Backlog,
     /// How long there has been no lane.
     pub(crate) dark: Duration,
 }
@@ -52,86 +49,48 @@ pub enum SnapshotError {
     Early,
 }
 
-impl Tunnel {
-    /// Puts every lane down and shows what is left. All events must have been taken
-    /// ([`Tunnel::poll_event`]): they do not travel.
-    pub fn snapshot(&mut self, now: Instant) -> Snapshot<'_> {
-        debug_assert!(self.events.is_empty());
-        for lane in 0..MAX_LANES {
-            self.lane_down(lane, now);
-        }
-        let since = self.dark_since.unwrap_or(now);
-        Snapshot {
-            side: self.side,
-            next_id: self.next_id,
-            streams: Cow::Borrowed(self.streams.map()),
-            seen: Cow::Borrowed(&self.seen),
-            pre_open: Cow::Borrowed(&self.pre_open),
-            messages: Cow::Borrowed(&self.messages),
-            control: Cow::Borrowed(&self.control),
-            retransmits: Cow::Borrowed(&self.retransmits),
-            dark: now.saturating_duration_since(since),
-        }
-    }
-}
-
-impl Snapshot<'_> {
-    /// The tunnel again, as if its lanes had been lost. `settings` may differ from those it had. It may have
-    /// something to tell at once ([`Tunnel::poll_event`]).
+impl Snapshot {
+    /// The tunnel again, as if its lanes had been lost, in memory that outlives this process: see
+    /// [`Tunnel::kept`]. `settings` may differ from those it had. It may have something to tell at once
+    /// ([`Tunnel::poll_event`]). Blocks of the number `owner` that an earlier process left, `graves`, are
+    /// kept as long as what is in them is nowhere else.
     ///
     /// # Errors
     /// When the state contradicts itself.
-    pub fn into_tunnel(self, settings: Settings, now: Instant) -> Result<Tunnel, SnapshotError> {
-        self.into_tunnel_on(settings, now, Shelf::private())
-    }
-
-    /// The same in memory that outlives this process: see [`Tunnel::kept`]. It may have something to tell at
-    /// once ([`Tunnel::poll_event`]). Blocks of the number `owner` that
-    /// an earlier process left, `graves`, are kept as long as what is in them is nowhere else.
-    ///
-    /// # Errors
-    /// When the state contradicts itself.
-    pub fn into_kept_tunnel(
+    pub fn into_tunnel(
         self,
-        settings: Settings,
-        now: Instant,
+        (settings, now): (Settings, Instant),
         (arena, owner): (&Arena, u64),
         graves: Vec<Block>,
     ) -> Result<Tunnel, SnapshotError> {
-        let arena = arena.clone();
-        let mut tunnel = self.into_tunnel_on(settings, now, Shelf { arena, owner })?;
-        tunnel.graves = graves;
-        // What a socket has taken that was not known to have arrived may be followed by what was ahead.
-        let ids: Vec<u32> = tunnel.streams.map().keys().copied().collect();
-        ids.into_iter().for_each(|id| tunnel.settle(id));
-        Ok(tunnel)
-    }
-
-    fn into_tunnel_on(self, settings: Settings, now: Instant, shelf: Shelf) -> Result<Tunnel, SnapshotError> {
         self.check()?;
-        let streams = self.streams.into_owned();
+        let windows = self.streams.values().map(|stream| stream.window);
+        let arena = arena.clone();
         let mut tunnel = Tunnel {
             settings,
-            budget: Budget::of(&settings.limits, streams.values().map(|stream| stream.window)),
+            budget: Budget::of(&settings.limits, windows),
             side: self.side,
             next_id: self.next_id,
-            segments: streams.values().map(|stream| stream.ahead.len()).sum(),
-            streams: Streams::new(streams, false),
-            seen: self.seen.into_owned(),
-            pre_open: self.pre_open.into_owned(),
-            messages: self.messages.into_owned(),
+            segments: self.streams.values().map(|stream| stream.ahead.len()).sum(),
+            streams: Streams::new(self.streams, false),
+            seen: self.seen,
+            pre_open: self.pre_open,
+            messages: self.messages,
             events: VecDeque::new(),
             lanes: Default::default(),
-            control: self.control.into_owned(),
-            retransmits: self.retransmits.into_owned(),
+            control: self.control,
+            retransmits: self.retransmits,
             // A clock that has not run for so long is that of a machine that was started since: the wait
             // begins anew.
             dark_since: Some(now.checked_sub(self.dark).unwrap_or(now)),
-            shelf,
-            graves: Vec::new(),
+            shelf: Shelf { arena, owner },
+            graves,
             written: Written::default(),
         };
         tunnel.note_changes();
+        // What a socket has taken that was not known to have arrived may be followed by what was ahead.
+        let ids: Vec<u32> = tunnel.streams.map().keys().copied().collect();
+        ids.into_iter().for_each(|id| tunnel.settle(id));
         Ok(tunnel)
     }
 
@@ -146,7 +105,7 @@ impl Snapshot<'_> {
         if !self.side.chooses(self.next_id) || !self.seen.is_of(self.side.other()) {
             return Err(SnapshotError::Side);
         }
-        if !self.pre_open.is_sound() || !self.messages.is_sound() {
+        if !self.pre_open.is_sound() {
             return Err(SnapshotError::Early);
         }
         Ok(())
@@ -157,8 +116,15 @@ impl Snapshot<'_> {
 mod tests {
     use super::*;
     use crate::open::Target;
-    use crate::{Event, OpenRequest, StreamId};
+    use crate::tunnel::MAX_LANES;
+    use crate::{Event, Moved, OpenRequest, StreamId, recover};
+    use causeway_memory::{Found, Journal, Key};
     use causeway_wire::{Reason, Token};
+    use std::collections::BTreeMap;
+
+    const OWNER: u64 = 3;
+
+    type Left = (BTreeMap<Key, Vec<u8>>, Vec<Found>);
 
     fn request() -> OpenRequest {
         OpenRequest {
@@ -171,7 +137,8 @@ mod tests {
     /// before its open, bytes out of turn, half a message, frames of a lost lane.
     fn busy(now: Instant) -> Tunnel {
         let mut far = Tunnel::new(Side::Even, Settings::default(), now);
-        let mut near = Tunnel::new(Side::Odd, Settings::default(), now);
+        let arena = Arena::shared().unwrap();
+        let mut near = Tunnel::kept(Side::Odd, Settings::default(), now, &arena, OWNER);
         for tunnel in [&mut far, &mut near] {
             (0..2).for_each(|lane| tunnel.lane_up(lane, now));
         }
@@ -198,20 +165,59 @@ mod tests {
         near
     }
 
+    /// Writes a tunnel down and ends its process; what the next one finds.
+    fn end(tunnel: &mut Tunnel, now: Instant) -> (Arena, Left) {
+        let mut journal = Journal::shared().unwrap();
+        tunnel.write_down(&mut journal, now);
+        journal.commit().unwrap();
+        let (_, records) = Journal::open(journal.duplicate().unwrap()).unwrap();
+        let arena = &tunnel.shelf.arena;
+        let (next, found) = Arena::open(arena.duplicate().unwrap()).unwrap();
+        arena.abandon();
+        (next, (records.into_iter().collect(), found))
+    }
+
+    fn go_on((arena, (records, mut found)): (Arena, Left), now: Instant) -> Result<Tunnel, SnapshotError> {
+        let still = Moved::Bytes { read: 0, written: 0 };
+        let moved = (0..20).map(|id| (id, still)).collect();
+        let recovered = recover(OWNER, &records, &mut found, &moved)?;
+        assert!(recovered.lost.is_empty());
+        let graves = found.into_iter().map(|found| found.block).collect();
+        let times = (Settings::default(), now);
+        recovered.snapshot.into_tunnel(times, (&arena, OWNER), graves)
+    }
+
+    /// What travels of a tunnel, its lanes being down.
+    fn parts(tunnel: &mut Tunnel, now: Instant) -> Snapshot {
+        (0..MAX_LANES).for_each(|lane| tunnel.lane_down(lane, now));
+        Snapshot {
+            side: tunnel.side,
+            next_id: tunnel.next_id,
+            streams: tunnel.streams.map().clone(),
+            seen: tunnel.seen.clone(),
+            pre_open: tunnel.pre_open.clone(),
+            messages: tunnel.messages.clone(),
+            control: tunnel.control.clone(),
+            retransmits: tunnel.retransmits.clone(),
+            dark: Duration::ZERO,
+        }
+    }
+
     #[test]
     fn a_tunnel_is_the_same_after_its_journey() {
         let now = Instant::now();
         let mut tunnel = busy(now);
-        let bytes = postcard::to_stdvec(&tunnel.snapshot(now)).unwrap();
-        let snapshot: Snapshot<'static> = postcard::from_bytes(&bytes).unwrap();
-        let mut again = snapshot.into_tunnel(Settings::default(), now).unwrap();
-        assert!(again.snapshot(now) == tunnel.snapshot(now));
-        for part in ["Refused", "Waiting", "nancy-1"] {
-            assert!(format!("{tunnel:?}").contains(part), "{part}");
-        }
-        assert!(!tunnel.retransmits.is_empty());
+        let mut again = go_on(end(&mut tunnel, now), now).unwrap();
         assert_eq!(again.streams(), 1);
         assert_eq!(again.sendable(StreamId(1)), tunnel.sendable(StreamId(1)));
+        assert!(parts(&mut again, now) == parts(&mut tunnel, now));
+        for part in ["Refused", "Waiting", "nancy-1"] {
+            assert!(format!("{again:?}").contains(part), "{part}");
+        }
+        assert!(!again.retransmits.is_empty());
+        // And once more, from what the second process has written down.
+        let mut third = go_on(end(&mut again, now), now).unwrap();
+        assert!(parts(&mut third, now) == parts(&mut tunnel, now));
     }
 
     #[test]
@@ -222,8 +228,8 @@ mod tests {
         (0..2).for_each(|lane| tunnel.lane_down(lane, start + hour));
         let resume = Settings::default().resume;
         let seen = start + hour + resume / 2;
-        let snapshot = tunnel.snapshot(seen);
-        let mut again = snapshot.into_tunnel(Settings::default(), seen).unwrap();
+        let mut again = go_on(end(&mut tunnel, seen), seen).unwrap();
+        while again.poll_event().is_some() {}
         again.on_time(start + hour + resume - Duration::from_millis(1));
         assert_eq!(again.poll_event(), None);
         again.on_time(start + hour + resume);
@@ -231,22 +237,32 @@ mod tests {
     }
 
     #[test]
-    fn damaged_bytes_are_refused_or_a_tunnel_and_never_panic() {
+    fn damaged_records_are_refused_or_a_tunnel_and_never_panic() {
         let now = Instant::now();
-        let bytes = postcard::to_stdvec(&busy(now).snapshot(now)).unwrap();
-        for at in (0..bytes.len().min(400)).chain(bytes.len() - 400..bytes.len()) {
-            for value in [0, 1, 0x7f, 0x80, 0xff, bytes[at] ^ 1] {
-                let mut damaged = bytes.clone();
-                damaged[at] = value;
-                if let Ok(snapshot) = postcard::from_bytes::<Snapshot<'static>>(&damaged)
-                    && let Ok(mut tunnel) = snapshot.into_tunnel(Settings::default(), now)
-                {
-                    tunnel.lane_up(0, now);
-                    tunnel.prepare(0, u64::MAX, now);
+        let (_, (records, _)) = end(&mut busy(now), now);
+        let arena = Arena::private();
+        for (key, value) in &records {
+            for at in (0..value.len().min(400)).chain(value.len().saturating_sub(400)..value.len()) {
+                for byte in [0, 1, 0x7f, 0x80, 0xff, value[at] ^ 1] {
+                    let mut damaged = records.clone();
+                    damaged.get_mut(key).unwrap()[at] = byte;
+                    let left = (damaged, Vec::new());
+                    if let Ok(mut tunnel) = try_go_on(&arena, left, now) {
+                        tunnel.lane_up(0, now);
+                        tunnel.prepare(0, u64::MAX, now);
+                    }
                 }
             }
-            assert!(postcard::from_bytes::<Snapshot<'static>>(&bytes[..at]).is_err());
+            let mut less = records.clone();
+            less.remove(key);
+            let _ = try_go_on(&arena, (less, Vec::new()), now);
         }
+    }
+
+    fn try_go_on(arena: &Arena, (records, mut found): Left, now: Instant) -> Result<Tunnel, SnapshotError> {
+        let recovered = recover(OWNER, &records, &mut found, &HashMap::new())?;
+        let times = (Settings::default(), now);
+        recovered.snapshot.into_tunnel(times, (arena, OWNER), Vec::new())
     }
 
     #[test]
@@ -255,18 +271,13 @@ mod tests {
         let refusal = |spoil: fn(&mut Tunnel)| {
             let mut tunnel = busy(now);
             spoil(&mut tunnel);
-            let snapshot = tunnel.snapshot(now);
-            snapshot.into_tunnel(Settings::default(), now).err()
+            go_on(end(&mut tunnel, now), now).err()
         };
         assert_eq!(refusal(|_| {}), None);
-        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().sent = u64::MAX);
+        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().send_limit = 1);
         assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
         let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().consumed = 1);
         assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
         assert_eq!(refusal(|tunnel| tunnel.next_id = 2), Some(SnapshotError::Side));
-        assert_eq!(
-            refusal(|tunnel| tunnel.seen = Seen::new(Side::Odd)),
-            Some(SnapshotError::Side)
-        );
     }
 }

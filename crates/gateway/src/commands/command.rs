@@ -48,7 +48,7 @@ impl Command {
             },
             output: match &self.stage {
                 Stage::Pinging(..) | Stage::Seeking(..) => {
-                    Reply::Error("the gateway was handed over meanwhile".to_owned()).line()
+                    Reply::Error("the gateway has a new process meanwhile; try again".to_owned()).line()
                 }
                 _ => self.output.iter().copied().collect(),
             },

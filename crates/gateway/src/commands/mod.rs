@@ -22,7 +22,6 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-use std::time::Instant;
 
 mod allocations;
 mod batch_words;
@@ -114,15 +113,6 @@ impl Commands {
     /// Takes the next of what has happened that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<CommandsEvent> {
         self.events.pop_front()
-    }
-
-    /// Gathers what the successor needs to know.
-    pub(crate) fn keep(&self, now: Instant) -> KeptCommands {
-        let commands = self.connections.iter();
-        KeptCommands {
-            starters: self.starters.iter().map(|starter| starter.keep(now)).collect(),
-            commands: commands.map(|(key, command)| (key.0, command.keep())).collect(),
-        }
     }
 
     /// Goes on serving the commands of a predecessor, and with what it had started.

@@ -66,11 +66,11 @@ pub(crate) fn follow_starters(records: &Records) -> Result<Vec<KeptStarter>, Sta
 }
 
 /// Reads what was written down of commands and processes. Commands whose connection is not there any more are
-/// left out.
+/// left out. `was_killed`: the worker was in the middle of something.
 ///
 /// # Errors
 /// A record cannot be read.
-pub(crate) fn follow(records: &Records) -> Result<KeptCommands, StateError> {
+pub(crate) fn follow(records: &Records, was_killed: bool) -> Result<KeptCommands, StateError> {
     let (from, until) = (
         Key::new(kind::COMMAND, 0, 0),
         Key::new(kind::COMMAND, 0, u64::MAX),
@@ -84,10 +84,11 @@ pub(crate) fn follow(records: &Records) -> Result<KeptCommands, StateError> {
         if borrow(command.descriptor).and_then(|socket| inode(&socket)) != Some(expected) {
             continue;
         }
-        if matches!(
+        let is_asking = matches!(
             command.stage,
             KeptCommandStage::Reading(_) | KeptCommandStage::HandingOver
-        ) {
+        );
+        if was_killed && is_asking {
             // What it said beyond that is lost.
             command.stage = KeptCommandStage::Answered;
             command.output =
@@ -100,4 +101,30 @@ pub(crate) fn follow(records: &Records) -> Result<KeptCommands, StateError> {
         starters: follow_starters(records)?,
         commands,
     })
+}
+
+/// Records of command 2 and of a process, for tests of the layout.
+#[cfg(test)]
+pub(crate) fn put_samples(book: &mut Book, descriptor: std::os::fd::BorrowedFd<'_>) {
+    use std::os::fd::AsRawFd;
+    use std::time::Duration;
+    let command = WrittenCommand {
+        command: KeptCommand {
+            descriptor: descriptor.as_raw_fd(),
+            generation: 1,
+            stage: KeptCommandStage::Holding([7; 16]),
+            output: Vec::new(),
+        },
+        inode: inode(&descriptor).unwrap(),
+    };
+    book.put(kind::COMMAND, 2, &command);
+    let starter = KeptStarter {
+        process: 4711,
+        token: [7; 16],
+        site: "nancy".into(),
+        node: "rennes-1".into(),
+        since: 1_795_327_857,
+        doomed: Some(Duration::from_secs(2)),
+    };
+    book.put(kind::STARTERS, 0, &vec![starter]);
 }

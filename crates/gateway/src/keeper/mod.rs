@@ -10,9 +10,10 @@ mod worker;
 
 use crate::config::Config;
 use crate::error::GatewayError;
+use crate::inherited::{InheritError, descriptor};
 use crate::lifecycle::handover;
 use crate::link::ends::{End, Ends};
-use crate::link::{self, Ending, KeptKeeper, Left, Memory};
+use crate::link::{self, Before, Ending, KeptKeeper, Left, Memory};
 use crate::listeners::Listeners;
 use crate::sys::process::{self, Ended};
 use crate::sys::signals::Signals;
@@ -61,8 +62,8 @@ pub struct Keeper {
     foreign: Vec<RawFd>,
     ends: Ends,
     deaths: Deaths,
-    /// The state that the next worker goes on from.
-    state: Option<RawFd>,
+    /// The next worker goes on with what another program has handed over.
+    is_handed_over: bool,
     stayed: Option<String>,
 }
 
@@ -88,7 +89,7 @@ impl Keeper {
         // What this program has opened itself is no reason to leave anything open.
         foreign.retain(|number| !process::closes_on_exec(*number));
         let kept = match state {
-            Some(number) => handover::inherit::read_keeper(number)?,
+            Some(number) => handover::read(number, &config)?,
             None => KeptKeeper {
                 foreign,
                 ..KeptKeeper::default()
@@ -102,7 +103,10 @@ impl Keeper {
         let mut own = kept.foreign.clone();
         own.extend(listeners.keep().numbers());
         own.extend([orphans.0.as_raw_fd(), orphans.1.as_raw_fd(), signals.as_raw_fd()]);
-        let files = causeway_memory::files().map_err(GatewayError::Keeper)?;
+        let files = match state {
+            Some(_) => inherited_files(kept.files)?,
+            None => causeway_memory::files().map_err(GatewayError::Keeper)?,
+        };
         own.extend(files.iter().map(AsRawFd::as_raw_fd));
         Ok(Keeper {
             process: getpid(),
@@ -116,7 +120,7 @@ impl Keeper {
             foreign: kept.foreign,
             ends: kept.ends,
             deaths: Deaths::default(),
-            state,
+            is_handed_over: state.is_some(),
             stayed: None,
         })
     }
@@ -126,13 +130,13 @@ impl Keeper {
     /// # Errors
     /// [`GatewayError::Keeper`] when no worker can be made, or the first one is killed before it serves.
     pub fn keep(mut self) -> Result<u8, GatewayError> {
-        let mut left = None;
+        let mut before = self.is_handed_over.then_some(Before::HandedOver);
         let status = loop {
             self.memory.begin();
             let began = Instant::now();
             let worker = match process::divide() {
                 Ok(Some(worker)) => worker,
-                Ok(None) => worker::work(self, left),
+                Ok(None) => worker::work(self, before),
                 Err(error) if self.is_first() && is_unknown(&error) => {
                     return worker::serve_alone(self, &error).map(|()| 0);
                 }
@@ -153,7 +157,7 @@ impl Keeper {
                 }
             };
             // The worker has what it takes over, or has not begun.
-            (self.stayed, left) = (None, None);
+            self.stayed = None;
             let outcome = self.attend(worker).map_err(GatewayError::Keeper)?;
             let ended = match outcome {
                 Outcome::Ended(status) => break status,
@@ -166,6 +170,7 @@ impl Keeper {
             } = self.memory.ending()
             {
                 self.hand_over(&program, &config, state);
+                before = Some(Before::HandedOver);
                 continue;
             }
             if self.is_first() && !self.memory.has_served() {
@@ -173,7 +178,7 @@ impl Keeper {
                 let text = format!("its worker {ended} before it served");
                 return Err(GatewayError::Keeper(io::Error::other(text)));
             }
-            left = Some(self.bury(ended, began));
+            before = Some(Before::Killed(self.bury(ended, began)));
             if let Some(wait) = self.deaths.wait()
                 && self.is_told_to_stop_within(wait).map_err(GatewayError::Keeper)?
             {
@@ -187,7 +192,7 @@ impl Keeper {
 
     /// Whether there is nothing yet that a next worker would go on with.
     fn is_first(&self) -> bool {
-        self.ends.count == 0 && self.state.is_none()
+        self.ends.count == 0 && !self.is_handed_over
     }
 
     /// Notes a death. What the worker had open is the next one's to take up, or to close.
@@ -199,7 +204,7 @@ impl Keeper {
         self.ends.last = Some(end);
         let was_killed = ended.is_killed() && self.memory.has_served();
         self.deaths.add(began, Instant::now(), was_killed);
-        self.state = None;
+        self.is_handed_over = false;
         let begins_clean = self.deaths.are_too_many();
         if begins_clean {
             // What it had open ends with it.
@@ -286,14 +291,16 @@ impl Keeper {
             Ok(never) => match never {},
         };
         self.stayed = Some(format!("execute {}: {failed}", program.display()));
-        self.state = Some(state);
+        process::close(state);
+        self.is_handed_over = true;
         // As exec(3) would have.
         let open = process::open_descriptors().unwrap_or_default();
         let closing = open.into_iter().filter(|number| process::closes_on_exec(*number));
         closing
             .filter(|number| !self.own.contains(number))
             .for_each(process::close);
-        for number in self.listeners.keep().numbers() {
+        let files = self.files.iter().map(AsRawFd::as_raw_fd);
+        for number in self.listeners.keep().numbers().chain(files) {
             let _ = process::set_closes_on_exec(number, true);
         }
     }
@@ -333,6 +340,12 @@ fn listen(config: &Config) -> Result<Listeners, GatewayError> {
             bound => return bound,
         }
     }
+}
+
+/// The files of what workers write down, from the program before this one.
+fn inherited_files(numbers: [RawFd; 3]) -> Result<[OwnedFd; 3], InheritError> {
+    let [first, second, third] = numbers.map(descriptor);
+    Ok([first?, second?, third?])
 }
 
 fn parts() -> io::Result<(Arc<Memory>, (OwnedFd, File), Signals)> {

@@ -2,7 +2,7 @@
 
 use super::Keeper;
 use crate::gateway::Gateway;
-use crate::link::{Ending, KeeperLink, KeptKeeper, Left, Orphans};
+use crate::link::{Before, Ending, KeeperLink, KeptKeeper, Orphans};
 use crate::sys::process;
 use causeway_service::Lines;
 use causeway_wire::shown::Line;
@@ -20,7 +20,7 @@ use std::time::Duration;
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves in the process that has just been made, and ends it.
-pub(super) fn work(keeper: Keeper, left: Option<Left>) -> ! {
+pub(super) fn work(keeper: Keeper, before: Option<Before>) -> ! {
     // Its descriptors are the keeper's, too: nothing of it is dropped here, or they would be closed.
     let mut keeper = ManuallyDrop::new(keeper);
     // The keeper may have gone already.
@@ -31,8 +31,8 @@ pub(super) fn work(keeper: Keeper, left: Option<Left>) -> ! {
     process::be_ended_first();
     let site = keeper.config.site.clone();
     std::panic::set_hook(Box::new(move |panic| end_by_panic(&site, panic)));
-    let is_first = left.is_none() && keeper.state.is_none();
-    match serve(&mut keeper, left) {
+    let is_first = before.is_none();
+    match serve(&mut keeper, before) {
         Ok(()) => exit(0),
         Err(error) => {
             if is_first && !keeper.memory.has_served() {
@@ -45,12 +45,13 @@ pub(super) fn work(keeper: Keeper, left: Option<Left>) -> ! {
     }
 }
 
-fn serve(keeper: &mut Keeper, left: Option<Left>) -> Result<(), crate::GatewayError> {
+fn serve(keeper: &mut Keeper, before: Option<Before>) -> Result<(), crate::GatewayError> {
     process::raise_file_limit();
     let mut inherited = process::open_descriptors()?;
     inherited.retain(|number| !keeper.own.contains(number) && *number > 2);
     let reader = process::duplicate(keeper.orphans.0.as_raw_fd())?;
     let kept = KeptKeeper {
+        files: keeper.files.each_ref().map(AsRawFd::as_raw_fd),
         listeners: keeper.listeners.keep(),
         foreign: keeper.foreign.clone(),
         ends: keeper.ends,
@@ -60,11 +61,10 @@ fn serve(keeper: &mut Keeper, left: Option<Left>) -> Result<(), crate::GatewayEr
         Orphans::new(reader),
         keeper.process.as_raw().cast_unsigned(),
         kept,
-        keeper.files.each_ref().map(AsRawFd::as_raw_fd),
     );
     link.inherited = inherited;
-    (link.left, link.stayed) = (left, keeper.stayed.take());
-    let mut gateway = Gateway::of_worker(keeper.config.clone(), link, keeper.state)?;
+    (link.before, link.stayed) = (before, keeper.stayed.take());
+    let mut gateway = Gateway::of_worker(keeper.config.clone(), link)?;
     gateway.run()
 }
 

@@ -1,9 +1,19 @@
 //! What a worker does that follows one which was killed: it goes on with what `takeup` has found, or begins
 //! anew.
 
+use crate::base::Base;
+use crate::commands::KeptCommands;
 use crate::commands::starter::KeptStarter;
 use crate::flow::Flow;
+use crate::inherited::InheritError;
+use crate::lifecycle::state::State;
 use crate::link::Left;
+use crate::membership::kept::KeptMembership;
+use crate::site::kept::KeptSite;
+use crate::traversal::KeptTraversal;
+use crate::tunnels::departure::KeptTunnels;
+use causeway_memory::Block;
+use std::collections::HashMap;
 
 /// Says what has ended with the worker before this one, and looks after the processes that it had started.
 pub(crate) fn follow(flow: &mut Flow<'_>, left: &Left, starters: Vec<KeptStarter>) {
@@ -39,4 +49,58 @@ pub(crate) fn tell_of_taking_up(flow: &Flow<'_>, left: &Left) {
         flow.site.legs().len(),
         flow.membership.jobs().len(),
     ));
+}
+
+/// Puts it in the place of the nothing that a new gateway has. `graves` is the memory of lanes that were not
+/// closed in order: see [`KeptTunnels`].
+pub(crate) fn go_on(
+    flow: &mut Flow<'_>,
+    kept: State,
+    graves: HashMap<usize, (u64, Vec<Block>)>,
+) -> Result<(), InheritError> {
+    flow.driver.generations = kept.generations;
+    flow.driver.log.inherit(kept.refused);
+    let kept_membership = KeptMembership {
+        virtual_subnets: kept.virtual_subnets,
+        others: kept.others,
+        unrecorded: kept.unrecorded,
+        jobs: kept.jobs,
+    };
+    flow.membership.inherit(flow.driver, kept_membership)?;
+    let (peers, pairs) = (kept.peers, kept.pairs);
+    let kept_tunnels = KeptTunnels { peers, pairs, graves };
+    inherit_tunnels(&mut flow.base(), kept_tunnels)?;
+    let (site, mut base) = flow.site_and_base();
+    let kept_site = KeptSite {
+        streams_opened: kept.streams_opened,
+        streams_peak: kept.streams_peak,
+        next_delivery_port: kept.next_delivery_port,
+        legs: kept.legs,
+        intakes: kept.intakes,
+    };
+    site.inherit(&mut base, kept_site)?;
+    let (commands, mut context) = flow.commands_and_context();
+    let (traversal, mut base) = context.traversal_and_base();
+    let (carried_bytes, splices) = (kept.carried_bytes, kept.splices);
+    let carried = KeptTraversal {
+        carried_bytes,
+        splices,
+    };
+    traversal.inherit(&mut base, carried)?;
+    let kept_commands = KeptCommands {
+        starters: kept.starters,
+        commands: kept.commands,
+    };
+    commands.inherit(&mut context, kept_commands)?;
+    Ok(())
+}
+
+fn inherit_tunnels(base: &mut Base<'_>, kept: KeptTunnels) -> Result<(), InheritError> {
+    let is_member = base.membership.session().is_some();
+    base.tunnels.inherit(base.driver, kept, is_member)?;
+    for pair in base.tunnels.pairs().keys() {
+        // What is accepted, and the nodes, may have changed with the configuration.
+        base.membership.greet(base.driver, base.tunnels, pair);
+    }
+    Ok(())
 }

@@ -7,7 +7,9 @@ use nix::sys::signal::Signal;
 
 pub(crate) mod follow;
 pub(crate) mod handover;
+pub(crate) mod record;
 pub(crate) mod shutdown;
+mod state;
 pub(crate) mod takeup;
 
 /// What ends this gateway, or goes on with it.

@@ -1,22 +1,22 @@
-//! Goes on where the worker before this one was killed: from what it had written down (`book`), and from
-//! what the kernel says of the sockets that both have.
+//! Goes on where the worker before this one was killed, or has handed this gateway over: from what it had
+//! written down (`book`), and from what the kernel says of the sockets that both have.
 //!
-//! Lanes, handshakes and what is carried for other sites are not taken up: they are connections between
-//! gateways, which make up for their loss. All descriptors that nothing taken up has are closed, but for
-//! connections of shims that nothing was read from: they are as good as new.
+//! Lanes and handshakes are not taken up, nor, after a kill, what is carried for other sites: they are
+//! connections between gateways, which make up for their loss. All descriptors that nothing taken up has are
+//! closed, but for connections of shims that nothing was read from: they are as good as new.
 
 use crate::book::{Numbers, Records, kind};
 use crate::commands;
 use crate::config::Config;
 use crate::inherited::{STATE_VERSION, StateError};
-use crate::lifecycle::handover::State;
-use crate::link::KeptKeeper;
+use crate::lifecycle::state::State;
 use crate::membership;
 use crate::site::intake::KeptIntake;
 use crate::site::leg::KeptLeg;
 use crate::site::written::{self as legs, Followed};
 use crate::sys::process;
 use crate::sys::socket::counts;
+use crate::traversal;
 use crate::tunnels::pair::KeptPair;
 use crate::tunnels::written as tunnels;
 use causeway_memory::{Block, Found, Key};
@@ -28,20 +28,21 @@ use std::os::fd::RawFd;
 
 /// A gateway that goes on.
 pub(crate) struct TakenUp {
-    pub(crate) state: State<'static>,
+    pub(crate) state: State,
     /// The memory of lanes by pair, and the number under which it is known.
     pub(crate) graves: HashMap<usize, (u64, Vec<Block>)>,
 }
 
 /// Reads what can go on. `inherited` are the descriptors that the worker before this one may have had; those
-/// that are not needed are closed. Nothing where that one had written nothing down.
+/// that are not needed are closed. `was_killed`: it may have been in the middle of something. Nothing where
+/// that one had written nothing down.
 ///
 /// # Errors
 /// What was written down contradicts itself, or is of another version.
 pub(crate) fn take_up(
     config: &Config,
     (records, found): (&Records, Vec<Found>),
-    inherited: &[RawFd],
+    (inherited, was_killed): (&[RawFd], bool),
 ) -> Result<Option<(TakenUp, Vec<Found>)>, StateError> {
     let Some(numbers) = numbers(records)? else {
         return Ok(None);
@@ -50,16 +51,14 @@ pub(crate) fn take_up(
     let Streams { legs, pairs, graves } = streams(records, &queues, lanes)?;
     let site = legs::follow_counts(records)?;
     let kept_membership = membership::written::follow(records)?;
-    let kept_commands = commands::written::follow(records)?;
+    let kept_commands = commands::written::follow(records, was_killed)?;
     let mut state = State {
-        keeper: KeptKeeper::default(),
-        site: config.site.clone(),
         handed_over: numbers.handed_over,
         generations: numbers.generations,
         streams_opened: site.streams_opened,
         streams_peak: site.streams_peak,
         next_delivery_port: site.next_delivery_port,
-        refused: BTreeMap::new(),
+        refused: refused(records)?,
         carried_bytes: numbers.carried_bytes,
         virtual_subnets: kept_membership.virtual_subnets,
         others: kept_membership.others,
@@ -71,7 +70,7 @@ pub(crate) fn take_up(
         legs,
         intakes: Vec::new(),
         commands: kept_commands.commands,
-        splices: Vec::new(),
+        splices: traversal::written::follow(records)?,
     };
     state.check()?;
     state.intakes = sort_out(config, &state, inherited);
@@ -90,10 +89,16 @@ fn numbers(records: &Records) -> Result<Option<Numbers>, StateError> {
     Ok(Some(postcard::from_bytes(rest)?))
 }
 
+/// Reads what was counted of refusals, in a hand-over.
+fn refused(records: &Records) -> Result<BTreeMap<String, u64>, StateError> {
+    let refused = records.get(&Key::new(kind::REFUSED, 0, 0));
+    Ok(refused.map_or(Ok(BTreeMap::new()), |refused| postcard::from_bytes(refused))?)
+}
+
 /// Streams that go on, at both of their ends in this gateway.
 struct Streams {
-    legs: Vec<(usize, KeptLeg<'static>)>,
-    pairs: Vec<(usize, KeptPair<'static>)>,
+    legs: Vec<(usize, KeptLeg)>,
+    pairs: Vec<(usize, KeptPair)>,
     graves: HashMap<usize, (u64, Vec<Block>)>,
 }
 
@@ -125,10 +130,11 @@ fn streams(records: &Records, queues: &[Found], lanes: Vec<Found>) -> Result<Str
 
 /// Closes the descriptors that nobody needs, and readies the others to be taken. Returns the connections of
 /// shims that are as good as new.
-fn sort_out(config: &Config, state: &State<'_>, inherited: &[RawFd]) -> Vec<KeptIntake> {
+fn sort_out(config: &Config, state: &State, inherited: &[RawFd]) -> Vec<KeptIntake> {
     let legs = state.legs.iter().map(|(_, leg)| leg.descriptor);
     let commands = state.commands.iter().map(|(_, command)| command.descriptor);
-    let needed: HashSet<RawFd> = legs.chain(commands).collect();
+    let splices = state.splices.iter().flat_map(|(_, splice)| splice.ends);
+    let needed: HashSet<RawFd> = legs.chain(commands).chain(splices).collect();
     let mut intakes = Vec::new();
     for number in inherited {
         if needed.contains(number) {
@@ -164,4 +170,121 @@ fn as_intake(config: &Config, number: RawFd) -> Option<KeptIntake> {
         peer,
         is_answered: counts.written > 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::Book;
+    use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
+    use causeway_wire::Token;
+    use sha2::{Digest, Sha256};
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Instant;
+
+    /// Records of everything, as a worker would have written them; a command has this descriptor.
+    fn records(held: &std::fs::File) -> Records {
+        let files = || causeway_memory::files().unwrap();
+        let [blocks, first, second] = files();
+        let again = [&blocks, &first, &second].map(|file| file.try_clone().unwrap());
+        let mut book = Book::begin([blocks, first, second]).unwrap();
+        let now = Instant::now();
+        let mut tunnel = Tunnel::kept(Side::Odd, Settings::default(), now, book.arena(), 1);
+        tunnel.message(b"hello");
+        tunnel.open(&OpenRequest {
+            token: Token([7; 16]),
+            target: Target::Node("nancy-1".into()),
+        });
+        let numbers = Numbers {
+            handed_over: 1,
+            generations: 10,
+            carried_bytes: 9,
+        };
+        book.put(kind::GATEWAY, 0, &(STATE_VERSION, numbers));
+        let refused = BTreeMap::from([("preface-late".to_owned(), 1_u64)]);
+        book.put(kind::REFUSED, 0, &refused);
+        tunnels::put_samples(&mut book, &mut tunnel, now);
+        legs::put_samples(&mut book);
+        membership::written::put_samples(&mut book);
+        commands::written::put_samples(&mut book, held.as_fd());
+        traversal::written::put_samples(&mut book);
+        book.commit().unwrap();
+        Book::open(again).unwrap().1
+    }
+
+    fn config(directory: &std::path::Path) -> Config {
+        let key = directory.join("grid.key");
+        std::fs::write(&key, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+        let text = "[site]\nname = \"rennes\"\nsubnets = [\"127.0.0.0/8\"]\n[listen]\nlan = [\"127.0.0.1:1\"]\n\
+                    [grid]\nkey_file = \"grid.key\"\n";
+        Config::parse(text, &directory.join("gateway.toml")).unwrap()
+    }
+
+    #[test]
+    fn other_records_are_another_version() {
+        let held = tempfile::tempfile().unwrap();
+        let mut digest = Sha256::new();
+        for (key, value) in records(&held) {
+            // What differs from run to run: a descriptor and its inode.
+            let value = if key.kind == kind::COMMAND {
+                &value[..0]
+            } else {
+                &value[..]
+            };
+            digest.update([key.kind]);
+            digest.update(value);
+        }
+        let digest: String = digest.finalize()[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(
+            (STATE_VERSION, digest.as_str()),
+            (12, "ab8ce31b6e4480d7"),
+            "raise STATE_VERSION, and note the new digest here"
+        );
+    }
+
+    #[test]
+    fn what_was_written_down_is_taken_up_and_what_has_no_socket_is_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let (config, held) = (config(directory.path()), tempfile::tempfile().unwrap());
+        let records = records(&held);
+        let taken = take_up(&config, (&records, Vec::new()), (&[], true)).unwrap();
+        let state = taken.unwrap().0.state;
+        assert_eq!((state.pairs.len(), state.legs.len(), state.jobs.len()), (1, 0, 1));
+        assert_eq!(
+            (state.commands.len(), state.starters.len(), state.splices.len()),
+            (1, 1, 1)
+        );
+        assert_eq!(
+            (state.others.len(), state.peers.len(), state.refused.len()),
+            (1, 1, 1)
+        );
+    }
+
+    #[test]
+    fn damaged_records_never_panic_and_those_of_another_version_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (config, held) = (config(directory.path()), tempfile::tempfile().unwrap());
+        let records = records(&held);
+        for (key, value) in &records {
+            for at in 0..value.len() {
+                for byte in [0, 1, 0x7f, 0x80, 0xff] {
+                    let mut damaged = records.clone();
+                    damaged.get_mut(key).unwrap()[at] = byte;
+                    let _ = take_up(&config, (&damaged, Vec::new()), (&[], true));
+                }
+                let mut cut = records.clone();
+                cut.get_mut(key).unwrap().truncate(at);
+                let _ = take_up(&config, (&cut, Vec::new()), (&[], true));
+            }
+        }
+        let mut other = records.clone();
+        other.get_mut(&Key::new(kind::GATEWAY, 0, 0)).unwrap()[0] = 77;
+        let refused = take_up(&config, (&other, Vec::new()), (&[], true));
+        assert!(matches!(refused, Err(StateError::Version(77))));
+    }
 }

@@ -41,6 +41,8 @@ impl KeptListeners {
 /// What another program that gets this gateway needs to know before it makes its first worker.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeptKeeper {
+    /// The files of what workers write down.
+    pub(crate) files: [RawFd; 3],
     pub(crate) listeners: KeptListeners,
     /// Descriptors that the gateway was started with and knows nothing of, such as the lock of flock(1).
     pub(crate) foreign: Vec<RawFd>,
@@ -57,6 +59,21 @@ pub(crate) struct Left {
     pub(crate) begins_clean: bool,
 }
 
+/// The worker before this one.
+#[derive(Debug, Clone)]
+pub(crate) enum Before {
+    /// It has ended without being told to.
+    Killed(Left),
+    /// It has ended so that another program goes on, or this one, where that one could not be executed.
+    HandedOver,
+}
+
+impl Before {
+    pub(crate) fn is_killed(&self) -> bool {
+        matches!(self, Before::Killed(_))
+    }
+}
+
 /// A worker's side of its keeper.
 pub(crate) struct KeeperLink {
     memory: Arc<Memory>,
@@ -66,9 +83,7 @@ pub(crate) struct KeeperLink {
     /// The keeper's own.
     kept: KeptKeeper,
     /// Taken by the gateway once it can act on it.
-    pub(crate) left: Option<Left>,
-    /// The files of what workers write down.
-    files: [RawFd; 3],
+    pub(crate) before: Option<Before>,
     /// Descriptors that the worker before this one may have had.
     pub(crate) inherited: Vec<RawFd>,
     /// Why the program that was to have this gateway could not be executed.
@@ -76,20 +91,13 @@ pub(crate) struct KeeperLink {
 }
 
 impl KeeperLink {
-    pub(crate) fn new(
-        memory: Arc<Memory>,
-        orphans: Orphans,
-        process: u32,
-        kept: KeptKeeper,
-        files: [RawFd; 3],
-    ) -> KeeperLink {
+    pub(crate) fn new(memory: Arc<Memory>, orphans: Orphans, process: u32, kept: KeptKeeper) -> KeeperLink {
         KeeperLink {
             memory,
             orphans,
             process,
             kept,
-            left: None,
-            files,
+            before: None,
             inherited: Vec::new(),
             stayed: None,
         }
@@ -105,7 +113,7 @@ impl KeeperLink {
     /// # Errors
     /// Those of dup(2).
     pub(crate) fn files(&self) -> io::Result<[OwnedFd; 3]> {
-        let [first, second, third] = self.files.map(process::duplicate);
+        let [first, second, third] = self.kept.files.map(process::duplicate);
         Ok([first?, second?, third?])
     }
 
@@ -124,9 +132,10 @@ impl KeeperLink {
         self.memory.announce(Ending::Stops);
     }
 
-    /// Says that this worker ends so that the keeper executes another program, which goes on from a state.
+    /// Says that this worker ends so that the keeper executes another program, which finds in a
+    /// file what its keeper needs.
     /// False where the paths are too long.
-    pub(crate) fn announce_hand_over(&self, program: &Path, config: &Path, state: BorrowedFd<'_>) -> bool {
-        self.memory.ask_for_hand_over(program, config, state)
+    pub(crate) fn announce_hand_over(&self, program: &Path, config: &Path, keeper: BorrowedFd<'_>) -> bool {
+        self.memory.ask_for_hand_over(program, config, keeper)
     }
 }

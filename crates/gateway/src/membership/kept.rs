@@ -16,17 +16,6 @@ pub(crate) struct KeptMembership {
 }
 
 impl Membership {
-    /// Gathers what the successor needs to know.
-    pub(crate) fn keep(&self) -> KeptMembership {
-        let unrecorded = self.directory.unrecorded.values();
-        KeptMembership {
-            virtual_subnets: self.directory.virtual_subnets(),
-            others: self.directory.others().cloned().collect(),
-            unrecorded: unrecorded.map(|(info, _)| info.clone()).collect(),
-            jobs: self.jobs.keep(),
-        }
-    }
-
     /// Goes on with what a predecessor knew.
     ///
     /// # Errors

@@ -59,3 +59,57 @@ pub(crate) fn follow(records: &Records) -> Result<KeptMembership, StateError> {
         jobs: jobs.collect::<Result<_, _>>()?,
     })
 }
+
+/// Records of sites and of a job that command 2 holds, for tests of the layout.
+#[cfg(test)]
+pub(crate) fn put_samples(book: &mut Book) {
+    use crate::membership::jobs::KeptOrigin;
+    use crate::tunnels::message::JobRefusal;
+    use causeway_control::{NodeInfo, Plan};
+    use std::collections::BTreeMap;
+    let node = |name: &str| NodeInfo {
+        name: name.into(),
+        address: [10, 2, 0, 7].into(),
+        slots: 4,
+    };
+    let sites = WrittenSites {
+        virtual_subnets: vec!["100.64.0.0/24".into()],
+        others: vec![SiteInfo {
+            name: "nancy".into(),
+            subnets: vec!["10.2.0.0/24".into()],
+            real_subnets: vec![],
+            gateways: vec![([10, 1, 0, 1], 4000).into()],
+            delivery_ports: "20000-32767".into(),
+            nodes: vec![node("nancy-1")],
+            relays: true,
+            transparent: false,
+            local: vec![],
+        }],
+        unrecorded: Vec::new(),
+    };
+    book.put(kind::SITES, 0, &sites);
+    let job = KeptJob {
+        token: [7; 16],
+        name: "mpirun".into(),
+        user: "ada".into(),
+        weight: 1,
+        bare: false,
+        lingers: false,
+        transparent: false,
+        holder: 4321,
+        origin: KeptOrigin::Here(2),
+        plan: Plan {
+            sites: vec!["rennes".into(), "nancy".into()],
+            ranks: 8,
+            allocations: BTreeMap::from([("nancy".to_owned(), "1234".to_owned())]),
+        },
+        allocated: BTreeMap::from([("nancy".to_owned(), vec![node("nancy-7")])]),
+        since: 1_795_327_857,
+        awaited: vec!["nancy".into()],
+        told: vec!["nancy".into()],
+        refused: vec![("lyon".into(), JobRefusal::Jobs)],
+        sent_bytes: 0,
+        received_bytes: 0,
+    };
+    book.put_all(kind::JOB, [(u128::from_be_bytes(job.token), job)].into_iter());
+}

@@ -17,11 +17,10 @@ use causeway_wire::question::Question;
 use causeway_wire::{Preface, Reason, Sender, Verdict, Wants};
 use mio::Interest;
 use mio::net::TcpStream;
-use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping.
@@ -68,16 +67,6 @@ impl Refusal {
             why,
             reason,
             wants,
-        }
-    }
-}
-
-impl Intake {
-    pub(in crate::site) fn keep(&self) -> KeptIntake {
-        KeptIntake {
-            descriptor: self.socket.as_raw_fd(),
-            peer: self.peer,
-            is_answered: self.is_answered,
         }
     }
 }
@@ -428,7 +417,7 @@ fn take_off(socket: &mut TcpStream, length: usize) {
     let _ = socket.read(&mut bytes[..length.min(MAX_BYTES)]);
 }
 
-#[derive(Serialize, Deserialize)]
+/// A connection whose preface was not taken off it.
 pub(crate) struct KeptIntake {
     pub(crate) descriptor: RawFd,
     pub(crate) peer: SocketAddr,

@@ -1,4 +1,4 @@
-//! What travels of a site's connections in a hand-over.
+//! What the next worker goes on with of a site's connections.
 
 use crate::base::{Base, Bundle};
 use crate::inherited::InheritError;
@@ -11,40 +11,21 @@ use crate::sys::source::Class;
 use crate::sys::timers::SiteDeadline;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Carries a site's part of a hand-over; legs and intakes with their keys.
-pub(crate) struct KeptSite<'a> {
+/// A site's part of what the next worker goes on with; legs with their keys.
+pub(crate) struct KeptSite {
     pub(crate) streams_opened: u64,
     pub(crate) streams_peak: usize,
     pub(crate) next_delivery_port: u16,
-    pub(crate) legs: Vec<(usize, KeptLeg<'a>)>,
+    pub(crate) legs: Vec<(usize, KeptLeg)>,
     pub(crate) intakes: Vec<KeptIntake>,
 }
 
 impl SiteSide {
-    /// Gathers what the successor needs to know.
-    pub(crate) fn keep(&self) -> KeptSite<'static> {
-        let (streams_opened, streams_peak) = (self.legs.opened(), self.legs.peak());
-        let legs = self.legs.iter().filter(|(_, leg)| !leg.is_last);
-        let legs = legs.map(|(key, leg)| (key.0, leg.keep()));
-        let intakes = self.intakes.iter().map(|(_, intake)| intake.keep());
-        KeptSite {
-            streams_opened,
-            streams_peak,
-            next_delivery_port: self.ports.next(),
-            legs: legs.collect(),
-            intakes: intakes.collect(),
-        }
-    }
-
     /// Goes on with the connections of a predecessor.
     ///
     /// # Errors
     /// A descriptor is none, or cannot be registered.
-    pub(crate) fn inherit(
-        &mut self,
-        base: &mut Base<'_>,
-        kept: KeptSite<'static>,
-    ) -> Result<(), InheritError> {
+    pub(crate) fn inherit(&mut self, base: &mut Base<'_>, kept: KeptSite) -> Result<(), InheritError> {
         self.ports.inherit(kept.next_delivery_port);
         self.inherit_legs(base, kept.legs)?;
         self.legs.inherit_counts(kept.streams_opened, kept.streams_peak);
@@ -58,11 +39,7 @@ impl SiteSide {
         legs.chain(self.intakes.iter().map(|(_, intake)| intake.as_fd()))
     }
 
-    fn inherit_legs(
-        &mut self,
-        base: &mut Base<'_>,
-        kept: Vec<(usize, KeptLeg<'static>)>,
-    ) -> Result<(), InheritError> {
+    fn inherit_legs(&mut self, base: &mut Base<'_>, kept: Vec<(usize, KeptLeg)>) -> Result<(), InheritError> {
         let arena = base.driver.arena.clone();
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept, &arena)?));
         self.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;

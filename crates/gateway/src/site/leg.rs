@@ -4,7 +4,6 @@
 //! slow reader slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the
 //! socket when it has room.
 
-use crate::inherited::owned;
 use crate::inherited::{InheritError, descriptor};
 use crate::keys::{LegKey, PairKey};
 use crate::site::socket::Socket;
@@ -16,7 +15,6 @@ use causeway_wire::preface::ANSWER_BYTES;
 use causeway_wire::{Reason, Token, Verdict};
 use mio::net::TcpStream;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::Instant;
@@ -135,15 +133,8 @@ impl Leg {
         }
     }
 
-    pub(crate) fn keep(&self) -> KeptLeg<'static> {
-        KeptLeg {
-            queue: Cow::Owned(self.queue.to_vec()),
-            ..self.keep_without_queue()
-        }
-    }
-
-    /// The same, but for what waits to be written.
-    pub(in crate::site) fn keep_without_queue(&self) -> KeptLeg<'static> {
+    /// Gathers what the next worker needs to know, but for what waits to be written.
+    pub(in crate::site) fn keep(&self) -> KeptLeg {
         KeptLeg {
             descriptor: self.socket.as_fd().as_raw_fd(),
             dialled: self.socket.is_dialled(),
@@ -173,12 +164,12 @@ impl Leg {
             peer_finished: self.peer_finished,
             write_ended: self.write_ended,
             preface: self.preface,
-            queue: Cow::Borrowed(&[]),
+            queue: Vec::new(),
         }
     }
 
     /// Not yet registered. What the kernel has told of the socket it tells again.
-    pub(crate) fn inherit(kept: KeptLeg<'_>, arena: &Arena) -> Result<Leg, InheritError> {
+    pub(crate) fn inherit(kept: KeptLeg, arena: &Arena) -> Result<Leg, InheritError> {
         let stream = TcpStream::from_std(descriptor(kept.descriptor)?.into());
         let socket = Socket::inherit(stream, kept.dialled);
         let stage = match kept.stage {
@@ -380,7 +371,7 @@ fn why_no_process(reason: Reason) -> &'static str {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeptLeg<'a> {
+pub(crate) struct KeptLeg {
     pub(crate) descriptor: RawFd,
     /// This gateway has made the connection.
     pub(crate) dialled: bool,
@@ -400,8 +391,9 @@ pub(crate) struct KeptLeg<'a> {
     pub(crate) peer_finished: bool,
     pub(crate) write_ended: bool,
     pub(crate) preface: usize,
-    #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
-    pub(crate) queue: Cow<'a, [u8]>,
+    /// Written down as where it lies.
+    #[serde(skip)]
+    pub(crate) queue: Vec<u8>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -11,7 +11,6 @@ use causeway_tunnel::Moved;
 use causeway_wire::Verdict;
 use causeway_wire::preface::ANSWER_BYTES;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 
@@ -25,9 +24,9 @@ pub(crate) struct SiteCounts {
 
 /// A connection, as it is written down.
 #[derive(Serialize, Deserialize)]
-struct WrittenLeg<'a> {
+struct WrittenLeg {
     /// The queue is where `queue` says.
-    leg: KeptLeg<'a>,
+    leg: KeptLeg,
     /// The socket's, by which it is told from another one with its descriptor.
     inode: u64,
     /// Bytes read from the socket and written to it.
@@ -59,13 +58,10 @@ impl SiteSide {
     }
 }
 
-fn write(leg: &Leg) -> WrittenLeg<'static> {
+fn write(leg: &Leg) -> WrittenLeg {
     let (read, written) = leg.socket.moved();
     WrittenLeg {
-        leg: KeptLeg {
-            queue: Cow::Borrowed(&[]),
-            ..leg.keep_without_queue()
-        },
+        leg: leg.keep(),
         inode: leg.socket.inode(),
         read,
         written,
@@ -85,7 +81,7 @@ pub(crate) fn follow_counts(records: &Records) -> Result<SiteCounts, StateError>
 /// A connection that goes on, or does not, and what its socket has moved since it was written down.
 pub(crate) struct Followed {
     pub(crate) key: usize,
-    pub(crate) leg: KeptLeg<'static>,
+    pub(crate) leg: KeptLeg,
     pub(crate) moved: Moved,
 }
 
@@ -97,11 +93,11 @@ pub(crate) fn follow(records: &Records, found: &HashMap<u32, &Found>) -> Result<
     let (from, until) = (Key::new(kind::LEG, 0, 0), Key::new(kind::LEG, 0, u64::MAX));
     let mut legs = Vec::new();
     for (key, value) in records.range(from..=until) {
-        let written: WrittenLeg<'static> = postcard::from_bytes(value)?;
+        let written: WrittenLeg = postcard::from_bytes(value)?;
         let queue = written.queue.read(found);
         let missing = StateError::Contradiction("a queue is not where it was");
         let mut leg = KeptLeg {
-            queue: Cow::Owned(queue.ok_or(missing)?),
+            queue: queue.ok_or(missing)?,
             ..written.leg
         };
         let counted = socket_of(leg.descriptor, written.inode).and_then(|socket| {
@@ -133,7 +129,7 @@ fn socket_of(descriptor: i32, expected: u64) -> Option<BorrowedFd<'static>> {
 
 /// Brings a connection up to what its socket has read and written in all; what it has moved of the stream
 /// since then. None where that cannot be.
-fn bring_up(leg: &mut KeptLeg<'_>, counts: Counts, (read, written): (u64, u64)) -> Option<Moved> {
+fn bring_up(leg: &mut KeptLeg, counts: Counts, (read, written): (u64, u64)) -> Option<Moved> {
     let mut read = counts.read.checked_sub(read)?;
     let mut written = counts.written.checked_sub(written)?;
     if leg.preface > 0 && read > 0 {
@@ -165,9 +161,49 @@ fn bring_up(leg: &mut KeptLeg<'_>, counts: Counts, (read, written): (u64, u64)) 
         leg.stage = KeptStage::Open;
     }
     let waited = leg.queue.len().min(usize::try_from(written).ok()?);
-    leg.queue.to_mut().drain(..waited);
+    leg.queue.drain(..waited);
     leg.sent_bytes += read;
     leg.received_bytes += written - waited as u64;
     leg.write_ended |= counts.has_ended && !leg.broken;
     Some(Moved::Bytes { read, written })
+}
+
+/// A record of a connection and of counts, for tests of the layout.
+#[cfg(test)]
+pub(crate) fn put_samples(book: &mut Book) {
+    use crate::site::leg::Opening;
+    let leg = WrittenLeg {
+        leg: KeptLeg {
+            descriptor: -1,
+            dialled: true,
+            of_launcher: false,
+            pair: 0,
+            stream: 1,
+            token: [7; 16],
+            weight: 1,
+            generation: 8,
+            lingers: false,
+            stage: KeptStage::Connecting {
+                opening: Some(Opening {
+                    preface: vec![1, 2],
+                    answer: [3; ANSWER_BYTES],
+                }),
+            },
+            end_known: false,
+            broken: false,
+            sent_bytes: 0,
+            received_bytes: 5,
+            read_ended: false,
+            peer_finished: false,
+            write_ended: false,
+            preface: 0,
+            queue: Vec::new(),
+        },
+        inode: 4,
+        read: 5,
+        written: 6,
+        queue: Places::default(),
+    };
+    book.put(kind::LEG, 1, &leg);
+    book.put(kind::SITE, 0, &SiteCounts::default());
 }

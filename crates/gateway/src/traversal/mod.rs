@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 mod events;
 pub(crate) mod punch;
 pub(crate) mod relay;
+pub(crate) mod written;
 
 /// Carries what this gateway has as a relay through a hand-over.
-pub(crate) struct KeptTraversal<'a> {
+pub(crate) struct KeptTraversal {
     pub(crate) carried_bytes: u64,
-    pub(crate) splices: Vec<(usize, KeptSplice<'a>)>,
+    pub(crate) splices: Vec<(usize, KeptSplice)>,
 }
 
 /// What brings lanes up where dialling does not.
@@ -95,14 +96,6 @@ impl Traversal {
             self.on_splice(base, splice);
         }
         self.look_after_meetings(base);
-    }
-
-    /// Gathers the part of what is carried for others in a hand-over.
-    pub(crate) fn keep(&self) -> KeptTraversal<'_> {
-        KeptTraversal {
-            carried_bytes: self.relay.carried_bytes,
-            splices: self.relay.keep(),
-        }
     }
 
     /// Lists the descriptors that the state names by number.

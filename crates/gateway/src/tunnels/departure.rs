@@ -10,7 +10,6 @@ use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::pair::{KeptPair, Pair};
 use crate::tunnels::peers::peer::{KeptPeer, Peer};
 use causeway_memory::Block;
-use causeway_tunnel::SnapshotError;
 use causeway_tunnel::tunnel::MAX_LANES;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
@@ -21,11 +20,12 @@ pub(crate) struct Departure<'a> {
     tunnels: &'a mut Tunnels,
 }
 
-/// Carries the tunnels' part of a hand-over: what is known of peers, and the pairs with their keys.
-pub(crate) struct KeptTunnels<'a> {
+/// The tunnels' part of what the next worker goes on with: what is known of peers, and the pairs with their
+/// keys.
+pub(crate) struct KeptTunnels {
     pub(crate) peers: Vec<KeptPeer>,
-    pub(crate) pairs: Vec<(usize, KeptPair<'a>)>,
-    /// The memory of lanes that a killed worker has left, by pair, and the number under which it is known.
+    pub(crate) pairs: Vec<(usize, KeptPair)>,
+    /// The memory of lanes that the worker before has left, by pair, and the number under which it is known.
     pub(crate) graves: HashMap<usize, (u64, Vec<Block>)>,
 }
 
@@ -33,26 +33,6 @@ impl Tunnels {
     /// Lends what ends lanes when the gateway ends.
     pub(crate) fn departure(&mut self) -> Departure<'_> {
         Departure { tunnels: self }
-    }
-
-    /// Gathers what the successor needs to know, lanes being down.
-    ///
-    /// # Errors
-    /// The site whose tunnel cannot travel, and why.
-    pub(crate) fn keep(&mut self, now: Instant) -> Result<KeptTunnels<'_>, (String, SnapshotError)> {
-        let peers = self.peers.values().map(Peer::keep).collect();
-        let mut pairs = Vec::new();
-        for (key, pair) in self.pairs.iter_mut() {
-            let site = pair.site.clone();
-            let kept = pair.keep(now);
-            kept.tunnel.check().map_err(|error| (site, error))?;
-            pairs.push((key.0, kept));
-        }
-        Ok(KeptTunnels {
-            peers,
-            pairs,
-            graves: HashMap::new(),
-        })
     }
 
     /// Goes on with what a predecessor knew of peers, and with its pairs, whose lanes are down. `is_member`:
@@ -63,7 +43,7 @@ impl Tunnels {
     pub(crate) fn inherit(
         &mut self,
         driver: &mut Driver,
-        mut kept: KeptTunnels<'static>,
+        mut kept: KeptTunnels,
         is_member: bool,
     ) -> Result<(), InheritError> {
         for kept in std::mem::take(&mut kept.peers) {

@@ -12,7 +12,6 @@ use causeway_memory::{Arena, Block};
 use causeway_tunnel::Snapshot;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Settings, StreamId, Tunnel};
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -116,35 +115,14 @@ impl Pair {
         self.received_bytes += bytes as u64;
     }
 
-    /// Gathers what travels of it; its legs come by themselves.
-    pub(crate) fn keep(&mut self, now: Instant) -> KeptPair<'_> {
-        let down_since = self.down_since.unwrap_or(now);
-        KeptPair {
-            site: self.site.clone(),
-            peer_session: self.peer_session,
-            own_session: self.own_session,
-            tunnel: self.tunnel.snapshot(now),
-            has_introduced_itself: self.has_introduced_itself,
-            accepts: self.accepts,
-            address: self.address,
-            sent_bytes: self.sent_bytes,
-            received_bytes: self.received_bytes,
-            lanes_lost: self.lanes_lost,
-            down: now.saturating_duration_since(down_since),
-            last_end: self.last_end.clone(),
-        }
-    }
-
     pub(crate) fn inherit(
-        kept: KeptPair<'_>,
+        kept: KeptPair,
         peer: PeerIndex,
         (settings, now): (Settings, Instant),
         (arena, owner): (&Arena, u64),
         graves: Vec<Block>,
     ) -> Result<Pair, InheritError> {
-        let tunnel = kept
-            .tunnel
-            .into_kept_tunnel(settings, now, (arena, owner), graves);
+        let tunnel = kept.tunnel.into_tunnel((settings, now), (arena, owner), graves);
         Ok(Pair {
             tunnel: tunnel.map_err(|error| InheritError::Tunnel(kept.site.clone(), error))?,
             site: kept.site,
@@ -170,12 +148,12 @@ impl Pair {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptPair<'a> {
+/// A pair that the next worker goes on with; its legs come by themselves.
+pub(crate) struct KeptPair {
     pub(crate) site: String,
     pub(crate) peer_session: u64,
     pub(crate) own_session: u64,
-    pub(crate) tunnel: Snapshot<'a>,
+    pub(crate) tunnel: Snapshot,
     pub(crate) has_introduced_itself: bool,
     pub(crate) accepts: Option<Acceptance>,
     pub(crate) address: SocketAddr,

@@ -100,10 +100,6 @@ impl Pairs {
         Some(pair)
     }
 
-    pub(in crate::tunnels) fn iter_mut(&mut self) -> impl Iterator<Item = (PairKey, &mut Pair)> {
-        self.table.iter_mut()
-    }
-
     /// Notes what changes from now on, and all there is as the first.
     pub(in crate::tunnels) fn note_changes(&mut self) {
         self.table.note_changes();

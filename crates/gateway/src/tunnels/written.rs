@@ -11,7 +11,7 @@ use causeway_tunnel::{Moved, Tunnel, recover};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A pair, as it is written down; its tunnel is written under a number of its own.
 #[derive(Serialize, Deserialize)]
@@ -31,7 +31,7 @@ struct WrittenPair {
 
 impl Tunnels {
     /// Writes down what has changed.
-    pub(crate) fn write_down(&mut self, book: &mut Book) {
+    pub(crate) fn write_down(&mut self, book: &mut Book, now: Instant) {
         for index in self.peers.take_touched() {
             book.put(kind::PEER, index.0, &self.peers[index].keep());
         }
@@ -43,7 +43,7 @@ impl Tunnels {
             match self.pairs.untouched_mut(*key) {
                 Some(pair) => {
                     book.put(kind::PAIR, key.0, &write(pair));
-                    pair.tunnel.write_down(book.journal());
+                    pair.tunnel.write_down(book.journal(), now);
                 }
                 None => book.remove(kind::PAIR, key.0),
             }
@@ -88,7 +88,7 @@ pub(crate) struct Followed {
     pub(crate) key: usize,
     /// The number under which its tunnel is written down.
     pub(crate) owner: u64,
-    pub(crate) pair: KeptPair<'static>,
+    pub(crate) pair: KeptPair,
     /// The memory of its lanes.
     pub(crate) graves: Vec<Block>,
     /// Streams that do not go on.
@@ -159,4 +159,37 @@ pub(crate) fn follow_pairs(
         });
     }
     Ok(pairs)
+}
+
+/// Records of a pair, its tunnel and its peer, for tests of the layout.
+#[cfg(test)]
+pub(crate) fn put_samples(book: &mut Book, tunnel: &mut Tunnel, now: Instant) {
+    use crate::tunnels::message::JobRefusal;
+    use crate::tunnels::peers::totals::Totals;
+    tunnel.write_down(book.journal(), now);
+    let pair = WrittenPair {
+        site: "nancy".into(),
+        peer_session: 1,
+        own_session: 2,
+        owner: tunnel.owner(),
+        has_introduced_itself: true,
+        accepts: Some(Acceptance {
+            jobs: None,
+            connections: Some(JobRefusal::ConnectFrom),
+        }),
+        address: ([10, 1, 0, 1], 4000).into(),
+        sent_bytes: 0,
+        received_bytes: 0,
+        lanes_lost: 1,
+        last_end: String::new(),
+    };
+    book.put(kind::PAIR, 0, &pair);
+    let peer = KeptPeer {
+        site: "nancy".into(),
+        session: 1,
+        why_not_reached: String::new(),
+        lanes: 1,
+        totals: Totals::default(),
+    };
+    book.put(kind::PEER, 0, &peer);
 }

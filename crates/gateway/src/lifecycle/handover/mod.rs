@@ -2,21 +2,20 @@
 //! job: `causeway gateway --drain`.
 //!
 //! The keeper stays and executes the other program, so that supervisors keep their process, starters their
-//! parent, and sockets their descriptors. `state` is what the program goes on from, `inherit` how it does.
-//! Lanes are closed: to both gateways that is a network that was away for a moment, and their tunnels make up
-//! for it. What is carried for other sites goes on: theirs are no lanes of this gateway, and it knows nothing
-//! of them but their bytes.
+//! parent, and sockets their descriptors. To the program that is as if a worker of its own had been killed at
+//! the end of a turn (`takeup`). Lanes are closed: to both gateways that is a network that was away for a
+//! moment, and their tunnels make up for it. What is carried for other sites goes on: theirs are no lanes of
+//! this gateway, and it knows nothing of them but their bytes.
 //!
 //! ```text
-//! --drain of the new program -- HandOver --> worker: looks (`vetting`), closes lanes, writes the state, ends
+//! --drain of the new program -- HandOver --> worker: looks (`vetting`), closes lanes, writes all down, ends
 //!                                            keeper: exec, makes a worker of the new program
-//!                     <-- HandedOver, on the same connection -- that one: reads the state, dials
+//!                     <-- HandedOver, on the same connection -- that one: reads it, dials
 //! ```
 //! Up to exec everything can fail and nothing is lost: the old program goes on. Where exec itself fails, a
-//! new worker of the old program goes on from the state.
+//! new worker of the old program goes on.
 
-pub(crate) mod inherit;
-mod state;
+mod handed;
 pub(crate) mod vetting;
 
 use crate::inherited::{STATE_VERSION, StateError};
@@ -25,20 +24,20 @@ use crate::config::{Config, Mistakes};
 use crate::driver::Driver;
 use crate::flow::Flow;
 use crate::lifecycle::Lifecycle;
-use crate::link::KeeperLink;
+use crate::lifecycle::record::write_all_down;
 use crate::sys::process;
-use causeway_control::Reply;
 use causeway_control::private;
-use causeway_tunnel::SnapshotError;
+use causeway_control::{HandedOver, Reply};
+use handed::Handed;
+pub(crate) use handed::read;
 use nix::errno::Errno;
 use nix::sys::memfd::{MFdFlags, memfd_create};
-pub(crate) use state::State;
 use std::convert::Infallible;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use vetting::Vetting;
 
 /// The hidden option that names the state's descriptor to the successor. Like the order of the other words,
@@ -72,8 +71,8 @@ pub(crate) enum HandOverError {
         "{file}: {key} differs from the running gateway, and cannot change in a hand-over; restart the gateway"
     )]
     Changed { file: String, key: String },
-    #[error("the tunnel to {0} cannot be handed over: {1}")]
-    Tunnel(String, SnapshotError),
+    #[error("there is no memory to write down what it has")]
+    Unwritten,
     #[error("a process is just being started on a node; try again in a moment")]
     Starting,
     #[error("state: {0}")]
@@ -155,23 +154,31 @@ fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallibl
     if !commands.await_starts(&mut context) {
         return Err(HandOverError::Starting);
     }
-    let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
-    let state = File::from(state.map_err(|error| HandOverError::System("make a file in memory", error))?);
-    let kept = keep(flow)?;
-    kept.check()?;
-    kept.write(&state)?;
+    let link = flow.driver.link.as_ref().ok_or(HandOverError::NoKeeper)?;
+    let handed = Handed {
+        site: flow.driver.config.site.clone(),
+        keeper: link.kept().clone(),
+    };
+    let file = memfd_create("causeway-handed", MFdFlags::MFD_CLOEXEC);
+    let file = File::from(file.map_err(|error| HandOverError::System("make a file in memory", error))?);
+    handed.write(&file)?;
     // Writing may have taken a while. The configuration is not read again: that can take as long.
     private::check_program(&successor.program)
         .map_err(|error| HandOverError::Program(successor.program.clone(), error))?;
     // The threads that write lines end with this worker.
     flow.driver.flush();
+    flow.handed_over += 1;
+    if !write_all_down(flow) {
+        return Err(HandOverError::Unwritten);
+    }
     let mut kept: Vec<RawFd> = descriptors(flow).map(|kept| kept.as_raw_fd()).collect();
     let link = flow.driver.link.as_ref().ok_or(HandOverError::NoKeeper)?;
     kept.extend(link.kept().listeners.numbers());
-    kept.push(state.as_raw_fd());
+    kept.extend(link.kept().files);
+    kept.push(file.as_raw_fd());
     // Nothing is started in between: whatever else is open closes with exec.
     let is_announced = set_inheritance(&kept, false)
-        .map(|()| link.announce_hand_over(&successor.program, &successor.config, state.as_fd()));
+        .map(|()| link.announce_hand_over(&successor.program, &successor.config, file.as_fd()));
     if matches!(is_announced, Ok(true)) {
         // Without dropping what would end what it stands for.
         std::process::exit(0);
@@ -182,41 +189,33 @@ fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallibl
     Err(HandOverError::Execute(successor.program.clone()))
 }
 
-/// Everything that the successor needs to know, lanes being down.
-fn keep<'k>(flow: &'k mut Flow<'_>) -> Result<State<'k>, HandOverError> {
-    let now = Instant::now();
-    let tunnels = flow.tunnels.keep(now);
-    let tunnels = tunnels.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
-    let membership = flow.membership.keep();
-    let commands = flow.commands.keep(now);
-    let traversal = flow.traversal.keep();
-    let site = flow.site.keep();
-    let link = flow.driver.link.as_ref();
-    Ok(State {
-        keeper: link.map(KeeperLink::kept).cloned().unwrap_or_default(),
-        site: flow.driver.config.site.clone(),
-        handed_over: flow.handed_over + 1,
-        generations: flow.driver.generations,
-        streams_opened: site.streams_opened,
-        streams_peak: site.streams_peak,
-        next_delivery_port: site.next_delivery_port,
-        refused: flow.driver.log.refused().clone(),
-        carried_bytes: traversal.carried_bytes,
-        virtual_subnets: membership.virtual_subnets,
-        others: membership.others,
-        unrecorded: membership.unrecorded,
-        peers: tunnels.peers,
-        jobs: membership.jobs,
-        starters: commands.starters,
-        pairs: tunnels.pairs,
-        legs: site.legs,
-        intakes: site.intakes,
-        commands: commands.commands,
-        splices: traversal.splices,
-    })
+/// Answers who has asked for the hand-over; `stayed` says why it is still this program that goes on.
+pub(crate) fn answer(flow: &mut Flow<'_>, stayed: Option<String>) {
+    let (driver, membership) = (&flow.driver, &flow.membership);
+    let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
+    let reply = match stayed {
+        Some(why) => {
+            driver.say(format_args!("goes on itself: {why}"));
+            Reply::Error(why)
+        }
+        None => {
+            driver.say(format_args!(
+                "goes on as {} (process {}) with {streams} streams and {jobs} jobs",
+                driver.program.display(),
+                driver.process(),
+            ));
+            Reply::HandedOver(HandedOver {
+                site: driver.config.site.clone(),
+                streams,
+                jobs,
+            })
+        }
+    };
+    let (commands, mut context) = flow.commands_and_context();
+    commands.answer_hand_over(&mut context, &reply);
 }
 
-/// What the state names by number, but for the keeper's.
+/// The descriptors that the program goes on with, but for the keeper's.
 fn descriptors<'k>(flow: &'k Flow<'_>) -> impl Iterator<Item = BorrowedFd<'k>> {
     let commands = flow.site.descriptors().chain(flow.commands.descriptors());
     commands.chain(flow.traversal.descriptors())

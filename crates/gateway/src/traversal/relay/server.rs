@@ -99,7 +99,7 @@ impl RelayServer {
 
 impl Splice {
     /// What travels of it: nothing of one whose ends have not met, which ask anew.
-    fn keep(&self) -> Option<KeptSplice<'_>> {
+    fn keep(&self) -> Option<KeptSplice> {
         let [Some(one), Some(other)] = &self.ends else {
             return None;
         };
@@ -113,7 +113,7 @@ impl Splice {
 }
 
 impl RelayServer {
-    pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
+    pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice)> {
         let splices = self.splices.iter();
         splices
             .filter_map(|(key, splice)| Some((key.0, splice.keep()?)))
@@ -132,15 +132,11 @@ impl Traversal {
     ///
     /// # Errors
     /// A descriptor is none, or cannot be registered.
-    pub(crate) fn inherit(
-        &mut self,
-        base: &mut Base<'_>,
-        kept: KeptTraversal<'static>,
-    ) -> Result<(), InheritError> {
+    pub(crate) fn inherit(&mut self, base: &mut Base<'_>, kept: KeptTraversal) -> Result<(), InheritError> {
         self.relay.carried_bytes = kept.carried_bytes;
         let now = base.now();
         let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
-        let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
+        let inherit = |(key, kept): (usize, KeptSplice)| {
             let [one, other] = kept.ends;
             let splice = Splice {
                 generation: kept.generation,
@@ -411,12 +407,12 @@ impl Splice {
 
 /// A connection of two other sites, which have met.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeptSplice<'a> {
+pub(crate) struct KeptSplice {
     pub(crate) generation: u64,
     pub(crate) sites: [String; 2],
     pub(crate) ends: [RawFd; 2],
     /// From the first end to the second, and back.
-    pub(crate) ways: [KeptWay<'a>; 2],
+    pub(crate) ways: [KeptWay; 2],
 }
 
 #[cfg(test)]

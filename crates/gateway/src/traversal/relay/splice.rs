@@ -5,9 +5,7 @@
 //! a slow end slows the other one down, and idle connections keep nothing. An end that is finished finishes
 //! the other, which may go on talking.
 
-use crate::inherited::owned;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read, Write};
 
 /// Bytes read at once, and kept at most in each direction.
@@ -39,17 +37,17 @@ pub(crate) struct Turn {
 }
 
 impl Direction {
-    pub(crate) fn keep(&self) -> KeptWay<'_> {
+    pub(crate) fn keep(&self) -> KeptWay {
         KeptWay {
-            kept: Cow::Borrowed(&self.kept[self.at..]),
+            kept: self.kept[self.at..].to_vec(),
             ended: self.ended,
             finished: self.finished,
         }
     }
 
-    pub(crate) fn inherit(kept: KeptWay<'_>) -> Direction {
+    pub(crate) fn inherit(kept: KeptWay) -> Direction {
         Direction {
-            kept: kept.kept.into_owned(),
+            kept: kept.kept,
             at: 0,
             ended: kept.ended,
             finished: kept.finished,
@@ -117,10 +115,10 @@ fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeptWay<'a> {
+pub(crate) struct KeptWay {
     /// Read from the one end, and not yet written to the other.
-    #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
-    pub(crate) kept: Cow<'a, [u8]>,
+    #[serde(with = "serde_bytes")]
+    pub(crate) kept: Vec<u8>,
     pub(crate) ended: bool,
     pub(crate) finished: bool,
 }

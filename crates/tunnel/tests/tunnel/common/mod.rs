@@ -1,6 +1,7 @@
 //! What the model tests share: seeded chance, payloads, and two ends in virtual time (`sim`).
 
 pub mod hostile;
+pub mod next;
 pub mod program;
 pub mod sim;
 

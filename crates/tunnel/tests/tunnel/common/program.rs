@@ -2,6 +2,7 @@
 //! ends that go on in another process, time. After every step and after all lanes have healed it checks what
 //! a tunnel promises. The seeded test (programs.rs) and the fuzz target `tunnel` (fuzz/) both call [`play`].
 
+use super::next;
 use causeway_tunnel::frame::{HEADER_BYTES, ProtocolError};
 use causeway_tunnel::messages::MAX_MESSAGE;
 use causeway_tunnel::{Event, Limits, MAX_PAYLOAD, OpenRequest, Settings, Side, StreamId, Target, Tunnel};
@@ -75,6 +76,10 @@ pub fn play(program: &[u8]) {
             break;
         }
         world.step(&mut program);
+        world
+            .ends
+            .iter_mut()
+            .for_each(|end| next::settle(&mut end.tunnel));
         world.check_bounds();
     }
     world.heal();
@@ -147,7 +152,7 @@ impl World {
         let lanes = 1 + program.next() % 4;
         let settings = settings(program);
         let end = |side| End {
-            tunnel: Tunnel::new(side, settings, now),
+            tunnel: next::tunnel(side, settings, now),
             messages: Vec::new(),
             heard: 0,
             control_bytes: 0,
@@ -367,8 +372,10 @@ impl World {
     fn hand_over(&mut self, end: usize) {
         (0..self.wires.len()).for_each(|lane| self.lane_down(end, lane));
         let tunnel = &mut self.ends[end].tunnel;
-        let again = tunnel.snapshot(self.now).into_tunnel(self.settings, self.now);
-        self.ends[end].tunnel = again.expect("a tunnel's own state is sound");
+        self.ends[end].tunnel = next::process_of(tunnel, self.settings, self.now);
+        while let Some(event) = self.ends[end].tunnel.poll_event() {
+            self.on_event(end, event);
+        }
     }
 
     /// A new connection, whether or not the ends have noticed that the old one is gone.

@@ -1,8 +1,8 @@
 //! Two ends of a tunnel over lanes that delay, stall, die in the middle of a frame and come back, in virtual
 //! time: a millisecond per step.
 
-use super::{Random, request};
-use causeway_tunnel::{Event, Settings, Side, Snapshot, StreamId, Tunnel};
+use super::{Random, next, request};
+use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
 use causeway_wire::Reason;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ pub struct Sim {
 impl End {
     fn new(side: Side, settings: Settings, now: Instant) -> End {
         End {
-            tunnel: Tunnel::new(side, settings, now),
+            tunnel: next::tunnel(side, settings, now),
             unsent: BTreeMap::new(),
             arrived: HashMap::new(),
             held: BTreeMap::new(),
@@ -208,10 +208,11 @@ impl Sim {
             self.wires[lane].known_up[end] = false;
             self.wires[lane].input[end].clear();
         }
-        let snapshot = self.ends[end].tunnel.snapshot(self.now);
-        let bytes = postcard::to_stdvec(&snapshot).unwrap();
-        let snapshot: Snapshot<'static> = postcard::from_bytes(&bytes).unwrap();
-        self.ends[end].tunnel = snapshot.into_tunnel(self.settings, self.now).unwrap();
+        let state = &mut self.ends[end];
+        state.tunnel = next::process_of(&mut state.tunnel, self.settings, self.now);
+        while let Some(event) = state.tunnel.poll_event() {
+            state.on_event(event);
+        }
     }
 
     pub fn is_alive(&self, lane: usize) -> bool {
@@ -232,6 +233,7 @@ impl Sim {
                 }
             }
             state.read(&mut self.random);
+            next::settle(&mut state.tunnel);
             self.send(end);
         }
         for lane in 0..self.wires.len() {

@@ -1,0 +1,45 @@
+//! Writes down what the next worker needs to know, or the program that this gateway is handed over to.
+
+use crate::book::{Numbers, kind};
+use crate::flow::Flow;
+use crate::inherited::STATE_VERSION;
+
+/// Writes down what has changed, once a turn, and closes what nobody looks for any more.
+pub(crate) fn write_down(flow: &mut Flow<'_>) {
+    if let Some(mut book) = flow.driver.book.take() {
+        let numbers = Numbers {
+            handed_over: flow.handed_over,
+            generations: flow.driver.generations,
+            carried_bytes: flow.traversal.relayed().1,
+        };
+        book.put(kind::GATEWAY, 0, &(STATE_VERSION, numbers));
+        flow.membership.write_down(&mut book);
+        flow.tunnels.write_down(&mut book, flow.driver.now);
+        flow.site.write_down(&mut book);
+        flow.commands.write_down(&mut book);
+        match book.commit() {
+            Ok(()) => {
+                flow.tunnels.written_down();
+                flow.driver.arena.settle();
+                flow.driver.book = Some(book);
+            }
+            Err(error) => flow.driver.say(format_args!(
+                "writes nothing down any more for a worker that would follow this one: {error}; if it is killed, its \
+                 streams and jobs end"
+            )),
+        }
+    }
+    flow.driver.closing.clear();
+}
+
+/// The same where another program goes on: also what is only worth it when nothing is lost in between.
+/// False where nothing can be written down.
+pub(crate) fn write_all_down(flow: &mut Flow<'_>) -> bool {
+    if let Some(mut book) = flow.driver.book.take() {
+        flow.traversal.write_down(&mut book);
+        book.put(kind::REFUSED, 0, flow.driver.log.refused());
+        flow.driver.book = Some(book);
+    }
+    write_down(flow);
+    flow.driver.book.is_some()
+}

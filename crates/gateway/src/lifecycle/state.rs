@@ -1,0 +1,80 @@
+//! A gateway's state on its way to the next worker: put together by `takeup`, acted on by `follow`.
+//!
+//! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes,
+//! scrapes.
+
+use crate::commands::command::KeptCommand;
+use crate::commands::starter::KeptStarter;
+use crate::inherited::StateError;
+use crate::membership::jobs::{KeptJob, KeptOrigin};
+use crate::site::intake::KeptIntake;
+use crate::site::leg::KeptLeg;
+use crate::traversal::relay::server::KeptSplice;
+use crate::tunnels::pair::KeptPair;
+use crate::tunnels::peers::peer::KeptPeer;
+use causeway_control::SiteInfo;
+use causeway_tunnel::tunnel::MAX_LANES;
+use std::collections::BTreeMap;
+
+/// Keys beyond this are of no gateway: no process may have so many files.
+const MAX_KEYS: usize = 1 << 24;
+
+/// A gateway's state, as the worker before has left it.
+pub(crate) struct State {
+    /// Programs that had this gateway before this one.
+    pub(crate) handed_over: u64,
+    pub(crate) generations: u64,
+    pub(crate) streams_opened: u64,
+    pub(crate) streams_peak: usize,
+    pub(crate) next_delivery_port: u16,
+    pub(crate) refused: BTreeMap<String, u64>,
+    /// Bytes carried for other sites.
+    pub(crate) carried_bytes: u64,
+    /// Ranges by which the grid knows this site, where these are not its real ones.
+    pub(crate) virtual_subnets: Vec<String>,
+    /// What the other sites said of themselves.
+    pub(crate) others: Vec<SiteInfo>,
+    /// What sites said that the broker has not recorded of them yet.
+    pub(crate) unrecorded: Vec<SiteInfo>,
+    pub(crate) peers: Vec<KeptPeer>,
+    pub(crate) jobs: Vec<KeptJob>,
+    pub(crate) starters: Vec<KeptStarter>,
+    // The following with the keys that others know them by.
+    pub(crate) pairs: Vec<(usize, KeptPair)>,
+    pub(crate) legs: Vec<(usize, KeptLeg)>,
+    pub(crate) intakes: Vec<KeptIntake>,
+    pub(crate) commands: Vec<(usize, KeptCommand)>,
+    pub(crate) splices: Vec<(usize, KeptSplice)>,
+}
+
+impl State {
+    /// Whether every key leads somewhere, and what is acted on is harmless.
+    pub(crate) fn check(&self) -> Result<(), StateError> {
+        if self.peers.iter().any(|peer| peer.lanes > MAX_LANES) {
+            return Err(StateError::Contradiction("a peer has too many lanes"));
+        }
+        let keys = self.pairs.iter().map(|(key, _)| key);
+        let keys = keys.chain(self.legs.iter().map(|(key, _)| key));
+        let keys = keys.chain(self.commands.iter().map(|(key, _)| key));
+        let mut keys = keys.chain(self.splices.iter().map(|(key, _)| key));
+        if keys.any(|key| *key > MAX_KEYS) {
+            return Err(StateError::Contradiction("a key is too large"));
+        }
+        // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
+        if self.starters.iter().any(|starter| starter.process <= 1) {
+            return Err(StateError::Contradiction("a starter is no child"));
+        }
+        let has_pair = |leg: &KeptLeg| self.pairs.iter().any(|(key, _)| *key == leg.pair);
+        if !self.legs.iter().all(|(_, leg)| has_pair(leg)) {
+            return Err(StateError::Contradiction("a stream has no tunnel"));
+        }
+        let has_command = |job: &KeptJob| match job.origin {
+            KeptOrigin::Here(command) => self.commands.iter().any(|(key, _)| *key == command),
+            KeptOrigin::Site(_) => true,
+        };
+        if !self.jobs.iter().all(has_command) {
+            return Err(StateError::Contradiction("nobody holds a job"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! The next process of an end of a tunnel: it goes on from what the one before had written down.
+
+use causeway_memory::{Arena, Journal};
+use causeway_tunnel::{Settings, Side, Tunnel, recover};
+use std::collections::HashMap;
+use std::time::Instant;
+
+const OWNER: u64 = 1;
+
+/// A tunnel in memory that outlives its process.
+pub fn tunnel(side: Side, settings: Settings, now: Instant) -> Tunnel {
+    let arena = Arena::shared().unwrap();
+    Tunnel::kept(side, settings, now, &arena, OWNER)
+}
+
+/// Ends the process at the end of a turn of its loop; the tunnel of the next. Nothing has moved since then.
+pub fn process_of(tunnel: &mut Tunnel, settings: Settings, now: Instant) -> Tunnel {
+    let mut journal = Journal::shared().unwrap();
+    tunnel.write_down(&mut journal, now);
+    journal.commit().unwrap();
+    let (_, records) = Journal::open(journal.duplicate().unwrap()).unwrap();
+    let (arena, mut found) = Arena::open(tunnel.arena().duplicate().unwrap()).unwrap();
+    tunnel.arena().abandon();
+    let records = records.into_iter().collect();
+    let recovered = recover(OWNER, &records, &mut found, &HashMap::new()).unwrap();
+    assert!(recovered.lost.is_empty());
+    let graves = found.into_iter().map(|found| found.block).collect();
+    let times = (settings, now);
+    recovered
+        .snapshot
+        .into_tunnel(times, (&arena, OWNER), graves)
+        .expect("a tunnel's own state is sound")
+}
+
+/// A turn has ended: memory is used again.
+pub fn settle(tunnel: &mut Tunnel) {
+    tunnel.written_down();
+    tunnel.arena().settle();
+}
