@@ -274,7 +274,7 @@ mod tests {
             go_on(end(&mut tunnel, now), now).err()
         };
         assert_eq!(refusal(|_| {}), None);
-        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().send_limit = 1);
+        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().window = 0);
         assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
         let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().consumed = 1);
         assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
