@@ -1,0 +1,196 @@
+//! A record as it travels and is kept: the text that was signed, and the signature.
+
+use super::{MAX_BROKERS, ROOT, Records, SHARES, Statement};
+use crate::authority::{Authority, AuthorityError};
+use crate::join_token::is_host_and_port;
+use crate::subnet::MAX_GRANTED;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use causeway_wire::{TextError, grid};
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
+use rustls::pki_types::CertificateDer;
+use serde::{Deserialize, Serialize};
+
+const VERSION: u32 = 1;
+
+/// Stands before what is signed, so that no signature of a record is one of anything else: the same keys sign
+/// certificates and lists of revocations.
+const CONTEXT: &[u8] = b"causeway record\n";
+
+/// Longest text read, in bytes: an admission with 64 granted ranges has 5000.
+pub const MAX_RECORD: usize = 8192;
+
+/// A signature of P-256 has 72 bytes at most, 96 in base64.
+pub(crate) const MAX_SIGNATURE: usize = 128;
+
+/// A record with its signature.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignedRecord {
+    /// JSON.
+    pub text: String,
+    /// ECDSA P-256 with SHA-256, ASN.1, base64url; of the authority or of a broker's own one.
+    pub signature: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    version: u32,
+    grid: String,
+    statement: Statement,
+}
+
+/// Why a record is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// Damaged, or forged.
+    #[error("a record is not signed by who has to have signed it")]
+    Signature,
+    /// The text is no record.
+    #[error("a record cannot be read: {0}")]
+    Format(String),
+    /// It is of another grid.
+    #[error("a record is of grid {0}")]
+    Grid(String),
+    /// No record of the authority names its signer, so nobody can tell whether it is a broker.
+    #[error("a record is signed by broker {0}, of which nothing is known")]
+    Unknown(u8),
+}
+
+impl SignedRecord {
+    /// Signs a statement, with the key that certifies sites.
+    ///
+    /// # Errors
+    /// No signature.
+    pub(crate) fn sign(authority: &Authority, statement: &Statement) -> Result<SignedRecord, AuthorityError> {
+        let text = Text {
+            version: VERSION,
+            grid: authority.grid().to_owned(),
+            statement: statement.clone(),
+        };
+        // Structs of strings and numbers have a JSON form.
+        let text = serde_json::to_string(&text).unwrap_or_default();
+        let signature = authority.sign(&[CONTEXT, text.as_bytes()].concat())?;
+        Ok(SignedRecord {
+            text,
+            signature: URL_SAFE_NO_PAD.encode(signature),
+        })
+    }
+
+    /// Reads a record, and checks that who has to sign it has. `known` has the brokers.
+    ///
+    /// # Errors
+    /// See [`RecordError`].
+    pub fn verify(
+        &self,
+        grid: &str,
+        root: &CertificateDer<'_>,
+        known: &Records,
+    ) -> Result<Statement, RecordError> {
+        let statement = self.read(grid)?;
+        let signer = statement.signer();
+        let own;
+        let certificate = if signer == ROOT {
+            root
+        } else {
+            let broker = known.broker(signer).ok_or(RecordError::Unknown(signer))?;
+            own = authority_of(&broker.authority).ok_or(RecordError::Unknown(signer))?;
+            &own
+        };
+        let (_, parsed) =
+            x509_parser::parse_x509_certificate(certificate).map_err(|_| RecordError::Signature)?;
+        let key = &parsed.public_key().subject_public_key.data;
+        let signature = URL_SAFE_NO_PAD.decode(&self.signature);
+        let signature = signature.map_err(|_| RecordError::Signature)?;
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key)
+            .verify(&[CONTEXT, self.text.as_bytes()].concat(), &signature)
+            .map_err(|_| RecordError::Signature)?;
+        Ok(statement)
+    }
+
+    /// Reads the text without believing it.
+    fn read(&self, grid: &str) -> Result<Statement, RecordError> {
+        if self.text.len() > MAX_RECORD || self.signature.len() > MAX_SIGNATURE {
+            return Err(RecordError::Format("it is too long".to_owned()));
+        }
+        let text: Text =
+            serde_json::from_str(&self.text).map_err(|error| RecordError::Format(error.to_string()))?;
+        if text.version != VERSION {
+            return Err(RecordError::Format(format!("version {}", text.version)));
+        }
+        if text.grid != grid {
+            return Err(RecordError::Grid(text.grid.chars().take(64).collect()));
+        }
+        let sound = check(&text.statement);
+        sound.map_err(|why| RecordError::Format(why.to_string()))?;
+        Ok(text.statement)
+    }
+}
+
+/// The certificate in a broker's record.
+pub(crate) fn authority_of(text: &str) -> Option<CertificateDer<'static>> {
+    URL_SAFE_NO_PAD.decode(text).ok().map(CertificateDer::from)
+}
+
+/// The same as a record has it.
+pub(crate) fn authority_text(certificate: &CertificateDer<'_>) -> String {
+    URL_SAFE_NO_PAD.encode(certificate)
+}
+
+/// Whether a statement can be true: names go into messages, and numbers into sums.
+fn check(statement: &Statement) -> Result<(), TextError> {
+    let site = match statement {
+        Statement::Broker(record) => {
+            let places = 1..=MAX_PLACES;
+            if record.number == ROOT
+                || record.number == MAX_BROKERS
+                || record.share >= SHARES
+                || !places.contains(&record.public.len())
+                || !record.public.iter().all(|place| is_host_and_port(place))
+            {
+                return Err("it is of no broker that can be".into());
+            }
+            return authority_of(&record.authority)
+                .filter(|certificate| x509_parser::parse_x509_certificate(certificate).is_ok())
+                .map(drop)
+                .ok_or_else(|| "it has no certificate of a broker's authority".into());
+        }
+        Statement::Admitted(admitted) => {
+            let admission = &admitted.admission;
+            let is_hash = |text: &str, digits: usize| {
+                text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+            };
+            let is_token = |text: &str| is_hash(text, TOKEN_DIGITS);
+            let origin = &admission.origin;
+            let is_of_one = origin.broker == ROOT && origin.token.is_empty();
+            if admitted.granted.len() > MAX_GRANTED
+                || admission.broker == ROOT
+                || !is_token(&admission.token)
+                || !is_hash(&admission.key, KEY_DIGITS)
+                || !(is_of_one || is_token(&origin.token))
+            {
+                return Err("it is of no admission that can be".into());
+            }
+            &admitted.site
+        }
+        Statement::Revocation(revocation) => {
+            if revocation.broker == ROOT {
+                return Err("the authority signs no revocations".into());
+            }
+            &revocation.site
+        }
+    };
+    if grid::is_site_name(site) {
+        Ok(())
+    } else {
+        Err("it names no site".into())
+    }
+}
+
+/// Addresses of one broker, as in its configuration.
+const MAX_PLACES: usize = 4;
+
+/// Hexadecimal digits of a token's name and of a key's hash.
+const TOKEN_DIGITS: usize = 32;
+const KEY_DIGITS: usize = 64;
