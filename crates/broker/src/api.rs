@@ -168,6 +168,9 @@ pub struct CertificateAnswer {
     pub authority: String,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
+    /// In a grid of several brokers: these, and how the site joined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<SignedRecord>,
 }
 
 /// `POST /v1/sync`: what a gateway is, and what has changed since it last asked.
@@ -191,6 +194,10 @@ pub struct SyncRequest {
     pub load: u32,
     /// Longest to wait when there is nothing to tell; [`MAX_WAIT_SECONDS`] at most.
     pub wait_seconds: u64,
+    /// How many of the broker's [`RECORDS`] it has fetched, once the broker has said that there are some. The
+    /// answer does not wait where there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
 }
 
 /// A point in a broker's history.
@@ -288,10 +295,13 @@ pub struct SyncAnswer {
     pub observed: SocketAddr,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
+    /// How many [`RECORDS`] it has; none in a grid of one broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
 }
 
-/// `POST /v1/records`, by a site or another broker, in a grid of several brokers: what the caller knows and the
-/// broker lacks, for what the broker knows and the caller lacks.
+/// `POST /v1/records`, by a site or another broker, in a grid of several brokers: what the caller knows and
+/// the broker lacks, for what the broker knows and the caller lacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordsRequest {

@@ -1,6 +1,6 @@
 //! One connection to the broker, and requests over it one after the other.
 
-use crate::api::ErrorAnswer;
+use crate::api::{self, ErrorAnswer, RecordsAnswer, RecordsRequest};
 use crate::tls::{self, TrustError, server_name};
 use causeway_service::Proxy;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -76,7 +76,7 @@ pub enum CallError {
     Answer(String),
 }
 
-pub(super) struct Connection {
+pub(crate) struct Connection {
     broker: String,
     /// Which of the broker's addresses that is.
     pub(super) address: SocketAddr,
@@ -92,7 +92,7 @@ impl Drop for Connection {
 
 impl Connection {
     /// Connects to the broker at `HOST:PORT`, through a proxy if there is one.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         broker: &str,
         config: Arc<ClientConfig>,
         proxy: Option<&Proxy>,
@@ -142,6 +142,11 @@ impl Connection {
     ) -> Result<A, CallError> {
         let body = serde_json::to_vec(asked).map_err(|error| CallError::Answer(error.to_string()))?;
         self.call(Method::POST, path, body, deadline).await
+    }
+
+    /// Exchanges records with the broker, once.
+    pub(crate) async fn exchange(&mut self, asked: &RecordsRequest) -> Result<RecordsAnswer, CallError> {
+        self.post(api::RECORDS, asked, ANSWER).await
     }
 
     /// Asks for what is at a path.

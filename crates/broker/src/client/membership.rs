@@ -4,8 +4,9 @@
 use super::http::{ANSWER, CallError, Connection};
 use super::pending::Pending;
 use crate::api::{self, CertificateAnswer, EnrolRequest, TimeAnswer};
-use crate::authority::{AuthorityError, Credentials};
+use crate::authority::AuthorityError;
 use crate::clock::{Clock, span};
+use crate::credentials::Credentials;
 use crate::files::{self, FileError};
 use crate::identity::{Certified, hexadecimal};
 use crate::join_token::{Fingerprint, JoinToken};
@@ -259,8 +260,7 @@ fn accept(
     let wrong = |reason: String| JoinError::Certificate(reason);
     let credentials = Credentials::from_pem(&answer.certificate, &answer.authority, &key)
         .map_err(|error| wrong(error.to_string()))?;
-    let shown = [credentials.certificate.clone(), credentials.authority.clone()];
-    let trust = tls::trust_by_fingerprint(&shown, &token.authority, clock.clone());
+    let trust = tls::trust_by_fingerprint(&credentials.chain(), &token.authority, clock.clone());
     let trust = trust.map_err(|error| wrong(error.to_string()))?;
     let texts = Texts {
         version: VERSION,
@@ -355,9 +355,8 @@ impl Membership {
     fn from_texts(texts: Texts, trust: &Trust) -> Result<Membership, TextError> {
         let credentials = Credentials::from_pem(&texts.certificate, &texts.authority, &texts.key);
         let credentials = credentials.map_err(|error| error.to_string())?;
-        let shown = std::slice::from_ref(&credentials.certificate);
         let certified = trust
-            .check(shown, &Expect::Site(texts.site.clone()))
+            .check(&credentials.chain(), &Expect::Site(texts.site.clone()))
             .map_err(|error| error.to_string())?;
         tls::client_config(&credentials, trust, Expect::Broker).map_err(|error| error.to_string())?;
         Ok(Membership {

@@ -16,12 +16,13 @@ mod session;
 
 pub use cache::known_member;
 pub use http::CallError;
+pub(crate) use http::Connection;
 pub use membership::{JoinError, MEMBERSHIP_FILE, Membership, join, join_through};
 pub use session::SKEW_SECONDS;
 
 use crate::api::{ErrorKind, Job, JobStart, Member, Message, Reached, Record, Relay};
-use crate::authority::Credentials;
 use crate::clock::Clock;
+use crate::credentials::Credentials;
 use crate::files::FileError;
 use crate::identity::Certified;
 use crate::revocation::{RevocationSet, Revocations};

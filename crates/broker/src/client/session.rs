@@ -180,6 +180,7 @@ impl Session {
         };
         let telling = (!known).then_some(record.clone());
         let asked = SyncRequest {
+            records: None,
             instance: record.instance,
             record: telling.clone(),
             since,

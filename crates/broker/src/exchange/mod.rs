@@ -18,6 +18,7 @@ const MAX_BYTES: usize = 512 * 1024;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
     taken: Vec<SignedRecord>,
+    hashes: HashSet<[u8; 32]>,
 }
 
 impl Log {
@@ -25,10 +26,17 @@ impl Log {
     pub(crate) fn of(records: &Records) -> Log {
         Log {
             taken: records.signed().cloned().collect(),
+            hashes: records.signed().map(hash).collect(),
         }
     }
 
+    /// Whether a record was taken before, so that its signature need not be checked again.
+    pub(crate) fn has(&self, record: &SignedRecord) -> bool {
+        self.hashes.contains(&hash(record))
+    }
+
     pub(crate) fn push(&mut self, record: SignedRecord) {
+        self.hashes.insert(hash(&record));
         self.taken.push(record);
     }
 

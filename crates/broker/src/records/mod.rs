@@ -13,9 +13,9 @@
 //! The rules:
 //! - A revocation is of a site and a time. It voids each admission whose token was given until then, with all
 //!   certificates that were renewed from it, at whichever broker: a certificate carries its [`Admission`]. So
-//!   it is of no use to renew where the revocation has not been heard of.
-//! - A name belongs to one admission: that of the earliest origin, and of that origin the latest generation. A
-//!   broker that knows who has a name gives a token that continues the same origin. Two brokers that were
+//!   it is of no use to renew where nobody has heard of the revocation.
+//! - A name belongs to one admission: that of the earliest origin, and of that origin the latest generation.
+//!   A broker that knows who has a name gives a token that continues the same origin. Two brokers that were
 //!   apart give different origins, and the earlier one has the name.
 //! - A broker that the authority has expelled admitted nobody; its revocations stay.
 
@@ -26,6 +26,7 @@ mod signed;
 pub use giving::Unusable;
 pub use set::{Added, Full, Out, Records};
 pub(crate) use signed::MAX_SIGNATURE as MAX_RECORD_SIGNATURE;
+pub(crate) use signed::authority_text;
 pub use signed::{MAX_RECORD, RecordError, SignedRecord};
 
 use crate::subnet::Subnet;

@@ -4,8 +4,10 @@
 //! signer passes its bound, which only one that breaks the rules does. An answer "revoked" or "expelled"
 //! never changes back.
 
+use super::signed::authority_of;
 use super::{Admission, Admitted, BrokerRecord, ROOT, Revocation, SHARES, SignedRecord, Standing, Statement};
 use crate::clock::date;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Admissions of one broker that are taken, so that a broker whose keys were stolen fills nobody's memory.
@@ -224,6 +226,18 @@ impl Records {
             .is_some_and(|record| record.standing == Standing::Expelled)
     }
 
+    /// The expelled broker whose own authority has this hash.
+    pub(crate) fn expelled_issuer(&self, hash: &[u8; 32]) -> Option<u8> {
+        let mut expelled = self
+            .brokers()
+            .filter(|broker| broker.standing == Standing::Expelled);
+        let found = expelled.find(|broker| {
+            let authority = authority_of(&broker.authority);
+            authority.is_some_and(|authority| Sha256::digest(&authority)[..] == hash[..])
+        });
+        found.map(|broker| broker.number)
+    }
+
     /// Until when admissions of a site are void.
     pub fn revoked_until(&self, site: &str) -> Option<u64> {
         let of = |broker: &u8| self.revocations.get(&(*broker, site.to_owned()));
@@ -279,6 +293,11 @@ impl Records {
         there.find(|admission| admission.broker == broker && admission.token == token)
     }
 
+    /// Whether a site of this name was ever heard of.
+    pub fn knows(&self, site: &str) -> bool {
+        self.admitted.contains_key(site) || self.revoked_until(site).is_some()
+    }
+
     /// The names that sites have.
     pub fn sites(&self) -> impl Iterator<Item = &str> {
         self.admitted.keys().map(String::as_str)
@@ -330,6 +349,11 @@ impl Records {
                 .next()
         };
         unused.or_else(left)
+    }
+
+    /// The records of brokers alone.
+    pub fn signed_brokers(&self) -> impl Iterator<Item = &SignedRecord> {
+        self.brokers.values().map(|held| &held.signed)
     }
 
     /// All records, brokers first: whoever reads them in this order knows each signer before what it signed.

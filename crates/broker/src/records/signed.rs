@@ -1,9 +1,8 @@
 //! A record as it travels and is kept: the text that was signed, and the signature.
 
 use super::{MAX_BROKERS, ROOT, Records, SHARES, Statement};
-use crate::authority::{Authority, AuthorityError};
-use crate::join_token::is_host_and_port;
 use crate::subnet::MAX_GRANTED;
+use crate::text::is_host_and_port;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use causeway_wire::{TextError, grid};
@@ -59,19 +58,23 @@ pub enum RecordError {
 }
 
 impl SignedRecord {
-    /// Signs a statement, with the key that certifies sites.
+    /// Makes a record; `sign` signs with the key that certifies sites.
     ///
     /// # Errors
     /// No signature.
-    pub(crate) fn sign(authority: &Authority, statement: &Statement) -> Result<SignedRecord, AuthorityError> {
+    pub(crate) fn make<E>(
+        grid: &str,
+        statement: &Statement,
+        sign: impl FnOnce(&[u8]) -> Result<Vec<u8>, E>,
+    ) -> Result<SignedRecord, E> {
         let text = Text {
             version: VERSION,
-            grid: authority.grid().to_owned(),
+            grid: grid.to_owned(),
             statement: statement.clone(),
         };
         // Structs of strings and numbers have a JSON form.
         let text = serde_json::to_string(&text).unwrap_or_default();
-        let signature = authority.sign(&[CONTEXT, text.as_bytes()].concat())?;
+        let signature = sign(&[CONTEXT, text.as_bytes()].concat())?;
         Ok(SignedRecord {
             text,
             signature: URL_SAFE_NO_PAD.encode(signature),
@@ -107,6 +110,18 @@ impl SignedRecord {
             .verify(&[CONTEXT, self.text.as_bytes()].concat(), &signature)
             .map_err(|_| RecordError::Signature)?;
         Ok(statement)
+    }
+
+    /// The grid that it says that it is of.
+    pub fn grid(&self) -> Option<String> {
+        let text = serde_json::from_str::<Text>(&self.text).ok()?;
+        Some(text.grid)
+    }
+
+    /// Whether it says that it is of a broker, which the authority signs.
+    pub(crate) fn is_of_broker(&self) -> bool {
+        let text = serde_json::from_str::<Text>(&self.text);
+        text.is_ok_and(|text| text.statement.signer() == ROOT)
     }
 
     /// Reads the text without believing it.

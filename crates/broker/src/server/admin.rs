@@ -7,6 +7,7 @@ use super::{STORE_BUSY, Shared};
 use crate::api::Subnet;
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
+use crate::records::SignedRecord;
 use crate::state::{Listing, Refusal, State, StateError};
 use crate::store::StoreError;
 use nix::sys::stat::{Mode, fchmod};
@@ -57,6 +58,11 @@ pub enum AdminRequest {
     },
     /// What there is.
     List {},
+    /// Take records that the grid's authority has signed.
+    Take {
+        /// The records.
+        records: Vec<SignedRecord>,
+    },
 }
 
 /// The broker's answer.
@@ -69,6 +75,8 @@ pub enum AdminReply {
     Revoked(u64),
     /// What there is.
     Listing(Listing),
+    /// How many of the records were news.
+    Taken(usize),
     /// It could not be done; one sentence.
     Error(String),
 }
@@ -190,6 +198,7 @@ fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
             known.and_then(|()| state.revoke(site)).map(AdminReply::Revoked)
         }
         AdminRequest::List {} => Ok(AdminReply::Listing(state.listing())),
+        AdminRequest::Take { records } => state.take_by_hand(records).map(AdminReply::Taken),
     };
     done.unwrap_or_else(|Refusal { message, .. }| AdminReply::Error(message))
 }
@@ -249,6 +258,7 @@ async fn answer(shared: Arc<Shared>, stream: tokio::net::UnixStream) -> io::Resu
             let said = match &request {
                 AdminRequest::Revoke { site, .. } => Some(format!("site {site} is revoked")),
                 AdminRequest::Token { site, .. } => Some(format!("gave a token for site {site}")),
+                AdminRequest::Take { .. } => Some("took records of the grid's authority".to_owned()),
                 AdminRequest::List {} => None,
             };
             let done = shared

@@ -1,11 +1,12 @@
 //! Tokens, certificates and revocations: who gets in, and who is put out.
 
-use super::{ANCESTORS, REVOCATIONS, Refusal, State};
+use super::{ANCESTORS, REVOCATIONS, Refusal, State, internal};
 use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Member, RenewRequest, Subnet};
 use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
 use crate::clock::{date, span};
 use crate::identity::{Certified, Identity, hexadecimal};
 use crate::join_token::JoinToken;
+use crate::records::{Admission, Admitted, SignedRecord};
 use crate::revocation::{ExtendError, RevocationSet, SignedRevocations};
 use crate::store::{self, Change};
 use crate::subnet::MAX_GRANTED;
@@ -39,6 +40,9 @@ pub(super) struct TokenRecord {
     /// nobody has on the Internet.
     #[serde(default)]
     pub(super) subnets: Vec<Subnet>,
+    /// What it admits, where the grid has several brokers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) admission: Option<Admission>,
 }
 
 /// How a token was used.
@@ -69,6 +73,7 @@ impl State {
         if subnets.len() > MAX_GRANTED {
             return Err(refuse(format!("a token grants {MAX_GRANTED} ranges at most")));
         }
+        self.must_serve()?;
         let now = self.now();
         self.forget_tokens(now)?;
         if self.tokens.len() >= MAX_TOKENS {
@@ -94,6 +99,7 @@ impl State {
             used: None,
             void: false,
             subnets: subnets.to_vec(),
+            admission: self.admission_of(site, &secret, now),
         };
         let hash = JoinToken::hash(&secret);
         self.store
@@ -127,9 +133,21 @@ impl State {
                 ),
             ));
         };
+        self.must_serve()?;
         let request = hexadecimal(&Sha256::digest(&asked.request));
         check_token(&token, &request, now)?;
-        let issued = self.certify(&asked.request, &token.site)?;
+        let (issued, record) = match &token.admission {
+            Some(admission) if self.number().is_some() => {
+                let admitted = Admitted {
+                    site: token.site.clone(),
+                    admission: admission.clone(),
+                    granted: token.subnets.clone(),
+                };
+                let (issued, record) = self.admit(&token.site, &asked.request, admitted)?;
+                (issued, Some(record))
+            }
+            _ => (self.certify(&asked.request, &token.site)?, None),
+        };
         let used = Used {
             at: now,
             from,
@@ -139,13 +157,30 @@ impl State {
             used: Some(used),
             ..token
         };
-        self.keep_joined(hash, token)?;
-        Ok(self.certificate_answer(issued))
+        self.keep_joined(hash, token, record.as_ref())?;
+        let mut answer = self.certificate_answer(issued);
+        // The first that the site's gateway knows of the other brokers; and its own record, which it gives to
+        // them even if this broker dies now.
+        if self.number().is_some() {
+            answer.records = self
+                .trust
+                .with_records(|records| records.signed_brokers().cloned().collect());
+            answer.records.extend(record);
+        }
+        Ok(answer)
     }
 
     /// The next certificate of who has one.
-    pub(crate) fn renew(&mut self, site: &str, asked: &RenewRequest) -> Result<CertificateAnswer, Refusal> {
-        let issued = self.certify(&asked.request, site)?;
+    pub(crate) fn renew(
+        &mut self,
+        certified: &Certified,
+        asked: &RenewRequest,
+    ) -> Result<CertificateAnswer, Refusal> {
+        self.must_serve()?;
+        let issued = match (self.number(), certified.site()) {
+            (Some(_), _) => self.certify_again(&asked.request, certified)?,
+            (None, site) => self.certify(&asked.request, site.unwrap_or_default())?,
+        };
         Ok(self.certificate_answer(issued))
     }
 
@@ -154,6 +189,9 @@ impl State {
         if !grid::is_site_name(site) {
             let message = format!("{site:?} is no name of a site");
             return Err(Refusal::new(ErrorKind::BadRequest, message));
+        }
+        if let Some(number) = self.number() {
+            return self.revoke_together(site, number);
         }
         let known = self.trust.revocations().now();
         let before = self
@@ -169,7 +207,7 @@ impl State {
 
     /// The latest beginning that a certificate of this site may have. Certificates are made with an earlier
     /// one than now, but the clock may have been ahead when that was.
-    fn last_beginning(&self, site: &str) -> u64 {
+    pub(super) fn last_beginning(&self, site: &str) -> u64 {
         let joined = self.tokens.values().filter(|token| token.site == site);
         let joined = joined
             .filter_map(|token| Some(token.used.as_ref()?.at))
@@ -195,6 +233,9 @@ impl State {
             .all(|(site, before)| theirs.before(site) >= Some(before));
         let merged = if mine_are_theirs && theirs.counter() > own.counter() {
             Some(theirs.clone())
+        } else if self.number().is_some() {
+            // The list ended with the time of one broker: only the grid's authority could sign a longer one.
+            (theirs.counter() > own.counter()).then(|| theirs.clone())
         } else {
             let more = theirs.revoked().map(|(site, before)| (site.to_owned(), before));
             own.extended(more, theirs.counter(), &self.authority)
@@ -225,10 +266,7 @@ impl State {
             .before(site)
             .map_or(0, |before| before.saturating_add(1));
         let issued = self.authority.certify(request, &identity, self.now(), begins);
-        issued.map_err(|error| match error {
-            AuthorityError::Request(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
-            other => internal(other),
-        })
+        issued.map_err(not_issued)
     }
 
     fn certificate_answer(&self, issued: Issued) -> CertificateAnswer {
@@ -236,17 +274,27 @@ impl State {
             certificate: issued.pem,
             authority: self.authority.certificate_pem().to_owned(),
             time: self.now(),
+            records: Vec::new(),
         }
     }
 
     /// A token is used: from now on the site may have what it grants.
-    fn keep_joined(&mut self, hash: String, token: TokenRecord) -> Result<(), Refusal> {
+    fn keep_joined(
+        &mut self,
+        hash: String,
+        token: TokenRecord,
+        record: Option<&SignedRecord>,
+    ) -> Result<(), Refusal> {
         let change = Change::default().put(store::TOKENS, &hash, &token);
         let (site, subnets) = (token.site.clone(), token.subnets.clone());
-        self.store.change(change.and(match subnets.as_slice() {
+        let change = change.and(match subnets.as_slice() {
             [] => Change::default().remove(store::GRANTS, &site),
             subnets => Change::default().put(store::GRANTS, &site, &subnets),
-        }))?;
+        });
+        match record {
+            Some(record) => drop(self.keep_records(std::slice::from_ref(record), &[], change)?),
+            None => self.store.change(change)?,
+        }
         if subnets.is_empty() {
             self.grants.remove(&site);
         } else {
@@ -257,7 +305,7 @@ impl State {
     }
 
     /// Hashes of tokens that are to be void and are not yet.
-    fn tokens_of(&self, which: impl Fn(&TokenRecord) -> bool) -> Vec<String> {
+    pub(super) fn tokens_of(&self, which: impl Fn(&TokenRecord) -> bool) -> Vec<String> {
         let meant = self
             .tokens
             .iter()
@@ -265,13 +313,43 @@ impl State {
         meant.map(|(hash, _)| hash.clone()).collect()
     }
 
-    fn voided(&self, hashes: &[String]) -> Change {
+    pub(super) fn voided(&self, hashes: &[String]) -> Change {
         let tokens = hashes.iter().filter_map(|hash| self.tokens.get_key_value(hash));
         tokens.fold(Change::default(), |change, (hash, token)| {
             let mut token = token.clone();
             token.void = true;
             change.put(store::TOKENS, hash, &token)
         })
+    }
+
+    pub(super) fn void_tokens(&mut self, hashes: &[String]) {
+        for hash in hashes {
+            if let Some(token) = self.tokens.get_mut(hash) {
+                token.void = true;
+            }
+        }
+    }
+
+    /// What the disk forgets of sites that are out.
+    pub(super) fn without_sites(&self, out: &[String]) -> Change {
+        out.iter().fold(Change::default(), |change, site| {
+            change
+                .remove(store::MEMBERS, site)
+                .remove(store::SEEN, site)
+                .remove(store::GRANTS, site)
+                .and(self.without_jobs_of(site, None))
+        })
+    }
+
+    /// What the memory forgets of them.
+    pub(super) fn forget_sites(&mut self, out: &[String]) {
+        for site in out {
+            self.members.remove(site);
+            self.grants.remove(site);
+            self.presence.remove(site);
+            self.mail.forget(site);
+            self.forget_jobs_of(site, None);
+        }
     }
 
     fn forget_tokens(&mut self, now: u64) -> Result<(), Refusal> {
@@ -317,27 +395,11 @@ impl State {
         if ancestors != self.ancestors {
             change = change.put(store::META, ANCESTORS, &ancestors);
         }
-        for site in &out {
-            change = change
-                .remove(store::MEMBERS, site)
-                .remove(store::SEEN, site)
-                .remove(store::GRANTS, site)
-                .and(self.without_jobs_of(site, None));
-        }
+        let change = change.and(self.without_sites(&out));
         self.store.change(change.and(self.voided(void)))?;
         self.ancestors = ancestors;
-        for hash in void {
-            if let Some(token) = self.tokens.get_mut(hash) {
-                token.void = true;
-            }
-        }
-        for site in &out {
-            self.members.remove(site);
-            self.grants.remove(site);
-            self.presence.remove(site);
-            self.mail.forget(site);
-            self.forget_jobs_of(site, None);
-        }
+        self.void_tokens(void);
+        self.forget_sites(&out);
         if let Some(set) = set {
             self.trust.revocations().adopt(set);
             self.stir();
@@ -375,15 +437,18 @@ fn site_by(
     }
 }
 
+pub(super) fn not_issued(error: AuthorityError) -> Refusal {
+    match error {
+        AuthorityError::Request(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
+        other => internal(other),
+    }
+}
+
 fn not_extended(error: ExtendError) -> Refusal {
     match error {
         ExtendError::Full(_) => Refusal::new(ErrorKind::Busy, error.to_string()),
         ExtendError::Authority(error) => internal(error),
     }
-}
-
-fn internal(error: AuthorityError) -> Refusal {
-    Refusal::new(ErrorKind::Internal, error.to_string())
 }
 
 /// Hash of a secret in hexadecimal, as tokens are found by it.
