@@ -30,6 +30,10 @@ pub const BACKDATED_SECONDS: u64 = 300;
 /// The authority outlives its grid; to change it is to make a new grid.
 const AUTHORITY_LIFE_SECONDS: u64 = 20 * 365 * 86_400;
 
+/// The same for an authority: what a broker certifies begins by the clock of another host than the one on
+/// which its authority was made.
+const AUTHORITY_BACKDATED_SECONDS: u64 = 86_400;
+
 /// Files in a grid's directory.
 pub(crate) const CERTIFICATE_FILE: &str = "ca.pem";
 pub(crate) const KEY_FILE: &str = "ca.key";
@@ -358,7 +362,7 @@ fn is_signed_by(certificate: &CertificateDer<'_>, authority: &CertificateDer<'_>
 fn authority_params(name: &str, below: u8, now: u64) -> Result<CertificateParams, AuthorityError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(name);
-    params.not_before = moment(now - BACKDATED_SECONDS.min(now));
+    params.not_before = moment(now.saturating_sub(AUTHORITY_BACKDATED_SECONDS));
     params.not_after = moment(now.saturating_add(AUTHORITY_LIFE_SECONDS));
     params.serial_number = Some(random_serial()?);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(below));

@@ -28,6 +28,7 @@ pub mod ranges;
 pub mod records;
 pub mod reflection;
 pub mod revocation;
+pub mod root;
 mod say;
 mod server;
 mod state;

@@ -80,6 +80,8 @@ pub(crate) struct Connection {
     broker: String,
     /// Which of the broker's addresses that is.
     pub(super) address: SocketAddr,
+    /// How often the certificate that it shows had been renewed.
+    pub(super) renewals: u64,
     sender: SendRequest<Full<Bytes>>,
     carrying: JoinHandle<()>,
 }
@@ -122,6 +124,7 @@ impl Connection {
         Ok(Connection {
             broker: broker.to_owned(),
             address,
+            renewals: 0,
             sender,
             // How it ends, the requests see.
             carrying: tokio::spawn(async move { connection.await.unwrap_or_default() }),

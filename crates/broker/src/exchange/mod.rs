@@ -14,11 +14,16 @@ use std::collections::HashSet;
 /// Bytes of the records of one request or answer; as JSON they are about half as much again.
 const MAX_BYTES: usize = 512 * 1024;
 
+/// Records that are remembered as spent, in 4 MB; beyond that all are forgotten.
+const MAX_SPENT: usize = 65_536;
+
 /// Records in the order in which they were taken, of one start of a broker.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
     taken: Vec<SignedRecord>,
     hashes: HashSet<[u8; 32]>,
+    /// Hashes of records that were right, and said nothing new: nor will they ever.
+    spent: HashSet<[u8; 32]>,
 }
 
 impl Log {
@@ -27,12 +32,23 @@ impl Log {
         Log {
             taken: records.signed().cloned().collect(),
             hashes: records.signed().map(hash).collect(),
+            spent: HashSet::new(),
         }
     }
 
     /// Whether a record was taken before, so that its signature need not be checked again.
     pub(crate) fn has(&self, record: &SignedRecord) -> bool {
-        self.hashes.contains(&hash(record))
+        let hash = hash(record);
+        self.hashes.contains(&hash) || self.spent.contains(&hash)
+    }
+
+    /// Notes a record that was right and said nothing new: whoever sends it without end is not to have its
+    /// signature checked each time.
+    pub(crate) fn pass_over(&mut self, record: &SignedRecord) {
+        if self.spent.len() >= MAX_SPENT {
+            self.spent.clear();
+        }
+        self.spent.insert(hash(record));
     }
 
     pub(crate) fn push(&mut self, record: SignedRecord) {

@@ -24,7 +24,7 @@ mod set;
 mod signed;
 
 pub use giving::Unusable;
-pub use set::{Added, Full, Out, Records};
+pub use set::{Added, Full, MAX_ADMISSIONS, MAX_REVOKED, Out, Records};
 pub(crate) use signed::MAX_SIGNATURE as MAX_RECORD_SIGNATURE;
 pub(crate) use signed::authority_text;
 pub use signed::{MAX_RECORD, RecordError, SignedRecord};

@@ -10,9 +10,9 @@ use crate::clock::date;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Admissions of one broker that are taken, so that a broker whose keys were stolen fills nobody's memory.
-/// One that follows the rules gives no more tokens in a month than that.
-pub const MAX_ADMISSIONS: usize = 16_384;
+/// Admissions of one broker that are taken, so that a broker whose keys were stolen fills nobody's memory:
+/// four times the largest grid. With 64 granted ranges each they have 20 MB.
+pub const MAX_ADMISSIONS: usize = 4096;
 
 /// The same of one site: each is compared with the others. Those that one broker gave one after the other end
 /// each other, so there are hardly ever two.
@@ -205,6 +205,11 @@ impl Records {
         self.revocations.range(of).count()
     }
 
+    /// Whether a broker has revoked this site.
+    pub(crate) fn has_revoked(&self, broker: u8, site: &str) -> bool {
+        self.revocations.contains_key(&(broker, site.to_owned()))
+    }
+
     /// Whether there is no record, as in a grid of one broker.
     pub fn is_empty(&self) -> bool {
         self.brokers.is_empty() && self.admitted.is_empty() && self.revocations.is_empty()
@@ -354,6 +359,29 @@ impl Records {
     /// The records of brokers alone.
     pub fn signed_brokers(&self) -> impl Iterator<Item = &SignedRecord> {
         self.brokers.values().map(|held| &held.signed)
+    }
+
+    /// The records that gateways pass on to each other: brokers and revocations. How a site joined stands in
+    /// its certificate.
+    pub fn passed_on(&self) -> impl Iterator<Item = &SignedRecord> {
+        let revocations = self.revocations.values().map(|held| &held.signed);
+        self.signed_brokers().chain(revocations)
+    }
+
+    /// Whether exactly this is held, so that its signature need not be checked again.
+    pub(crate) fn holds(&self, statement: &Statement, signed: &SignedRecord) -> bool {
+        let held = match statement {
+            Statement::Broker(what) => self.brokers.get(&what.number).map(|held| &held.signed),
+            Statement::Admitted(what) => {
+                let of_site = self.admitted.get(&what.site);
+                of_site.and_then(|there| Some(&there.get(&what.admission)?.signed))
+            }
+            Statement::Revocation(what) => {
+                let held = self.revocations.get(&(what.broker, what.site.clone()));
+                held.map(|held| &held.signed)
+            }
+        };
+        held == Some(signed)
     }
 
     /// All records, brokers first: whoever reads them in this order knows each signer before what it signed.

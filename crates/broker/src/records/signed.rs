@@ -1,6 +1,6 @@
 //! A record as it travels and is kept: the text that was signed, and the signature.
 
-use super::{MAX_BROKERS, ROOT, Records, SHARES, Statement};
+use super::{Admission, MAX_BROKERS, ROOT, Records, SHARES, Statement};
 use crate::subnet::MAX_GRANTED;
 use crate::text::is_host_and_port;
 use base64::Engine;
@@ -92,6 +92,9 @@ impl SignedRecord {
         known: &Records,
     ) -> Result<Statement, RecordError> {
         let statement = self.read(grid)?;
+        if known.holds(&statement, self) {
+            return Ok(statement);
+        }
         let signer = statement.signer();
         let own;
         let certificate = if signer == ROOT {
@@ -118,8 +121,8 @@ impl SignedRecord {
         Some(text.grid)
     }
 
-    /// Whether it says that it is of a broker, which the authority signs.
-    pub(crate) fn is_of_broker(&self) -> bool {
+    /// Whether it is one that the authority signs, such as that of a broker.
+    pub(crate) fn is_by_authority(&self) -> bool {
         let text = serde_json::from_str::<Text>(&self.text);
         text.is_ok_and(|text| text.statement.signer() == ROOT)
     }
@@ -178,13 +181,14 @@ fn check(statement: &Statement) -> Result<(), TextError> {
             };
             let is_token = |text: &str| is_hash(text, TOKEN_DIGITS);
             let origin = &admission.origin;
-            let is_of_one = origin.broker == ROOT && origin.token.is_empty();
-            if admitted.granted.len() > MAX_GRANTED
-                || admission.broker == ROOT
-                || !is_token(&admission.token)
-                || !is_hash(&admission.key, KEY_DIGITS)
-                || !(is_of_one || is_token(&origin.token))
-            {
+            // The authority speaks for sites from when the grid had one broker, and for no others.
+            let is_of_one = *admission == Admission::of_one_broker(admission.given);
+            let has_origin = is_token(&origin.token) || origin.broker == ROOT && origin.token.is_empty();
+            let is_of_token = admission.broker != ROOT
+                && has_origin
+                && is_token(&admission.token)
+                && is_hash(&admission.key, KEY_DIGITS);
+            if admitted.granted.len() > MAX_GRANTED || !(is_of_one || is_of_token) {
                 return Err("it is of no admission that can be".into());
             }
             &admitted.site
@@ -209,3 +213,126 @@ const MAX_PLACES: usize = 4;
 /// Hexadecimal digits of a token's name and of a key's hash.
 const TOKEN_DIGITS: usize = 32;
 const KEY_DIGITS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authority::Authority;
+    use crate::clock::Clock;
+    use crate::records::{Admitted, BrokerRecord, Origin, Revocation, Standing};
+
+    /// An authority, one of its brokers and what is known of that one.
+    fn grid() -> (Authority, Authority, Records) {
+        let clock = Clock::system();
+        let root = Authority::create("g5k", &clock).unwrap();
+        let broker = root.create_for_broker(2, &clock).unwrap();
+        let statement = Statement::Broker(BrokerRecord {
+            number: 2,
+            revision: 0,
+            standing: Standing::Serving,
+            public: vec!["b:7443".into()],
+            authority: authority_text(broker.own().unwrap()),
+            share: 1,
+        });
+        let signed = root.state(&statement).unwrap();
+        let mut known = Records::default();
+        let read = signed.verify("g5k", root.certificate(), &known);
+        known.add(read.unwrap(), signed).unwrap();
+        (root, broker, known)
+    }
+
+    fn revocation(broker: u8) -> Statement {
+        Statement::Revocation(Revocation {
+            site: "rennes".into(),
+            until: 1_795_327_857,
+            broker,
+        })
+    }
+
+    #[test]
+    fn literal_text_is_as_other_versions_sign_it() {
+        let (_, broker, _) = grid();
+        let text = r#"{"version":1,"grid":"g5k","statement":{"revocation":{"site":"rennes","until":1795327857,"broker":2}}}"#;
+        assert_eq!(broker.state(&revocation(2)).unwrap().text, text);
+        let admitted = Statement::Admitted(Admitted {
+            site: "rennes".into(),
+            admission: Admission::of_one_broker(7),
+            granted: Vec::new(),
+        });
+        let text = concat!(
+            r#"{"version":1,"grid":"g5k","statement":{"admitted":{"site":"rennes","admission":{"origin":{"given":0,"#,
+            r#""broker":0,"token":""},"generation":0,"given":7,"broker":0,"token":"","key":""}}}}"#
+        );
+        assert_eq!(broker.state(&admitted).unwrap().text, text);
+    }
+
+    #[test]
+    fn what_is_damaged_or_signed_by_somebody_else_is_refused() {
+        let (root, broker, known) = grid();
+        let verify = |record: &SignedRecord| record.verify("g5k", root.certificate(), &known);
+        let signed = broker.state(&revocation(2)).unwrap();
+        assert_eq!(verify(&signed), Ok(revocation(2)));
+        for at in 0..signed.text.len() {
+            let mut bytes = signed.text.clone().into_bytes();
+            bytes[at] ^= 1;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let signature = signed.signature.clone();
+            assert!(verify(&SignedRecord { text, signature }).is_err(), "{at}");
+        }
+        // A broker speaks for itself alone, and the authority for no broker.
+        assert_eq!(
+            verify(&broker.state(&revocation(3)).unwrap()),
+            Err(RecordError::Unknown(3))
+        );
+        assert_eq!(
+            verify(&root.state(&revocation(2)).unwrap()),
+            Err(RecordError::Signature)
+        );
+        let other = signed.verify("other", root.certificate(), &known);
+        assert_eq!(other, Err(RecordError::Grid("g5k".into())));
+        let long = SignedRecord {
+            text: " ".repeat(MAX_RECORD + 1),
+            ..signed
+        };
+        assert!(matches!(verify(&long), Err(RecordError::Format(_))));
+    }
+
+    #[test]
+    fn a_broker_makes_no_broker_and_speaks_for_no_site_from_before_it_was_there() {
+        let (root, broker, known) = grid();
+        let verify = |statement: &Statement| {
+            let signed = broker.state(statement).unwrap();
+            signed.verify("g5k", root.certificate(), &known)
+        };
+        let record = known.broker(2).cloned().unwrap();
+        let forged = Statement::Broker(BrokerRecord { number: 3, ..record });
+        assert_eq!(verify(&forged), Err(RecordError::Signature));
+        let mut admitted = Admitted {
+            site: "rennes".into(),
+            admission: Admission::of_one_broker(7),
+            granted: Vec::new(),
+        };
+        assert_eq!(
+            verify(&Statement::Admitted(admitted.clone())),
+            Err(RecordError::Signature)
+        );
+        admitted.admission.broker = 2;
+        assert!(matches!(
+            verify(&Statement::Admitted(admitted.clone())),
+            Err(RecordError::Format(_))
+        ));
+        admitted.admission.token = "0".repeat(32);
+        admitted.admission.key = "0".repeat(64);
+        // It continues the name of a site from then: its broker knew that one.
+        assert!(verify(&Statement::Admitted(admitted.clone())).is_ok());
+        admitted.admission.origin = Origin {
+            given: 0,
+            broker: 2,
+            token: "no token".into(),
+        };
+        assert!(matches!(
+            verify(&Statement::Admitted(admitted)),
+            Err(RecordError::Format(_))
+        ));
+    }
+}

@@ -73,6 +73,8 @@ pub enum AdminReply {
     Token(String),
     /// The counter of the list of revocations.
     Revoked(u64),
+    /// Until when what a site was given is void, in seconds since 1970, in a grid of several brokers.
+    RevokedUntil(u64),
     /// What there is.
     Listing(Listing),
     /// How many of the records were news.
@@ -195,7 +197,11 @@ fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
             .map(|token| AdminReply::Token(token.to_string())),
         AdminRequest::Revoke { site, unknown } => {
             let known = if *unknown { Ok(()) } else { state.must_know(site) };
-            known.and_then(|()| state.revoke(site)).map(AdminReply::Revoked)
+            let reply = match state.number() {
+                Some(_) => AdminReply::RevokedUntil,
+                None => AdminReply::Revoked,
+            };
+            known.and_then(|()| state.revoke(site)).map(reply)
         }
         AdminRequest::List {} => Ok(AdminReply::Listing(state.listing())),
         AdminRequest::Take { records } => state.take_by_hand(records).map(AdminReply::Taken),

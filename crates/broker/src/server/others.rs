@@ -16,8 +16,9 @@ use tokio::time::sleep;
 /// Longest time until a revocation comes from a broker that cannot dial this one.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// Pause after a failure. A broker is seldom away, and there are few of them.
-const AGAIN: Duration = Duration::from_secs(5);
+/// First and longest pause after a failure: it doubles each time. A broker is seldom away, and there are few.
+const AGAIN: Duration = Duration::from_millis(500);
+const AGAIN_AT_MOST: Duration = Duration::from_secs(5);
 
 /// Requests of one exchange, of a thousand records each; a broker that always has more is asked again after a
 /// pause.
@@ -42,7 +43,7 @@ pub(super) async fn meet(shared: Arc<Shared>) {
 
 async fn meet_one(shared: Arc<Shared>, number: u8) {
     let mut exchange = Exchange::default();
-    let mut failed = false;
+    let mut pause = None;
     loop {
         let serving = |broker: &BrokerRecord| broker.standing == Standing::Serving;
         let record = shared
@@ -54,17 +55,18 @@ async fn meet_one(shared: Arc<Shared>, number: u8) {
         let mut news = shared.lock().news();
         let outcome = exchange_with(&shared, &broker, &mut exchange).await;
         let reason = outcome.err().map(|error| error.to_string());
-        match (&reason, failed) {
-            (Some(reason), false) => shared.log.say(format_args!(
+        match (&reason, pause) {
+            (Some(reason), None) => shared.log.say(format_args!(
                 "broker {number} cannot be told what this one knows, nor asked: {reason}; tries again"
             )),
-            (None, true) => shared.log.say(format_args!("broker {number} answers again")),
+            (None, Some(_)) => shared.log.say(format_args!("broker {number} answers again")),
             _ => {}
         }
-        failed = reason.is_some();
+        let longer = |before: Duration| before.saturating_mul(2).min(AGAIN_AT_MOST);
+        pause = reason.as_ref().map(|_| pause.map_or(AGAIN, longer));
         shared.lock().note_meeting(number, reason);
-        if failed {
-            sleep(AGAIN).await;
+        if let Some(pause) = pause {
+            sleep(pause).await;
             continue;
         }
         let lacks_something = async {

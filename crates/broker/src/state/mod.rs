@@ -9,6 +9,7 @@ mod jobs;
 pub(crate) mod joining;
 mod listing;
 mod mail;
+mod revoking;
 pub(crate) mod several;
 mod syncing;
 

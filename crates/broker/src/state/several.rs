@@ -10,12 +10,13 @@ use crate::exchange::Log;
 use crate::files;
 use crate::identity::{Certified, Identity, hexadecimal};
 use crate::records::{
-    Admission, Admitted, BrokerRecord, Records, SignedRecord, Standing, Statement, Unusable, authority_text,
+    Admission, Admitted, BrokerRecord, MAX_ADMISSIONS, MAX_REVOKED, Records, SignedRecord, Standing,
+    Statement, Unusable, authority_text,
 };
 use crate::store::{self, Change, Store};
 use crate::tls::{Trust, TrustError};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The records of the authority, beside the broker's configuration: what it knows of the others before it has
@@ -55,8 +56,11 @@ impl Several {
         );
         let mut records = Records::default();
         // Brokers first: whoever is signed for has to be known.
-        for of_brokers in [true, false] {
-            for record in all.iter().filter(|record| record.is_of_broker() == of_brokers) {
+        for by_authority in [true, false] {
+            for record in all
+                .iter()
+                .filter(|record| record.is_by_authority() == by_authority)
+            {
                 trust
                     .union(&mut records, std::slice::from_ref(record))
                     .map_err(|error| StateError::Damaged(format!("records: {error}")))?;
@@ -110,6 +114,30 @@ impl State {
         Some(self.trust.with_records(next))
     }
 
+    /// The sites that joined while the grid had one broker, for its authority to sign.
+    pub(crate) fn admitted_by_one(&self) -> Vec<Admitted> {
+        let revoked = self.trust.revocations().now();
+        let of_members = self
+            .members
+            .iter()
+            .map(|member| (member.site.as_str(), member.not_before));
+        // Those whose gateway has never connected.
+        let joined = self.tokens.values().filter(|token| !token.void);
+        let joined = joined.filter_map(|token| Some((token.site.as_str(), token.used_at()?)));
+        let mut begun: BTreeMap<&str, u64> = BTreeMap::new();
+        for (site, at) in of_members.chain(joined) {
+            let earliest = begun.entry(site).or_insert(at);
+            *earliest = at.min(*earliest);
+        }
+        let is_in = |(site, at): &(&str, u64)| revoked.before(site).is_none_or(|before| *at > before);
+        let admitted = begun.into_iter().filter(is_in).map(|(site, at)| Admitted {
+            site: site.to_owned(),
+            admission: Admission::of_one_broker(at),
+            granted: self.grants.get(site).cloned().unwrap_or_default(),
+        });
+        admitted.collect()
+    }
+
     /// The certificate for a token of this admission, and the record of it.
     pub(super) fn admit(
         &self,
@@ -129,6 +157,13 @@ impl State {
             };
             Refusal::new(kind, why.to_string())
         })?;
+        let broker = admitted.admission.broker;
+        let signed_already = self.trust.with_records(|records| records.count_admitted(broker));
+        if signed_already >= MAX_ADMISSIONS {
+            let message =
+                format!("broker {broker} has let {MAX_ADMISSIONS} sites in; ask another one for a token");
+            return Err(Refusal::new(ErrorKind::Busy, message));
+        }
         let issued = self.certify_admitted(request, site, &admitted.admission)?;
         let signed = self
             .authority
@@ -164,6 +199,16 @@ impl State {
             .state(&Statement::Revocation(revocation))
             .map_err(internal)?;
         let void = self.tokens_of(|token| token.site == site);
+        let is_full = |records: &Records| {
+            records.count_revoked(number) >= MAX_REVOKED && !records.has_revoked(number, site)
+        };
+        if self.trust.with_records(is_full) {
+            let message = format!(
+                "broker {number} has revoked {MAX_REVOKED} sites, and has no room for {site}; nothing was revoked. Revoke it at another \
+                 broker"
+            );
+            return Err(Refusal::new(ErrorKind::Busy, message));
+        }
         self.keep_records(&[signed], &void, Change::default())?;
         Ok(until)
     }
@@ -194,12 +239,17 @@ impl State {
             let several = self.several.as_ref();
             several.is_some_and(|several| !several.log.has(record))
         };
-        let lacking: Vec<SignedRecord> = records.iter().filter(lacking).cloned().collect();
+        let lacking: Vec<&SignedRecord> = records.iter().filter(lacking).collect();
         let mut grown = self.trust.records();
-        let news = self
-            .trust
-            .union(&mut grown, &lacking)
-            .map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;
+        let mut news = Vec::new();
+        for record in lacking {
+            let added = self.trust.union(&mut grown, std::slice::from_ref(record));
+            let added = added.map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;
+            if let (true, Some(several)) = (added.is_empty(), &mut self.several) {
+                several.log.pass_over(record);
+            }
+            news.extend(added);
+        }
         let out = self.put_out_by(&grown, &news);
         let mut change = change.and(self.without_sites(&out)).and(self.voided(void));
         for (_, record) in &news {

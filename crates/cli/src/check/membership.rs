@@ -22,6 +22,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
             now,
         )];
         steps.push(broker(grid));
+        steps.extend(brokers(grid));
         steps.extend(clock(grid));
         steps.extend(dialled(grid));
         return steps;
@@ -105,6 +106,25 @@ fn broker(grid: &GridStatus) -> Step {
     }
 }
 
+/// Says which of several brokers do not answer.
+fn brokers(grid: &GridStatus) -> impl Iterator<Item = Step> {
+    let count = grid.brokers.len();
+    grid.brokers.iter().map(move |broker| {
+        let name = format!("broker {}", broker.number);
+        let places = broker.places.join(", ");
+        match &broker.away {
+            None => Step::ok(name, format!("answers at {places}")),
+            Some(why) => Step::warn(
+                name,
+                format!("does not answer at {places}: {why}"),
+                format!(
+                    "is 'causeway broker' running there, and can this host connect to its port (TCP)? The others of {count} go on                      meanwhile"
+                ),
+            ),
+        }
+    })
+}
+
 /// Compares this host's clock with the broker's, by which certificates are made.
 fn clock(grid: &GridStatus) -> Option<Step> {
     let ahead = grid.clock_ahead_seconds?;
@@ -151,6 +171,7 @@ mod tests {
             certificate_begins: 1000,
             certificate_ends: 4000,
             broker: Some(([198, 51, 100, 9], 7443).into()),
+            brokers: Vec::new(),
             clock_ahead_seconds: Some(0),
         }
     }

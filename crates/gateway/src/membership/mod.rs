@@ -22,6 +22,7 @@ mod map;
 mod members;
 pub(crate) mod pair_token;
 pub(crate) mod participants;
+mod records;
 mod register;
 
 /// Sites and jobs, as far as this gateway knows.

@@ -2,18 +2,19 @@
 
 use super::{DEADLINE, TestClock, connect_as, post};
 use causeway_broker::admin::{self, AdminReply, AdminRequest};
-use causeway_broker::api::{CertificateAnswer, ErrorAnswer, RenewRequest, Subnet};
+use causeway_broker::api::{CertificateAnswer, ErrorAnswer, Record, RenewRequest, Subnet};
 use causeway_broker::authority::new_key;
-use causeway_broker::client::{JoinError, Membership, join};
+use causeway_broker::client::{Client, ClientConfig, JoinError, Membership, join};
 use causeway_broker::clock::Clock;
 use causeway_broker::join_token::JoinToken;
-use causeway_broker::new_grid::{self, Root};
+use causeway_broker::root::{self, Root};
 use causeway_broker::{Broker, BrokerConfig, Listing, Log, Options};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// The brokers have the numbers 1, 2, 3, ...
 pub struct Brokers {
@@ -41,7 +42,7 @@ impl Brokers {
             .map(|number| format!("{network}.{number}:7443"))
             .collect();
         let place = dir.path().join("grid");
-        let files = new_grid::create_several("g5k", &places, &place, &Clock::system()).unwrap();
+        let files = root::create_several("g5k", &places, &place, &Clock::system()).unwrap();
         let mut brokers = Brokers {
             dir,
             configs: Vec::new(),
@@ -134,7 +135,7 @@ impl Brokers {
             site: site.into(),
             unknown: true,
         };
-        assert!(matches!(self.ask(number, &request), AdminReply::Revoked(_)));
+        assert!(matches!(self.ask(number, &request), AdminReply::RevokedUntil(_)));
     }
 
     pub fn listing(&self, number: u8) -> Listing {
@@ -180,6 +181,15 @@ impl Brokers {
             let mut sites = listing.sites.iter();
             sites.any(|listed| listed.site == site && listed.revoked.is_some())
         });
+    }
+
+    /// A session of a site with all brokers.
+    pub fn session(&self, membership: &Membership, host: &str, record: Record) -> Client {
+        let mut config = ClientConfig::new(membership.clone(), self.home(host), record, Box::new(|| {}));
+        config.clock = self.clock.clock();
+        config.retry = Duration::from_millis(10)..=Duration::from_millis(100);
+        config.refused = Duration::from_millis(50);
+        Client::start(config).unwrap()
     }
 
     pub fn post<Q: Serialize, A: DeserializeOwned>(
