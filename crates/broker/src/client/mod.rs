@@ -138,7 +138,7 @@ pub enum Event {
         ahead: i64,
     },
     /// The certificate was renewed: new connections use these.
-    Renewed(Credentials, Certified),
+    Renewed(Box<(Credentials, Certified)>),
     /// Answer to [`Client::reach`].
     Reached(Vec<Reached>),
     /// Answer to [`Client::relays`].

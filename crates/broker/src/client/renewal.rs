@@ -60,7 +60,7 @@ impl Session {
         *self.membership.borrow_mut() = renewed;
         self.renew_again.set(0);
         self.renewals.set(self.renewals.get() + 1);
-        self.tell(Event::Renewed(credentials, certified));
+        self.tell(Event::Renewed(Box::new((credentials, certified))));
         Ok(())
     }
 }

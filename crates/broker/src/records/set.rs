@@ -349,9 +349,8 @@ impl Records {
         };
         let unused = (0..SHARES).find(|share| !takes(*share, &|_| true));
         let left = || {
-            let gone = self.brokers().map(|broker| broker.share);
-            gone.filter(|share| !takes(*share, &|standing| standing == Standing::Serving))
-                .next()
+            let mut gone = self.brokers().map(|broker| broker.share);
+            gone.find(|share| !takes(*share, &|standing| standing == Standing::Serving))
         };
         unused.or_else(left)
     }

@@ -14,7 +14,7 @@ use crate::records::{
     Statement, Unusable, authority_text,
 };
 use crate::store::{self, Change, Store};
-use crate::tls::{Trust, TrustError};
+use crate::tls::Trust;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -327,10 +327,7 @@ pub(crate) fn partner_of(certified: Option<&Certified>, state: &State) -> Result
         let message = "only members of the grid and its brokers may ask this";
         return Err(Refusal::new(ErrorKind::NoCertificate, message));
     };
-    state
-        .trust
-        .standing(certified)
-        .map_err(|error: TrustError| Refusal::from(error))?;
+    state.trust.standing(certified)?;
     Ok(match certified.site() {
         Some(site) => format!("site {site}"),
         None => "another broker".to_owned(),

@@ -368,7 +368,7 @@ fn a_certificate_that_is_due_is_renewed_at_whichever_broker_is_there() {
     brokers.clock.shift(21 * 86_400);
     let at_rennes = brokers.session(&rennes, "rennes", record(1));
     let renewed = wait(&at_rennes, "Renewed", |event| match event {
-        Event::Renewed(credentials, certified) => Some((credentials.clone(), certified.clone())),
+        Event::Renewed(renewed) => Some((**renewed).clone()),
         _ => None,
     });
     assert_ne!(

@@ -81,6 +81,10 @@ fn certificate(whose: &str, [begins, ends]: [u64; 2], now: u64) -> Step {
     }
 }
 
+/// Words of a refusal that stays until somebody acts: revoked, another one's name, or admitted by a broker
+/// that is none.
+const OUT: [&str; 3] = ["revoked", "belongs to another host", "expelled"];
+
 fn broker(grid: &GridStatus) -> Step {
     let name = "broker";
     let place = grid
@@ -92,7 +96,7 @@ fn broker(grid: &GridStatus) -> Step {
             format!("answers{place}; it sees this gateway at {}", observed.ip()),
         ),
         (None, None) => Step::ok(name, format!("answers{place}")),
-        (Some(why), _) if why.contains("revoked") => Step::fail(
+        (Some(why), _) if OUT.iter().any(|words| why.contains(words)) => Step::fail(
             name,
             why.clone(),
             "this site was excluded from the grid; ask whoever runs the grid",
@@ -161,6 +165,7 @@ fn dialled(grid: &GridStatus) -> impl Iterator<Item = Step> {
 mod tests {
     use super::super::steps::Verdict;
     use super::*;
+    use causeway_control::BrokerStatus;
 
     fn member() -> GridStatus {
         GridStatus {
@@ -205,6 +210,31 @@ mod tests {
         assert_eq!(broker(&grid).result, Verdict::Warn);
         grid.broker_away = Some("the certificate of site rennes was revoked at noon".into());
         assert_eq!(broker(&grid).result, Verdict::Fail);
+    }
+
+    #[test]
+    fn of_several_brokers_each_that_is_away_is_to_be_looked_at() {
+        let mut grid = member();
+        assert_eq!(brokers(&grid).count(), 0);
+        let broker = |number: u8, away: Option<&str>| BrokerStatus {
+            number,
+            places: vec![format!("b{number}:7443")],
+            away: away.map(str::to_owned),
+        };
+        grid.brokers = vec![broker(1, None), broker(2, Some("connection refused"))];
+        let steps: Vec<Step> = brokers(&grid).collect();
+        assert!(
+            steps[0].result == Verdict::Ok && steps[0].detail.contains("b1:7443"),
+            "{}",
+            steps[0]
+        );
+        assert!(
+            steps[1].result == Verdict::Warn && steps[1].detail.contains("refused"),
+            "{}",
+            steps[1]
+        );
+        grid.broker_away = Some("the name rennes belongs to another host".into());
+        assert_eq!(super::broker(&grid).result, Verdict::Fail);
     }
 
     #[test]

@@ -60,8 +60,9 @@ impl Membership {
             Event::Forged { from, reason } => {
                 driver.log.refuse("records", format_args!("site {from}"), reason);
             }
-            Event::Renewed(credentials, certified) => {
-                self.on_renewed(driver, tunnels, &credentials, certified)
+            Event::Renewed(renewed) => {
+                let (credentials, certified) = *renewed;
+                self.on_renewed(driver, tunnels, &credentials, certified);
             }
             Event::Reached(results) => self.on_reached(driver, results),
             Event::Failed { what, reason } => driver.say(format_args!("{what}: {reason}")),

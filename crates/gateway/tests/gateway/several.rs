@@ -27,7 +27,7 @@ impl Grid {
         let place = format!("127.{net}.9.9:7443");
         let files = root::create_several(
             "g5k",
-            &[place.clone()],
+            std::slice::from_ref(&place),
             &dir.path().join("grid"),
             &Clock::system(),
         );
