@@ -3,9 +3,11 @@
 
 use causeway_broker::api::{
     CertificateAnswer, Checked, EnrolRequest, ErrorAnswer, JobsAnswer, JobsRequest, ReachAnswer,
-    ReachRequest, RelaysAnswer, RenewRequest, SendRequest, SyncAnswer, SyncRequest,
+    ReachRequest, RecordsAnswer, RecordsRequest, RelaysAnswer, RenewRequest, SendRequest, SyncAnswer,
+    SyncRequest,
 };
 use causeway_broker::members::Members;
+use causeway_broker::records::Records;
 use causeway_broker::revocation::SignedRevocations;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,12 +19,19 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     asked::<ReachRequest>(bytes);
     asked::<JobsRequest>(bytes);
     asked::<SignedRevocations>(bytes);
+    if let Some(exchange) = asked::<RecordsRequest>(bytes) {
+        for record in &exchange.records {
+            // Nobody of this grid has signed it.
+            assert!(record.verify("g5k", &Vec::<u8>::new().into(), &Records::default()).is_err());
+        }
+    }
     if let Some(sync) = asked::<SyncRequest>(bytes)
         && let Some(record) = &sync.record
     {
         // Whatever a first site says of itself is not another's.
         assert!(Members::default().admit("rennes", record).is_ok());
     }
+    read::<RecordsAnswer>(bytes);
     read::<SyncAnswer>(bytes);
     read::<CertificateAnswer>(bytes);
     read::<ErrorAnswer>(bytes);

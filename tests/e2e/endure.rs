@@ -84,6 +84,70 @@ fn debian_open_mpi_goes_on_without_a_killed_broker_which_knows_members_and_jobs_
 
 #[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_goes_on_while_three_brokers_are_killed_in_turn_and_a_site_that_one_revoked_is_out_at_all()
+{
+    let Some(mut grid) = Grid::start_several("endure-brokers", "orsay-rennes-bordeaux", THREE) else {
+        return;
+    };
+    grid.join("orsay", &[]);
+    grid.ask_at("rennes");
+    grid.join("rennes", &[]);
+    grid.has_tunnel("rennes", "orsay");
+    let mut job = Job::start(&grid, "rennes", "throughout", "rennes=1,orsay=1");
+    // With one broker left, which is another one each time, a site joins, and certificates are good.
+    for (left, site) in THREE.iter().zip(["bordeaux", "", ""]) {
+        let others: Vec<&&str> = THREE.iter().filter(|other| *other != left).collect();
+        others.iter().for_each(|other| grid.kill_broker_of(other));
+        grid.fresh.wait_for("the gateways' word that two are away", || {
+            let away = |site: &str| {
+                let status = grid.fresh.status(site).unwrap().grid.unwrap();
+                assert_eq!(status.brokers.len(), 3);
+                status
+                    .brokers
+                    .iter()
+                    .filter(|broker| broker.away.is_some())
+                    .count()
+            };
+            away("rennes") == 2 && away("orsay") == 2
+        });
+        grid.ask_at(left);
+        if !site.is_empty() {
+            grid.join(site, &[]);
+            grid.has_tunnel("rennes", site);
+            grid.has_tunnel("orsay", site);
+        }
+        job.goes_on("two brokers' deaths");
+        others.iter().for_each(|other| grid.start_broker_of(other));
+    }
+    grid.fresh.wait_for("all brokers again", || {
+        let status = grid.fresh.status("rennes").unwrap().grid.unwrap();
+        status.brokers.iter().all(|broker| broker.away.is_none())
+    });
+    // The one that puts a site out is gone before another is there; gateways have it from that one.
+    grid.kill_broker_of("orsay");
+    grid.kill_broker_of("rennes");
+    grid.ask_at("bordeaux");
+    grid.says(&["grid", "revoke", "bordeaux"]);
+    grid.fresh.wait_for("the end of its tunnels", || {
+        let gone = |site: &str| {
+            grid.tunnel(site, "bordeaux")
+                .is_none_or(|tunnel| tunnel.lanes.is_empty())
+        };
+        gone("rennes") && gone("orsay")
+    });
+    grid.kill_broker_of("bordeaux");
+    grid.start_broker_of("rennes");
+    grid.ask_at("rennes");
+    grid.lists("that bordeaux is out", |listing| {
+        let mut sites = listing.sites.iter();
+        sites.any(|site| site.site == "bordeaux" && site.revoked.is_some())
+    });
+    job.goes_on("the revocation");
+    job.ends_right();
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_goes_on_through_another_relay_when_its_relay_is_killed() {
     let scenario = root().join("tests/e2e/two-relays.toml").display().to_string();
     let sites = ["rennes", "nancy", "lyon", "orsay"];

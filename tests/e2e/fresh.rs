@@ -151,8 +151,13 @@ impl Fresh {
 
     /// Leaves the broker of the grid in this directory on a site's head node, and waits until it serves.
     pub fn start_broker(&mut self, site: &str, grid: &str) {
+        self.start_named_broker("broker", site, grid);
+    }
+
+    /// The same under another name, where there are several.
+    pub fn start_named_broker(&mut self, name: &str, site: &str, grid: &str) {
         let config = Path::new(grid).join("broker.toml").display().to_string();
-        self.leave(site, &["broker", "--config", &config], "broker");
+        self.leave(site, &["broker", "--config", &config], name);
         self.wait_for("the broker", || {
             // Not before: a command that finds no broker takes the store, which the broker then waits for.
             Path::new(grid).join("broker.sock").exists() && {

@@ -43,6 +43,54 @@ impl Grid {
         Some(grid)
     }
 
+    /// Starts the emulated sites and a broker at each of them, all of one grid.
+    pub fn start_several(name: &str, scenario: &str, sites: &[&str]) -> Option<Grid> {
+        if let Err(reason) = namespaces::probe() {
+            println!("skipped: {reason}");
+            return None;
+        }
+        let fresh = Fresh::up(name, Path::new(scenario));
+        let mut grid = Grid {
+            directory: fresh.directory.join("grid").display().to_string(),
+            fresh,
+            sites: sites.iter().map(|site| (*site).to_owned()).collect(),
+            home: sites[0].to_owned(),
+        };
+        let brokers: Vec<String> = sites
+            .iter()
+            .map(|site| format!("{}:7443", grid.public(site)))
+            .collect();
+        grid.says(&["grid", "create", "g5k", "--brokers", &brokers.join(",")]);
+        for site in sites {
+            grid.start_broker_of(site);
+        }
+        grid.ask_at(sites[0]);
+        Some(grid)
+    }
+
+    /// Where the files of a site's own broker are.
+    fn directory_of(&self, site: &str) -> String {
+        let number = self.place(site) + 1;
+        let directory = self.fresh.directory.join(format!("grid/broker-{number}"));
+        directory.display().to_string()
+    }
+
+    /// Starts the broker of a site, where each has one.
+    pub fn start_broker_of(&mut self, site: &str) {
+        let directory = self.directory_of(site);
+        self.fresh
+            .start_named_broker(&format!("broker-{site}"), site, &directory);
+    }
+
+    pub fn kill_broker_of(&self, site: &str) {
+        self.fresh.kill(site, &format!("broker-{site}"));
+    }
+
+    /// From now on commands ask the broker of this site.
+    pub fn ask_at(&mut self, site: &str) {
+        (self.home, self.directory) = (site.to_owned(), self.directory_of(site));
+    }
+
     pub fn start_broker(&mut self) {
         let (home, directory) = (self.home.clone(), self.directory.clone());
         self.fresh.start_broker(&home, &directory);

@@ -7,13 +7,15 @@
 mod checks;
 
 use crate::identity::hexadecimal;
+use crate::records::SignedRecord;
 use crate::revocation::SignedRevocations;
-use causeway_wire::Cidr;
+pub use crate::subnet::Subnet;
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
-/// Longest body of a request with a list in it ([`SYNC`]: nodes, [`REVOCATIONS`]: sites), and of any other.
+/// Longest body of a request with a list in it ([`SYNC`]: nodes, [`REVOCATIONS`] and [`RECORDS`]: sites), and
+/// of any other.
 pub const MAX_LIST_BODY: usize = 1024 * 1024;
 /// See [`MAX_LIST_BODY`].
 pub const MAX_BODY: usize = 64 * 1024;
@@ -30,6 +32,8 @@ pub const MAX_KIND: usize = 32;
 pub const MAX_JOB_NAME: usize = 128;
 /// Sites that a job names.
 pub const MAX_JOB_SITES: usize = 1000;
+/// Records of one [`RECORDS`], and of its answer.
+pub const MAX_RECORDS: usize = 1000;
 /// Addresses that one [`REACH`] tries.
 pub const MAX_REACH: usize = 4;
 
@@ -43,6 +47,8 @@ pub const RENEW: &str = "/v1/renew";
 pub const SYNC: &str = "/v1/sync";
 /// A [`SignedRevocations`] that the last answer wanted; the answer is [`Done`].
 pub const REVOCATIONS: &str = "/v1/revocations";
+/// See [`RecordsRequest`].
+pub const RECORDS: &str = "/v1/records";
 /// See [`SendRequest`].
 pub const SEND: &str = "/v1/send";
 /// See [`ReachRequest`].
@@ -162,6 +168,9 @@ pub struct CertificateAnswer {
     pub authority: String,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
+    /// In a grid of several brokers: these, and how the site joined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<SignedRecord>,
 }
 
 /// `POST /v1/sync`: what a gateway is, and what has changed since it last asked.
@@ -185,6 +194,10 @@ pub struct SyncRequest {
     pub load: u32,
     /// Longest to wait when there is nothing to tell; [`MAX_WAIT_SECONDS`] at most.
     pub wait_seconds: u64,
+    /// How many of the broker's [`RECORDS`] it has fetched, once the broker has said that there are some. The
+    /// answer does not wait where there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
 }
 
 /// A point in a broker's history.
@@ -253,25 +266,6 @@ fn one() -> u32 {
     1
 }
 
-/// An address range, as text such as `10.1.0.0/24`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Subnet(pub Cidr);
-
-impl TryFrom<String> for Subnet {
-    type Error = TextError;
-
-    fn try_from(text: String) -> Result<Subnet, TextError> {
-        text.parse().map(Subnet).map_err(TextError::of)
-    }
-}
-
-impl From<Subnet> for String {
-    fn from(subnet: Subnet) -> String {
-        subnet.0.to_string()
-    }
-}
-
 /// Answer to a request that only wants to be heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {}
@@ -301,6 +295,31 @@ pub struct SyncAnswer {
     pub observed: SocketAddr,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
+    /// How many [`RECORDS`] it has; none in a grid of one broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+}
+
+/// `POST /v1/records`, by a site or another broker, in a grid of several brokers: what the caller knows and
+/// the broker lacks, for what the broker knows and the caller lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordsRequest {
+    /// What the caller has been told; none at first.
+    pub since: Option<Since>,
+    /// Records of the caller, each after that of the broker that signed it.
+    pub records: Vec<SignedRecord>,
+}
+
+/// Answer to [`RecordsRequest`], once its records are on the disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordsAnswer {
+    /// Where in the broker's log of records this brings the caller.
+    pub now: Since,
+    /// Records after what the caller knew; some of them may be the caller's own.
+    pub records: Vec<SignedRecord>,
+    /// There are more: ask again at once.
+    pub more: bool,
 }
 
 /// A site of the grid.

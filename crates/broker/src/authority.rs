@@ -2,17 +2,19 @@
 
 use crate::clock::Clock;
 use crate::files::{self, FileError};
-use crate::identity::{Identity, hexadecimal};
+use crate::identity::{ADMISSION_OID, Identity, admission_extension, hexadecimal};
 use crate::join_token::Fingerprint;
+use crate::records::{Admission, SignedRecord, Statement};
 use causeway_wire::grid;
 use rcgen::string::Ia5String;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData,
-    SanType, SerialNumber, SigningKey,
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, CustomExtension, DistinguishedName,
+    DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    PublicKeyData, SanType, SerialNumber, SigningKey,
 };
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use time::OffsetDateTime;
@@ -28,18 +30,28 @@ pub const BACKDATED_SECONDS: u64 = 300;
 /// The authority outlives its grid; to change it is to make a new grid.
 const AUTHORITY_LIFE_SECONDS: u64 = 20 * 365 * 86_400;
 
+/// The same for an authority: what a broker certifies begins by the clock of another host than the one on
+/// which its authority was made.
+const AUTHORITY_BACKDATED_SECONDS: u64 = 86_400;
+
 /// Files in a grid's directory.
 pub(crate) const CERTIFICATE_FILE: &str = "ca.pem";
 pub(crate) const KEY_FILE: &str = "ca.key";
+/// The same of a broker's own authority, in a grid of several brokers.
+pub(crate) const OWN_CERTIFICATE_FILE: &str = "broker-ca.pem";
+pub(crate) const OWN_KEY_FILE: &str = "broker-ca.key";
 
 /// Longest certificate request and certificate, as PEM: with P-256 keys they have a quarter of that.
 pub const MAX_PEM: usize = 4096;
 
-/// The certificate authority with its private key.
+/// The certificate authority with its private key: the grid's, or a broker's own one, which the grid's has
+/// certified.
 pub struct Authority {
     grid: String,
     certificate: CertificateDer<'static>,
     pem: String,
+    /// The broker's own certificate authority, with its PEM, where this is one.
+    own: Option<(CertificateDer<'static>, String)>,
     issuer: Issuer<'static, KeyPair>,
     life_seconds: u64,
 }
@@ -47,7 +59,7 @@ pub struct Authority {
 /// A new certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issued {
-    /// The certificate, as PEM.
+    /// The certificate, as PEM, followed by that of the broker's authority that issued it, if one did.
     pub pem: String,
     /// Serial number in hexadecimal.
     pub serial: String,
@@ -70,8 +82,11 @@ pub enum AuthorityError {
     #[error("certificate authority: {0}")]
     Crypto(#[from] rcgen::Error),
     /// The two files are not of one authority.
-    #[error("{KEY_FILE} is not the key of {CERTIFICATE_FILE}")]
-    Mismatch,
+    #[error("{0} is not the key of {1}")]
+    Mismatch(&'static str, &'static str),
+    /// The broker's own one is not of this grid.
+    #[error("{OWN_CERTIFICATE_FILE} is not signed by the grid's authority, {CERTIFICATE_FILE}")]
+    NotOfGrid,
     /// The bytes are no request, or ask for a key of another kind.
     #[error("the certificate request is refused: {0}")]
     Request(&'static str),
@@ -87,38 +102,72 @@ impl Authority {
             return Err(AuthorityError::Name(grid.to_owned()));
         }
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let now = clock.now();
-        let mut params = CertificateParams::default();
-        params.distinguished_name = common_name(&format!("Causeway grid {grid}"));
-        params.not_before = moment(now - BACKDATED_SECONDS.min(now));
-        params.not_after = moment(now.saturating_add(AUTHORITY_LIFE_SECONDS));
-        params.serial_number = Some(random_serial()?);
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        // One more authority below it: a broker's own.
+        let params = authority_params(&format!("Causeway grid {grid}"), 1, clock.now())?;
         let made = params.self_signed(&key)?;
         Ok(Authority {
             grid: grid.to_owned(),
             certificate: made.der().clone(),
             pem: made.pem(),
+            own: None,
             issuer: Issuer::new(params, key),
             life_seconds: LIFE_SECONDS,
         })
     }
 
-    /// Writes key and certificate into a directory in which there are none: both or neither.
+    /// Makes the own authority of a broker, which this one certifies.
+    ///
+    /// # Errors
+    /// No random numbers; an authority that is a broker's.
+    pub fn create_for_broker(&self, number: u8, clock: &Clock) -> Result<Authority, AuthorityError> {
+        if self.own.is_some() {
+            return Err(AuthorityError::NotOfGrid);
+        }
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let name = format!("Causeway broker {number} of grid {}", self.grid);
+        let params = authority_params(&name, 0, clock.now())?;
+        let made = params.signed_by(&key, &self.issuer)?;
+        Ok(Authority {
+            grid: self.grid.clone(),
+            certificate: self.certificate.clone(),
+            pem: self.pem.clone(),
+            own: Some((made.der().clone(), made.pem())),
+            issuer: Issuer::new(params, key),
+            life_seconds: LIFE_SECONDS,
+        })
+    }
+
+    /// Writes key and certificate into a directory in which there are none: both or neither. A broker's own
+    /// authority goes beside the certificate of the grid's.
     ///
     /// # Errors
     /// Files that are there already, and what the system refuses.
     pub fn save(&self, directory: &Path) -> Result<(), AuthorityError> {
         let key = self.issuer.key().serialize_pem();
-        let key_file = directory.join(KEY_FILE);
+        let key_name = self.own.as_ref().map_or(KEY_FILE, |_| OWN_KEY_FILE);
+        let key_file = directory.join(key_name);
         files::create(&key_file, key.as_bytes(), 0o600)?;
-        let certificate = files::create(&directory.join(CERTIFICATE_FILE), self.pem.as_bytes(), 0o644);
-        if certificate.is_err() {
-            // A key without its certificate would stand in the way of the next try.
-            let _ = std::fs::remove_file(key_file);
+        let mut certificates = vec![(CERTIFICATE_FILE, &self.pem)];
+        if let Some((_, pem)) = &self.own {
+            certificates.push((OWN_CERTIFICATE_FILE, pem));
         }
-        Ok(certificate?)
+        for (name, pem) in certificates {
+            let path = directory.join(name);
+            let is_there = self.own.is_some()
+                && name == CERTIFICATE_FILE
+                && files::read_text(&path).is_ok_and(|there| there == self.pem);
+            let written = if is_there {
+                Ok(())
+            } else {
+                files::create(&path, pem.as_bytes(), 0o644)
+            };
+            if let Err(error) = written {
+                // A key without its certificate would stand in the way of the next try.
+                let _ = std::fs::remove_file(key_file);
+                return Err(error.into());
+            }
+        }
+        Ok(())
     }
 
     /// Reads what [`Authority::save`] wrote.
@@ -127,19 +176,32 @@ impl Authority {
     /// Files that are missing, damaged, of two authorities, or a key that others may read.
     pub fn load(grid: &str, directory: &Path) -> Result<Authority, AuthorityError> {
         let pem = files::read_text(&directory.join(CERTIFICATE_FILE))?;
-        let key = KeyPair::from_pem(&files::read_secret(&directory.join(KEY_FILE))?)?;
-        let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
-            .map_err(|_| AuthorityError::Crypto(rcgen::Error::CouldNotParseCertificate))?;
-        let own = x509_parser::parse_x509_certificate(&certificate)
+        let certificate = certificate_of(&pem)?;
+        let own_file = directory.join(OWN_CERTIFICATE_FILE);
+        let (own, key_name) = if own_file.exists() {
+            let pem = files::read_text(&own_file)?;
+            let own = certificate_of(&pem)?;
+            if !is_signed_by(&own, &certificate) {
+                return Err(AuthorityError::NotOfGrid);
+            }
+            (Some((own, pem)), OWN_KEY_FILE)
+        } else {
+            (None, KEY_FILE)
+        };
+        let key = KeyPair::from_pem(&files::read_secret(&directory.join(key_name))?)?;
+        let of_key = own.as_ref().map_or(&certificate, |(own, _)| own);
+        let is_its = x509_parser::parse_x509_certificate(of_key)
             .is_ok_and(|(_, parsed)| parsed.public_key().raw == key.subject_public_key_info());
-        if !own {
-            return Err(AuthorityError::Mismatch);
+        if !is_its {
+            let certificate_name = own.as_ref().map_or(CERTIFICATE_FILE, |_| OWN_CERTIFICATE_FILE);
+            return Err(AuthorityError::Mismatch(key_name, certificate_name));
         }
         Ok(Authority {
             grid: grid.to_owned(),
-            issuer: Issuer::from_ca_cert_der(&certificate, key)?,
+            issuer: Issuer::from_ca_cert_der(of_key, key)?,
             certificate,
             pem,
+            own,
             life_seconds: LIFE_SECONDS,
         })
     }
@@ -154,12 +216,17 @@ impl Authority {
         &self.grid
     }
 
-    /// The authority's own certificate, which everybody of the grid knows.
+    /// The certificate of the grid's authority, which everybody of the grid knows.
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
     }
 
-    /// The same as PEM.
+    /// The certificate of the broker's own authority, where the grid has several brokers.
+    pub fn own(&self) -> Option<&CertificateDer<'static>> {
+        self.own.as_ref().map(|(certificate, _)| certificate)
+    }
+
+    /// The certificate of the grid's authority as PEM.
     pub fn certificate_pem(&self) -> &str {
         &self.pem
     }
@@ -182,22 +249,26 @@ impl Authority {
         now: u64,
         begins: u64,
     ) -> Result<Issued, AuthorityError> {
-        if request.len() > MAX_PEM {
-            return Err(AuthorityError::Request("it is too long"));
-        }
-        let request = CertificateSigningRequestParams::from_pem(request)
-            .map_err(|_| AuthorityError::Request("it cannot be read, or was not signed by its own key"))?;
-        if request.public_key.algorithm() != &PKCS_ECDSA_P256_SHA256 {
-            return Err(AuthorityError::Request("its key is not of the kind ECDSA P-256"));
-        }
-        self.issue(&request.public_key, identity, now, begins)
+        let request = read_request(request)?;
+        self.issue(&request.public_key, (identity, None), now, begins)
+    }
+
+    /// The same in a grid of several brokers, for a site that joined so.
+    pub(crate) fn certify_admitted(
+        &self,
+        request: &str,
+        (identity, admission): (&Identity, &Admission),
+        now: u64,
+    ) -> Result<Issued, AuthorityError> {
+        let request = read_request(request)?;
+        self.issue(&request.public_key, (identity, Some(admission)), now, 0)
     }
 
     /// Certifies a key of this process.
     pub(crate) fn issue(
         &self,
         key: &impl PublicKeyData,
-        identity: &Identity,
+        (identity, admission): (&Identity, Option<&Admission>),
         now: u64,
         begins: u64,
     ) -> Result<Issued, AuthorityError> {
@@ -217,13 +288,27 @@ impl Authority {
             ExtendedKeyUsagePurpose::ClientAuth,
             ExtendedKeyUsagePurpose::ServerAuth,
         ];
+        if let Some(admission) = admission {
+            let content = admission_extension(admission);
+            let extension = CustomExtension::from_oid_content(&ADMISSION_OID, content);
+            params.custom_extensions = vec![extension];
+        }
         let made = params.signed_by(key, &self.issuer)?;
+        let own = self.own.as_ref().map_or("", |(_, pem)| pem.as_str());
         Ok(Issued {
-            pem: made.pem(),
+            pem: format!("{}{own}", made.pem()),
             serial: hexadecimal(&serial.to_bytes()),
             not_before,
             not_after,
         })
+    }
+
+    /// Signs what this authority states: the grid's of its brokers, a broker's of sites.
+    ///
+    /// # Errors
+    /// No signature.
+    pub fn state(&self, statement: &Statement) -> Result<SignedRecord, AuthorityError> {
+        SignedRecord::make(&self.grid, statement, |bytes| self.sign(bytes))
     }
 
     /// An ECDSA signature of the authority over `bytes`.
@@ -232,54 +317,57 @@ impl Authority {
     }
 }
 
-/// A private key and its certificate, as a gateway or the broker has them.
-pub struct Credentials {
-    /// The certificate.
-    pub certificate: CertificateDer<'static>,
-    /// Its authority's, which is shown with it: who joins knows that one's fingerprint only.
-    pub authority: CertificateDer<'static>,
-    /// The private key.
-    pub key: PrivateKeyDer<'static>,
-}
-
-impl Clone for Credentials {
-    fn clone(&self) -> Credentials {
-        Credentials {
-            certificate: self.certificate.clone(),
-            authority: self.authority.clone(),
-            key: self.key.clone_key(),
-        }
+/// Reads a request, whose sender has its key.
+fn read_request(request: &str) -> Result<CertificateSigningRequestParams, AuthorityError> {
+    if request.len() > MAX_PEM {
+        return Err(AuthorityError::Request("it is too long"));
     }
+    let request = CertificateSigningRequestParams::from_pem(request)
+        .map_err(|_| AuthorityError::Request("it cannot be read, or was not signed by its own key"))?;
+    if request.public_key.algorithm() != &PKCS_ECDSA_P256_SHA256 {
+        return Err(AuthorityError::Request("its key is not of the kind ECDSA P-256"));
+    }
+    Ok(request)
 }
 
-/// Prints no key.
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Credentials({:?})",
-            crate::identity::Certified::read(&self.certificate)
+/// Returns the hash of the key that a request is for, in hexadecimal.
+pub(crate) fn requested_key(request: &str) -> Result<String, AuthorityError> {
+    let key = read_request(request)?.public_key.subject_public_key_info();
+    Ok(hexadecimal(&Sha256::digest(key)))
+}
+
+pub(crate) fn certificate_of(pem: &str) -> Result<CertificateDer<'static>, AuthorityError> {
+    CertificateDer::from_pem_slice(pem.as_bytes())
+        .map_err(|_| AuthorityError::Crypto(rcgen::Error::CouldNotParseCertificate))
+}
+
+fn is_signed_by(certificate: &CertificateDer<'_>, authority: &CertificateDer<'_>) -> bool {
+    let parsed = (
+        x509_parser::parse_x509_certificate(certificate),
+        x509_parser::parse_x509_certificate(authority),
+    );
+    let (Ok((_, certificate)), Ok((_, authority))) = parsed else {
+        return false;
+    };
+    let key = &authority.public_key().subject_public_key.data;
+    UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key)
+        .verify(
+            certificate.tbs_certificate.as_ref(),
+            &certificate.signature_value.data,
         )
-    }
+        .is_ok()
 }
 
-impl Credentials {
-    /// Reads PEM texts.
-    ///
-    /// # Errors
-    /// Which of them cannot be read.
-    pub fn from_pem(certificate: &str, authority: &str, key: &str) -> Result<Credentials, AuthorityError> {
-        let read = |text: &str| {
-            CertificateDer::from_pem_slice(text.as_bytes())
-                .map_err(|_| AuthorityError::Crypto(rcgen::Error::CouldNotParseCertificate))
-        };
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
-        Ok(Credentials {
-            certificate: read(certificate)?,
-            authority: read(authority)?,
-            key: key.map_err(|_| AuthorityError::Crypto(rcgen::Error::CouldNotParseKeyPair))?,
-        })
-    }
+/// What a certificate authority's certificate says; `below` is how many authorities may be under it.
+fn authority_params(name: &str, below: u8, now: u64) -> Result<CertificateParams, AuthorityError> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = common_name(name);
+    params.not_before = moment(now.saturating_sub(AUTHORITY_BACKDATED_SECONDS));
+    params.not_after = moment(now.saturating_add(AUTHORITY_LIFE_SECONDS));
+    params.serial_number = Some(random_serial()?);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(below));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    Ok(params)
 }
 
 /// A new private key with the request to certify it, both as PEM.
@@ -352,7 +440,7 @@ mod tests {
         std::fs::write(dir.path().join(CERTIFICATE_FILE), other.certificate_pem()).unwrap();
         assert!(matches!(
             Authority::load("g5k", dir.path()),
-            Err(AuthorityError::Mismatch)
+            Err(AuthorityError::Mismatch(KEY_FILE, CERTIFICATE_FILE))
         ));
         assert!(matches!(
             Authority::create("a b", &Clock::system()),

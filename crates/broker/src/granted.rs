@@ -10,9 +10,6 @@ use crate::virtual_addresses::may_be_virtual;
 use causeway_wire::Cidr;
 use causeway_wire::TextError;
 
-/// Ranges that a token grants at most, as many as a record has.
-pub(crate) const MAX_GRANTED: usize = 64;
-
 /// Whether all that a record has lies where the site may be.
 pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(), TextError> {
     let may_have = |range: &Cidr| match granted {

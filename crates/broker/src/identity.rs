@@ -3,9 +3,12 @@
 //! It stands in the certificate as its one URI name, `causeway://GRID/site/SITE` or `causeway://GRID/broker`.
 //! Host names and addresses play no part: gateways move, and addresses repeat behind translators.
 
+use crate::records::Admission;
+pub(crate) use crate::text::hexadecimal;
 use causeway_wire::grid;
 use rustls::pki_types::CertificateDer;
 use std::fmt;
+use x509_parser::der_parser::oid::Oid;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -41,6 +44,11 @@ pub struct Certified {
     pub not_before: u64,
     /// Last second of its life.
     pub not_after: u64,
+    /// How its site joined; none for a broker, and for a site of a grid of one broker.
+    pub admission: Option<Admission>,
+    /// Hash of the certificate of the broker's authority that issued it, once that is known to be true; none
+    /// where the grid's authority did by itself.
+    pub issuer: Option<[u8; 32]>,
 }
 
 /// Why a certificate names nobody.
@@ -52,6 +60,9 @@ pub enum IdentityError {
     /// None, several, or something beside it.
     #[error("the certificate has {0} names where it should have one URI; it was not made by 'causeway grid'")]
     Names(usize),
+    /// How its site joined cannot be read.
+    #[error("the certificate says how its site joined in a form that this version does not know")]
+    Admission,
     /// The name is no identity of this grid's kind.
     #[error("{0:?} is no causeway://GRID/site/SITE and no causeway://GRID/broker")]
     Uri(String),
@@ -138,7 +149,15 @@ impl Certified {
             serial: hexadecimal(parsed.raw_serial()),
             not_before: seconds(parsed.validity().not_before.timestamp()),
             not_after: seconds(parsed.validity().not_after.timestamp()),
+            admission: admission_in(&parsed)?,
+            issuer: None,
         })
+    }
+
+    /// How its site joined. A certificate that does not say is of a grid that had one broker.
+    pub fn admission(&self) -> Admission {
+        let of_one = || Admission::of_one_broker(self.not_before);
+        self.admission.clone().unwrap_or_else(of_one)
     }
 
     /// The site it speaks for; none when it is the broker's.
@@ -156,15 +175,49 @@ impl Certified {
     }
 }
 
+/// The extension that holds an admission: the arc of UUIDs (X.667), with a random number. Nobody else reads
+/// it, so it is not critical.
+pub(crate) const ADMISSION_OID: [u64; 3] = [2, 25, 4_710_894_261_650_302_951];
+
+/// Longest one read.
+const MAX_ADMISSION: usize = 1024;
+
+/// An admission as the extension has it: JSON in a UTF8String.
+pub(crate) fn admission_extension(admission: &Admission) -> Vec<u8> {
+    // Structs of strings and numbers have a JSON form; it is shorter than 64 KiB.
+    let json = serde_json::to_vec(admission).unwrap_or_default();
+    let length = (json.len() as u16).to_be_bytes();
+    [&[UTF8_STRING, TWO_BYTES, length[0], length[1]], json.as_slice()].concat()
+}
+
+/// Tag and form of length in DER.
+const UTF8_STRING: u8 = 0x0c;
+const TWO_BYTES: u8 = 0x82;
+
+fn admission_in(certificate: &X509Certificate<'_>) -> Result<Option<Admission>, IdentityError> {
+    let oid = Oid::from(&ADMISSION_OID).map_err(|_| IdentityError::Admission)?;
+    let found = certificate.get_extension_unique(&oid);
+    let Some(found) = found.map_err(|_| IdentityError::Admission)? else {
+        return Ok(None);
+    };
+    let json = match found.value {
+        [UTF8_STRING, TWO_BYTES, high, low, json @ ..]
+            if json.len() == usize::from(u16::from_be_bytes([*high, *low]))
+                && json.len() <= MAX_ADMISSION =>
+        {
+            json
+        }
+        _ => return Err(IdentityError::Admission),
+    };
+    serde_json::from_slice(json)
+        .map(Some)
+        .map_err(|_| IdentityError::Admission)
+}
+
 /// Returns the time at which a certificate that begins and ends then is to be renewed, all in seconds since
 /// 1970; see [`Certified::renew_at`].
 pub fn renew_at(not_before: u64, not_after: u64) -> u64 {
     not_before + not_after.saturating_sub(not_before) / 3 * 2
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

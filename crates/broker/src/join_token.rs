@@ -14,6 +14,8 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
+pub use crate::text::is_host_and_port;
+
 /// Begins every token, and tells the format's version.
 pub const TOKEN_PREFIX: &str = "cw1.";
 const VERSION: u8 = 1;
@@ -57,7 +59,7 @@ pub enum TokenError {
 impl JoinToken {
     /// Returns the hash of a secret, which is all that the broker keeps.
     pub fn hash(secret: &[u8; 32]) -> String {
-        crate::identity::hexadecimal(&Sha256::digest(secret))
+        crate::text::hexadecimal(&Sha256::digest(secret))
     }
 
     fn decode(bytes: &[u8]) -> Option<JoinToken> {
@@ -105,23 +107,6 @@ fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
 fn word(rest: &mut &[u8]) -> Option<String> {
     let length = usize::from(take(rest, 1)?[0]);
     String::from_utf8(take(rest, length)?.to_vec()).ok()
-}
-
-/// Whether a text is `HOST:PORT`, as a broker's place is written: a name, an IPv4 address, or an IPv6 address
-/// in brackets.
-pub fn is_host_and_port(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else {
-        return false;
-    };
-    let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let good_host = match bracketed {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => {
-            let letters = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
-            !host.is_empty() && host.len() <= 200 && host.chars().all(letters)
-        }
-    };
-    good_host && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 impl fmt::Display for JoinToken {

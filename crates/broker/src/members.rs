@@ -342,6 +342,8 @@ pub(crate) mod tests {
             serial: serial.into(),
             not_before: 1,
             not_after: 2,
+            admission: None,
+            issuer: None,
         }
     }
 

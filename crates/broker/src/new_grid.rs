@@ -5,7 +5,9 @@ use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::files::{self, FileError};
 use crate::join_token::is_host_and_port;
+use crate::records::{MAX_BROKERS, SHARES};
 use crate::server::own;
+use crate::state::StateError;
 use std::path::{Path, PathBuf};
 
 /// Name of the configuration in a grid's directory.
@@ -30,6 +32,18 @@ pub enum GridError {
     /// The broker's own certificate.
     #[error("the broker's own certificate: {0}")]
     Own(String),
+    /// What lies in the authority's directory.
+    #[error("the grid's authority: {0}")]
+    Root(String),
+    /// Each broker has a part of the virtual addresses.
+    #[error("a grid has 1 to {SHARES} brokers that serve, and {MAX_BROKERS} in all its life")]
+    Count,
+    /// What the broker has, which is to get an authority of its own.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// It was never made.
+    #[error("no broker {0} was ever made by this authority")]
+    NoBroker(u8),
 }
 
 /// Makes a grid in a directory of its own, and returns its broker's configuration. It overwrites nothing, and

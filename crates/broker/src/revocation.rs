@@ -244,6 +244,8 @@ mod tests {
             serial: "01".into(),
             not_before,
             not_after: u64::MAX,
+            admission: None,
+            issuer: None,
         }
     }
 

@@ -31,6 +31,8 @@ pub(crate) const MEMBERS: Table = TableDefinition::new("members");
 pub(crate) const GRANTS: Table = TableDefinition::new("grants");
 /// When each site last spoke, by site: apart from its record, which is long and seldom changes.
 pub(crate) const SEEN: Table = TableDefinition::new("seen");
+/// Records that brokers share, by the hash of their text.
+pub(crate) const RECORDS: Table = TableDefinition::new("records");
 /// Jobs, by number.
 pub(crate) const JOBS: Table = TableDefinition::new("jobs");
 

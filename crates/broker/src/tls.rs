@@ -3,8 +3,8 @@
 //! [`Trust`] is what a process believes: the grid's authority, the revocations and the clock. Configurations
 //! for rustls are made from it and a process's own [`Credentials`]; both ends prove themselves.
 
-use crate::authority::Credentials;
 use crate::clock::Clock;
+use crate::credentials::Credentials;
 use crate::identity::Certified;
 use crate::join_token::Fingerprint;
 use crate::revocation::Revocations;
@@ -33,7 +33,7 @@ pub fn client_config(
     let verifier = Verifier {
         policy: Policy::Grid(trust.clone(), expect),
     };
-    let chain = vec![own.certificate.clone(), own.authority.clone()];
+    let chain = own.chain();
     let config = client_builder(verifier)?.with_client_auth_cert(chain, own.key.clone_key())?;
     Ok(without_resumption(config))
 }
@@ -133,7 +133,7 @@ fn without_resumption(mut config: ClientConfig) -> ClientConfig {
 }
 
 fn server(own: &Credentials, verifier: Verifier) -> Result<ServerConfig, rustls::Error> {
-    let chain = vec![own.certificate.clone(), own.authority.clone()];
+    let chain = own.chain();
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(Arc::new(verifier))

@@ -3,9 +3,12 @@
 
 use crate::clock::{Clock, date, span};
 use crate::identity::{Certified, Identity, IdentityError, Role};
+use crate::records::{Added, RecordError, Records, SignedRecord, Statement};
 use crate::revocation::Revocations;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use sha2::{Digest, Sha256};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
@@ -79,13 +82,15 @@ pub enum TrustError {
     Missing(&'static str),
 }
 
-/// What a process believes. Clones share the revocations.
+/// What a process believes. Clones share the revocations and the records.
 #[derive(Debug, Clone)]
 pub struct Trust {
     grid: String,
     authority: CertificateDer<'static>,
     anchor: TrustAnchor<'static>,
     revocations: Revocations,
+    /// What the brokers know together; empty where the grid has one.
+    records: Arc<RwLock<Records>>,
     clock: Clock,
 }
 
@@ -106,8 +111,43 @@ impl Trust {
             authority: authority.clone().into_owned(),
             anchor: anchor.to_owned(),
             revocations,
+            records: Arc::default(),
             clock,
         })
+    }
+
+    /// Returns what the brokers of the grid know together, as far as this process has heard of it.
+    pub fn records(&self) -> Records {
+        self.with_records(Records::clone)
+    }
+
+    /// Looks at the records without a copy of them.
+    pub fn with_records<T>(&self, look: impl FnOnce(&Records) -> T) -> T {
+        look(&self.records.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the records by a set that has grown, which is on the disk.
+    pub(crate) fn set_records(&self, records: Records) {
+        *self.records.write().unwrap_or_else(PoisonError::into_inner) = records;
+    }
+
+    /// Takes records into a set. Says which of them were news, in order.
+    ///
+    /// # Errors
+    /// The first that is not signed as it has to be. What a broker signed beyond its bounds is passed over.
+    pub(crate) fn union(
+        &self,
+        into: &mut Records,
+        records: &[SignedRecord],
+    ) -> Result<Vec<(Statement, SignedRecord)>, RecordError> {
+        let mut news = Vec::new();
+        for record in records {
+            let statement = record.verify(&self.grid, &self.authority, into)?;
+            if into.add(statement.clone(), record.clone()) == Ok(Added::News) {
+                news.push((statement, record.clone()));
+            }
+        }
+        Ok(news)
     }
 
     /// The grid.
@@ -149,8 +189,9 @@ impl Trust {
         // A time within its life, or any where it names none: whether that life is now is told apart, in
         // words.
         let time = dates.as_ref().map_or(0, |certified| certified.not_before);
+        let mut issuer = None;
         for usage in [KeyUsage::client_auth(), KeyUsage::server_auth()] {
-            parsed
+            let path = parsed
                 .verify_for_usage(
                     ring::default_provider().signature_verification_algorithms.all,
                     std::slice::from_ref(&self.anchor),
@@ -161,8 +202,10 @@ impl Trust {
                     None,
                 )
                 .map_err(|error| stranger(format!("{error:?}")))?;
+            let of_broker = path.intermediate_certificates().next();
+            issuer = of_broker.map(|certificate| Sha256::digest(certificate.der()).into());
         }
-        let certified = dates?;
+        let certified = Certified { issuer, ..dates? };
         if certified.identity.grid != self.grid {
             return Err(stranger(format!("it is of grid {}", certified.identity.grid)));
         }
@@ -176,6 +219,9 @@ impl Trust {
     pub fn standing(&self, certified: &Certified) -> Result<(), TrustError> {
         let now = self.clock.now();
         if let Some(reason) = self.revocations.refuses(certified) {
+            return Err(TrustError::Revoked(reason));
+        }
+        if let Some(reason) = self.out(certified) {
             return Err(TrustError::Revoked(reason));
         }
         let who = || certified.identity.clone();
@@ -196,6 +242,22 @@ impl Trust {
         Ok(())
     }
 
+    /// Why a certificate counts no longer by what the brokers know together.
+    fn out(&self, certified: &Certified) -> Option<String> {
+        self.with_records(|records| {
+            if let Some(broker) = certified.issuer.and_then(|issuer| records.expelled_issuer(&issuer)) {
+                return Some(format!(
+                    "broker {broker} issued the certificate of {}, and the grid's authority has expelled it; join again with a \
+                     token of another broker",
+                    certified.identity
+                ));
+            }
+            let site = certified.site()?;
+            let judged = records.judge(site, &certified.admission());
+            judged.err().map(|out| out.to_string())
+        })
+    }
+
     /// Whether a certificate may be renewed: it is good now, or its time has been over no longer than this.
     ///
     /// # Errors
@@ -213,7 +275,10 @@ impl Trust {
     /// their time is over is no reason.
     pub fn voided(&self, shown: &[CertificateDer<'_>]) -> Option<String> {
         match self.identify(shown) {
-            Ok(certified) => self.revocations.refuses(&certified),
+            Ok(certified) => self
+                .revocations
+                .refuses(&certified)
+                .or_else(|| self.out(&certified)),
             Err(error) => Some(error.to_string()),
         }
     }

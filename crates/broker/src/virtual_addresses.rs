@@ -6,6 +6,7 @@
 
 use crate::api::{Record, Subnet};
 use crate::members::Members;
+use crate::records::SHARES;
 use causeway_wire::Cidr;
 use causeway_wire::TextError;
 use sha2::{Digest, Sha256};
@@ -18,11 +19,17 @@ const POOL_V6: (u128, u8) = (0xfdca_7573_6577 << 80, 48);
 /// The part of a pool that one site may have, as a shift: an eighth, half a million IPv4 addresses.
 const SHARE: u32 = 3;
 
-/// The virtual ranges of a site that announces this record: one for each of its subnets, or none.
+/// The virtual ranges of a site that announces this record: one for each of its subnets, or none. A broker of
+/// several chooses from its own share.
 ///
 /// # Errors
 /// Why it cannot be, in one sentence.
-pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subnet>, TextError> {
+pub fn assign(
+    members: &Members,
+    site: &str,
+    record: &Record,
+    share: Option<u8>,
+) -> Result<Vec<Subnet>, TextError> {
     let clash = |subnet: &Subnet| Some((*subnet, members.virtual_clash(&subnet.0, site)?));
     if let Some((subnet, (theirs, other))) = record.subnets.iter().find_map(clash) {
         return Err(format!(
@@ -55,7 +62,7 @@ pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subn
             return Ok(wish.clone());
         }
     }
-    choose(site, &record.subnets, blocking)
+    choose(site, &record.subnets, share, blocking)
 }
 
 /// Whether a range is one that nobody outside the grid has: private, shared or unique local.
@@ -79,6 +86,7 @@ pub fn may_be_virtual(range: &Cidr) -> bool {
 fn choose(
     site: &str,
     subnets: &[Subnet],
+    share: Option<u8>,
     blocking: impl Fn(&Cidr, &[Subnet]) -> Option<Cidr>,
 ) -> Result<Vec<Subnet>, TextError> {
     let digest = Sha256::digest(site);
@@ -105,9 +113,18 @@ fn choose(
                     subnet.0
                 )
             })?;
-        let range = first_free(base, bits, host_bits, start, subnet.0.prefix(), |range| {
-            blocking(range, &chosen)
+        // Where all are this broker's, or a part that is a power of two.
+        let (base, bits) = share.map_or((base, bits), |share| {
+            let bits = bits - SHARES.ilog2();
+            (base + (u128::from(share) << bits), bits)
         });
+        let free = host_bits <= bits;
+        let range = free.then(|| {
+            first_free(base, bits, host_bits, start, subnet.0.prefix(), |range| {
+                blocking(range, &chosen)
+            })
+        });
+        let range = range.flatten();
         let range = range.ok_or_else(|| {
             format!(
                 "no virtual addresses are left for subnet {}: 'causeway grid list' shows who has them; sites that are gone can be \
@@ -134,8 +151,8 @@ fn first_free(
     // Every step passes a range that is taken.
     while !(round && number >= first) {
         let address = base + (number << host_bits);
-        let address = match bits {
-            22 => IpAddr::V4(u32::try_from(address).ok()?.into()),
+        let address = match u32::from(prefix) + host_bits {
+            32 => IpAddr::V4(u32::try_from(address).ok()?.into()),
             _ => IpAddr::V6(address.into()),
         };
         let range = Cidr::new(address, prefix)?;
@@ -170,7 +187,7 @@ mod tests {
     }
 
     fn join(members: &mut Members, mut member: Member) -> Result<String, TextError> {
-        member.virtual_subnets = assign(members, &member.site, &member.record)?;
+        member.virtual_subnets = assign(members, &member.site, &member.record, None)?;
         let text: Vec<String> = member
             .virtual_subnets
             .iter()
@@ -286,5 +303,26 @@ mod tests {
         }
         let why = join(&mut members, overlapping("bordeaux", &["10.0.0.7/32"])).unwrap_err();
         assert!(why.contains("no virtual addresses are left"), "{why}");
+    }
+
+    #[test]
+    fn brokers_that_know_nothing_of_each_other_never_give_the_same_ranges() {
+        let shares: Vec<Cidr> = (0..SHARES)
+            .flat_map(|share| {
+                // Each with members of its own, as where all are apart.
+                let members = Members::default();
+                let site = overlapping("rennes", &["192.168.0.0/16", "fd00::/56"]);
+                let given = assign(&members, "rennes", &site.record, Some(share)).unwrap();
+                given.into_iter().map(|subnet| subnet.0)
+            })
+            .collect();
+        for (at, range) in shares.iter().enumerate() {
+            assert!(may_be_virtual(range), "{range}");
+            let others = shares.iter().skip(at + 1);
+            assert!(others.clone().all(|other| !other.overlaps(range)), "{range}");
+        }
+        let large = overlapping("rennes", &["10.0.0.0/13"]);
+        let refused = assign(&Members::default(), "rennes", &large.record, Some(3)).unwrap_err();
+        assert!(refused.contains("no virtual addresses are left"), "{refused}");
     }
 }

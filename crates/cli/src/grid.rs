@@ -1,5 +1,7 @@
 //! `causeway grid`: a grid's authority, its members, and the way in. Where the broker runs, or will run.
 
+mod brokers;
+
 use crate::places::{self, NoHome};
 use crate::say;
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
@@ -25,6 +27,17 @@ pub enum Task {
     List(ListArgs),
     /// Exclude a site: its certificates and tokens are void from now on.
     Revoke(RevokeArgs),
+    /// Make another broker, in a grid of several. Where the grid's authority lies.
+    AddBroker(brokers::AddArgs),
+    /// Take a broker out of service for ever. Where the grid's authority lies.
+    RetireBroker(brokers::RetireArgs),
+    /// Make a broker in the place of another one. Where the grid's authority lies.
+    ReplaceBroker(brokers::ReplaceArgs),
+    /// Tell a broker what the grid's authority has signed. Where that broker runs.
+    Take(brokers::TakeArgs),
+    /// Move the authority out of the directory of the grid's only broker, so that the grid can have several.
+    /// That broker must not run meanwhile.
+    MoveAuthority(brokers::MoveArgs),
 }
 
 #[derive(Args)]
@@ -34,6 +47,15 @@ pub struct CreateArgs {
     /// Where sites find the broker [default: this host's name, port 7443].
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<String>,
+    /// Where sites find the brokers of a grid that is to have several: each gets a directory with an
+    /// authority of its own, and the grid's authority is needed only to add and retire brokers.
+    #[arg(
+        long,
+        value_name = "HOST:PORT,...",
+        value_delimiter = ',',
+        conflicts_with = "broker"
+    )]
+    brokers: Vec<String>,
     #[command(flatten)]
     place: Place,
 }
@@ -100,6 +122,11 @@ pub fn main(task: Task) -> ExitCode {
         Task::Token(args) => ("token", token(&args)),
         Task::List(args) => ("list", list(&args)),
         Task::Revoke(args) => ("revoke", revoke(&args)),
+        Task::AddBroker(args) => ("add-broker", brokers::add(&args)),
+        Task::RetireBroker(args) => ("retire-broker", brokers::retire(&args)),
+        Task::ReplaceBroker(args) => ("replace-broker", brokers::replace(&args)),
+        Task::Take(args) => ("take", brokers::take(&args)),
+        Task::MoveAuthority(args) => ("move-authority", brokers::move_authority(&args)),
     };
     done.unwrap_or_else(|reason| {
         say::error(format_args!("causeway grid {name}: {reason}"));
@@ -108,6 +135,9 @@ pub fn main(task: Task) -> ExitCode {
 }
 
 fn create(args: &CreateArgs) -> Result<ExitCode, TextError> {
+    if !args.brokers.is_empty() {
+        return brokers::create(&args.name, &args.brokers, &args.place);
+    }
     let broker = match &args.broker {
         Some(broker) => broker.clone(),
         None => {
@@ -160,6 +190,12 @@ fn revoke(args: &RevokeArgs) -> Result<ExitCode, TextError> {
         unknown: args.unknown,
     };
     match ask(&args.place, &request)? {
+        (AdminReply::RevokedUntil(until), via) => Ok(say::result(format_args!(
+            "site {} is revoked, with all that any broker has given it until {}{}",
+            args.site,
+            date(until),
+            note(via)
+        ))),
         (AdminReply::Revoked(counter), via) => Ok(say::result(format_args!(
             "site {} is revoked (list {counter}{})",
             args.site,
@@ -203,6 +239,7 @@ fn text(listing: &Listing, via: Via) -> String {
         listing.grid,
         note(via).trim_end_matches(": start 'causeway broker'")
     )];
+    lines.extend(brokers::lines(&listing.brokers, listing.time));
     lines.extend(listing.sites.iter().map(|site| line(site, listing.time)));
     if listing.sites.is_empty() {
         lines.push("no site has joined yet".to_owned());

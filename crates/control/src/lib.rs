@@ -23,4 +23,6 @@ pub use protocol::{
     Request, SINK_PORT, SiteMpi, Sites, VERSION,
 };
 pub use site::{LINKED_SITES, Link, MAX_NODES, MAX_SUBNETS, NodeInfo, SiteInfo};
-pub use status::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus, WorkerEnd};
+pub use status::{
+    BrokerStatus, GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus, WorkerEnd,
+};

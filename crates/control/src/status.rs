@@ -169,6 +169,20 @@ pub struct GridStatus {
     /// How far this host's clock is ahead of the broker's, as far as the gateway was told.
     #[serde(default)]
     pub clock_ahead_seconds: Option<i64>,
+    /// The brokers, where the grid has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brokers: Vec<BrokerStatus>,
+}
+
+/// One broker of several, as the gateway sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokerStatus {
+    /// Its number in the grid.
+    pub number: u8,
+    /// Where it is found, `HOST:PORT`.
+    pub places: Vec<String>,
+    /// Why it does not answer; none while it does.
+    pub away: Option<String>,
 }
 
 /// One lane of a tunnel.

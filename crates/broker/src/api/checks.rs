@@ -2,9 +2,11 @@
 
 use super::{
     Checked, EnrolRequest, JobsRequest, MAX_JOB_NAME, MAX_JOB_SITES, MAX_KIND, MAX_LIST_BODY, MAX_MESSAGE,
-    MAX_REACH, ReachRequest, Record, RenewRequest, SendRequest, SyncRequest,
+    MAX_REACH, MAX_RECORDS, ReachRequest, Record, RecordsRequest, RenewRequest, SendRequest, Since,
+    SyncRequest,
 };
 use crate::authority::MAX_PEM;
+use crate::records::{MAX_RECORD, MAX_RECORD_SIGNATURE};
 use crate::revocation::{self, SignedRevocations};
 use causeway_wire::TextError;
 use causeway_wire::grid;
@@ -38,10 +40,7 @@ impl Checked for SyncRequest {
 
     fn check(&self) -> Result<(), TextError> {
         check_instance(&self.instance)?;
-        if let Some(since) = &self.since {
-            check_instance(&since.history)
-                .map_err(|_| "since.history is 32 hexadecimal digits".to_owned())?;
-        }
+        check_since(self.since.as_ref())?;
         if !self.revocations_digest.is_empty() && !is_hexadecimal(&self.revocations_digest, 64) {
             return Err("revocations_digest is 64 hexadecimal digits or empty".into());
         }
@@ -113,6 +112,19 @@ impl Checked for SignedRevocations {
     }
 }
 
+impl Checked for RecordsRequest {
+    const MAX_BYTES: usize = MAX_LIST_BODY;
+
+    fn check(&self) -> Result<(), TextError> {
+        check_since(self.since.as_ref())?;
+        check_count("records", self.records.len(), MAX_RECORDS)?;
+        self.records.iter().try_for_each(|record| {
+            check_length("text", &record.text, MAX_RECORD)?;
+            check_length("signature", &record.signature, MAX_RECORD_SIGNATURE)
+        })
+    }
+}
+
 impl Checked for SendRequest {
     fn check(&self) -> Result<(), TextError> {
         check_site(&self.to)?;
@@ -146,6 +158,13 @@ impl Checked for JobsRequest {
             JobsRequest::List {} => Ok(()),
         }
     }
+}
+
+fn check_since(since: Option<&Since>) -> Result<(), TextError> {
+    let right = since.is_none_or(|since| is_hexadecimal(&since.history, 32));
+    right
+        .then_some(())
+        .ok_or_else(|| "since.history is 32 hexadecimal digits".into())
 }
 
 fn check_instance(text: &str) -> Result<(), TextError> {

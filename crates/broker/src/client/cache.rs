@@ -1,27 +1,49 @@
-//! Keeps the broker's last answers in a file, so that a gateway knows its grid while the broker is away.
+//! Keeps the brokers' last answers in a file, so that a gateway knows its grid while they are away.
 //!
-//! Revocations are written before anything else happens and never forgotten; members with a delay, since the
-//! broker has them too.
+//! Each broker has a view of its own. What the gateway is told of a site is the newest that any of them says,
+//! so that it goes on with the others where one is away, and forgets no site that only that one knows.
+//! Revocations and records are written before anything else happens and never forgotten; members with a
+//! delay, since the brokers have them too.
 
 use crate::api::{Member, Since, SyncAnswer};
 use crate::files::{self, FileError};
+use crate::records::{Records, SignedRecord};
 use crate::revocation::{RevocationSet, SignedRevocations};
+use crate::tls::Trust;
 use rustls::pki_types::CertificateDer;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const MEMBERS_FILE: &str = "members.json";
 const REVOCATIONS_FILE: &str = "revocations.json";
 
+/// Names a broker among those of a grid: its number, and 0 where there is one.
+pub(super) type BrokerKey = u8;
+
 pub(super) struct Cache {
     directory: PathBuf,
     grid: String,
-    pub(super) since: Option<Since>,
-    pub(super) members: BTreeMap<String, Member>,
+    /// What was kept of an earlier start, until all brokers have told all that they know.
+    kept: BTreeMap<String, Member>,
+    /// Where in the history of the one broker that is.
+    kept_since: Option<Since>,
+    views: BTreeMap<BrokerKey, View>,
+    /// What the gateway was told.
+    members: BTreeMap<String, Member>,
+    dirty: bool,
+}
+
+/// What one broker says.
+#[derive(Default)]
+struct View {
+    since: Option<Since>,
+    members: BTreeMap<String, Member>,
     /// A new list of all members, as far as it has arrived.
     fresh: Option<BTreeMap<String, Member>>,
-    dirty: bool,
+    /// It has told all that it knows, in this start.
+    is_whole: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -43,30 +65,10 @@ pub(super) struct Changes {
     pub(super) removed: Vec<String>,
 }
 
-impl Cache {
-    /// Reads what was kept. A file of another grid, or a damaged one, counts as empty: the broker has
-    /// everything.
-    pub(super) fn open(directory: &Path, grid: &str) -> Result<Cache, FileError> {
-        let bytes = files::read_if_there(&directory.join(MEMBERS_FILE))?;
-        let kept = bytes.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
-        let kept = kept.filter(|kept| kept.grid == grid);
-        let (since, members) = kept.map(|kept| (kept.since, kept.members)).unwrap_or_default();
-        Ok(Cache {
-            directory: directory.to_owned(),
-            grid: grid.to_owned(),
-            since,
-            members,
-            fresh: None,
-            dirty: false,
-        })
-    }
-
-    /// Takes an answer's members.
-    pub(super) fn apply(&mut self, answer: &mut SyncAnswer) -> Changes {
-        let mut changes = Changes::default();
-        if self.since.as_ref() != Some(&answer.now) {
-            self.dirty = true;
-        }
+impl View {
+    /// Takes an answer's members; the sites of which it says something else now.
+    fn apply(&mut self, answer: &mut SyncAnswer) -> BTreeSet<String> {
+        let mut touched = BTreeSet::new();
         if answer.full {
             self.fresh = Some(BTreeMap::new());
         }
@@ -77,25 +79,130 @@ impl Cache {
             fresh.retain(|site, _| !removed.contains(site));
         } else {
             for member in arrived {
-                self.take(member, &mut changes);
+                touched.insert(member.site.clone());
+                self.members.insert(member.site.clone(), member);
             }
             for site in removed {
-                if self.members.remove(&site).is_some() {
-                    changes.removed.push(site);
-                }
+                self.members.remove(&site);
+                touched.insert(site);
             }
         }
         if !answer.more
             && let Some(fresh) = self.fresh.take()
         {
-            let gone = |site: &&String| !fresh.contains_key(*site);
-            changes.removed.extend(self.members.keys().filter(gone).cloned());
-            self.members.retain(|site, _| fresh.contains_key(site));
-            for member in fresh.into_values() {
-                self.take(member, &mut changes);
-            }
+            touched.extend(self.members.keys().cloned());
+            touched.extend(fresh.keys().cloned());
+            self.members = fresh;
+            self.is_whole = true;
         }
         self.since = Some(answer.now.clone());
+        touched
+    }
+}
+
+impl Cache {
+    /// Reads what was kept. A file of another grid, or a damaged one, counts as empty: the broker has
+    /// everything.
+    pub(super) fn open(directory: &Path, grid: &str) -> Result<Cache, FileError> {
+        let bytes = files::read_if_there(&directory.join(MEMBERS_FILE))?;
+        let kept = bytes.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+        let kept = kept.filter(|kept| kept.grid == grid);
+        let (kept_since, kept) = kept.map(|kept| (kept.since, kept.members)).unwrap_or_default();
+        Ok(Cache {
+            directory: directory.to_owned(),
+            grid: grid.to_owned(),
+            members: kept.clone(),
+            kept,
+            kept_since,
+            views: BTreeMap::new(),
+            dirty: false,
+        })
+    }
+
+    /// What the gateway knows of all sites.
+    pub(super) fn members(&self) -> &BTreeMap<String, Member> {
+        &self.members
+    }
+
+    /// Whether a broker says that there is this site.
+    pub(super) fn has(&self, broker: BrokerKey, site: &str) -> bool {
+        self.views
+            .get(&broker)
+            .is_some_and(|view| view.members.contains_key(site))
+    }
+
+    /// Begins to hear of a broker. Where there is one, it goes on where the file was written.
+    pub(super) fn begin(&mut self, broker: BrokerKey, is_only_one: bool) {
+        let view = match is_only_one {
+            true => View {
+                since: self.kept_since.clone(),
+                members: std::mem::take(&mut self.kept),
+                ..View::default()
+            },
+            false => View::default(),
+        };
+        self.views.insert(broker, view);
+    }
+
+    /// Hears no more of a broker, which serves no longer. What it said holds until the others have told all.
+    pub(super) fn end(&mut self, broker: BrokerKey) {
+        if let Some(view) = self.views.remove(&broker) {
+            self.kept.extend(view.members);
+        }
+    }
+
+    /// Where in a broker's history the gateway is.
+    pub(super) fn since(&self, broker: BrokerKey) -> Option<&Since> {
+        self.views.get(&broker)?.since.as_ref()
+    }
+
+    /// Takes a broker's answer. `is_out` says whose certificates count no longer.
+    pub(super) fn apply(
+        &mut self,
+        broker: BrokerKey,
+        answer: &mut SyncAnswer,
+        is_out: impl Fn(&Member) -> bool,
+    ) -> Changes {
+        let view = self.views.entry(broker).or_default();
+        if view.since.as_ref() != Some(&answer.now) {
+            self.dirty = true;
+        }
+        let touched = view.apply(answer);
+        if !self.kept.is_empty() && self.views.values().all(|view| view.is_whole) {
+            self.kept.clear();
+            return self.look_again(is_out);
+        }
+        self.choose(touched, is_out)
+    }
+
+    /// Judges all sites again.
+    pub(super) fn look_again(&mut self, is_out: impl Fn(&Member) -> bool) -> Changes {
+        let views = self.views.values().flat_map(|view| view.members.keys());
+        let all = views.chain(self.kept.keys()).chain(self.members.keys());
+        let all = all.cloned().collect();
+        self.choose(all, is_out)
+    }
+
+    fn choose(&mut self, sites: BTreeSet<String>, is_out: impl Fn(&Member) -> bool) -> Changes {
+        let mut changes = Changes::default();
+        for site in sites {
+            let said = self.views.iter();
+            let said = said.filter_map(|(broker, view)| Some((broker, view.members.get(&site)?)));
+            // The newest certificate, and what was heard last; each broker has a clock of its own, so that
+            // is no more than a good guess.
+            let best =
+                said.max_by_key(|(broker, member)| (member.not_before, member.last_seen, Reverse(**broker)));
+            let best = best.map(|(_, member)| member).or_else(|| self.kept.get(&site));
+            match best.filter(|member| !is_out(member)).cloned() {
+                Some(member) => self.take(member, &mut changes),
+                None => {
+                    if self.members.remove(&site).is_some() {
+                        changes.removed.push(site);
+                    }
+                }
+            }
+        }
+        self.dirty |= changes != Changes::default();
         changes
     }
 
@@ -117,10 +224,12 @@ impl Cache {
         self.members.insert(member.site.clone(), member);
     }
 
-    /// Forgets where in the broker's history the members are from: it will tell them all.
-    pub(super) fn begin_anew(&mut self) {
-        self.since = None;
-        self.fresh = None;
+    /// Forgets where in a broker's history the members are from: it will tell them all.
+    pub(super) fn begin_anew(&mut self, broker: BrokerKey) {
+        if let Some(view) = self.views.get_mut(&broker) {
+            view.since = None;
+            view.fresh = None;
+        }
     }
 
     /// Writes the members, if they have changed.
@@ -128,11 +237,15 @@ impl Cache {
         if !self.dirty {
             return Ok(());
         }
-        // An unfinished list would lack members for ever.
-        let since = self.since.clone().filter(|_| self.fresh.is_none());
+        // An unfinished list would lack members for ever, and that of several brokers is of no one history.
+        let mut views = self.views.iter();
+        let only = match (views.next(), views.next()) {
+            (Some((0, view)), None) if view.fresh.is_none() => view.since.clone(),
+            _ => None,
+        };
         let kept = Kept {
             grid: self.grid.clone(),
-            since,
+            since: only,
             members: self.members.clone(),
         };
         let bytes = serde_json::to_vec(&kept).unwrap_or_default();
@@ -166,4 +279,33 @@ pub(super) fn revocations(
 pub(super) fn keep_revocations(directory: &Path, signed: &SignedRevocations) -> Result<(), FileError> {
     let bytes = serde_json::to_vec(signed).unwrap_or_default();
     files::replace(&directory.join(REVOCATIONS_FILE), &bytes, 0o600)
+}
+
+const RECORDS_FILE: &str = "records.json";
+
+/// The records that were kept; none where there is no file, as in a grid of one broker.
+pub(super) fn records(directory: &Path, trust: &Trust) -> Result<(), FileError> {
+    let path = directory.join(RECORDS_FILE);
+    let Some(bytes) = files::read_if_there(&path)? else {
+        return Ok(());
+    };
+    // As with revocations: who was put out would be in again.
+    let damaged = |reason: String| {
+        let reason =
+            format!("{reason}; remove it only if a broker can be reached: brokers have the records, too");
+        FileError::at("read", &path)(std::io::Error::new(std::io::ErrorKind::InvalidData, reason))
+    };
+    let signed: Vec<SignedRecord> =
+        serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let mut records = Records::default();
+    let read = trust.union(&mut records, &signed);
+    read.map_err(|error| damaged(error.to_string()))?;
+    trust.set_records(records);
+    Ok(())
+}
+
+pub(super) fn keep_records(directory: &Path, records: &Records) -> Result<(), FileError> {
+    let signed: Vec<&SignedRecord> = records.signed().collect();
+    let bytes = serde_json::to_vec(&signed).unwrap_or_default();
+    files::replace(&directory.join(RECORDS_FILE), &bytes, 0o600)
 }

@@ -1,6 +1,6 @@
 //! One connection to the broker, and requests over it one after the other.
 
-use crate::api::ErrorAnswer;
+use crate::api::{self, ErrorAnswer, RecordsAnswer, RecordsRequest};
 use crate::tls::{self, TrustError, server_name};
 use causeway_service::Proxy;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -76,10 +76,12 @@ pub enum CallError {
     Answer(String),
 }
 
-pub(super) struct Connection {
+pub(crate) struct Connection {
     broker: String,
     /// Which of the broker's addresses that is.
     pub(super) address: SocketAddr,
+    /// How often the certificate that it shows had been renewed.
+    pub(super) renewals: u64,
     sender: SendRequest<Full<Bytes>>,
     carrying: JoinHandle<()>,
 }
@@ -92,7 +94,7 @@ impl Drop for Connection {
 
 impl Connection {
     /// Connects to the broker at `HOST:PORT`, through a proxy if there is one.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         broker: &str,
         config: Arc<ClientConfig>,
         proxy: Option<&Proxy>,
@@ -122,6 +124,7 @@ impl Connection {
         Ok(Connection {
             broker: broker.to_owned(),
             address,
+            renewals: 0,
             sender,
             // How it ends, the requests see.
             carrying: tokio::spawn(async move { connection.await.unwrap_or_default() }),
@@ -142,6 +145,11 @@ impl Connection {
     ) -> Result<A, CallError> {
         let body = serde_json::to_vec(asked).map_err(|error| CallError::Answer(error.to_string()))?;
         self.call(Method::POST, path, body, deadline).await
+    }
+
+    /// Exchanges records with the broker, once.
+    pub(crate) async fn exchange(&mut self, asked: &RecordsRequest) -> Result<RecordsAnswer, CallError> {
+        self.post(api::RECORDS, asked, ANSWER).await
     }
 
     /// Asks for what is at a path.

@@ -1,14 +1,17 @@
 //! The membership of a host in a grid, as a site: its key, its certificate and the broker's address, in one
 //! file of mode 0600.
 
+use super::cache;
 use super::http::{ANSWER, CallError, Connection};
 use super::pending::Pending;
 use crate::api::{self, CertificateAnswer, EnrolRequest, TimeAnswer};
-use crate::authority::{AuthorityError, Credentials};
+use crate::authority::AuthorityError;
 use crate::clock::{Clock, span};
+use crate::credentials::Credentials;
 use crate::files::{self, FileError};
 use crate::identity::{Certified, hexadecimal};
 use crate::join_token::{Fingerprint, JoinToken};
+use crate::records::SignedRecord;
 use crate::revocation::Revocations;
 use crate::tls::{self, Expect, Trust, TrustError};
 use causeway_service::Proxy;
@@ -153,10 +156,13 @@ pub fn join_through(
     }
     let pending = Pending::of(token, directory)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let membership = runtime
+    let (membership, records) = runtime
         .map_err(JoinError::Thread)?
         .block_on(enrol(token, pending, clock, proxy))?;
     membership.save(directory)?;
+    if !records.is_empty() {
+        keep_first_records(&membership, &records, directory, clock)?;
+    }
     Pending::forget(directory)?;
     Ok(membership)
 }
@@ -166,7 +172,7 @@ async fn enrol(
     pending: Pending,
     clock: &Clock,
     proxy: Option<&Proxy>,
-) -> Result<Membership, JoinError> {
+) -> Result<(Membership, Vec<SignedRecord>), JoinError> {
     let Pending { key, request, .. } = pending;
     let asked = EnrolRequest {
         authority: hexadecimal(&token.authority),
@@ -177,7 +183,10 @@ async fn enrol(
     let mut last = None;
     for broker in &token.brokers {
         match ask(broker, (token.authority, proxy), clock, &asked).await {
-            Ok(answer) => return accept(token, clock, answer, key),
+            Ok(answer) => {
+                let records = answer.records.clone();
+                return Ok((accept(token, clock, answer, key)?, records));
+            }
             Err(source @ CallError::Refused(_)) => return Err(call(token, source)),
             Err(error) => last = Some((broker, error)),
         }
@@ -195,6 +204,24 @@ async fn enrol(
         Some((_, source)) => Err(call(token, source)),
         None => Err(JoinError::Certificate("the token names no broker".to_owned())),
     }
+}
+
+/// Keeps what the broker says of the others, and how this site joined. What was known from before, if this
+/// host was a site of the grid, stays.
+fn keep_first_records(
+    membership: &Membership,
+    records: &[SignedRecord],
+    directory: &Path,
+    clock: &Clock,
+) -> Result<(), JoinError> {
+    let wrong = |reason: String| JoinError::Certificate(reason);
+    let trust = membership.trust(Revocations::default(), clock.clone());
+    let trust = trust.map_err(|error| wrong(error.to_string()))?;
+    cache::records(directory, &trust)?;
+    let mut grown = trust.records();
+    let read = trust.union(&mut grown, records);
+    read.map_err(|error| wrong(error.to_string()))?;
+    Ok(cache::keep_records(directory, &grown)?)
 }
 
 fn call(token: &JoinToken, source: CallError) -> JoinError {
@@ -259,8 +286,7 @@ fn accept(
     let wrong = |reason: String| JoinError::Certificate(reason);
     let credentials = Credentials::from_pem(&answer.certificate, &answer.authority, &key)
         .map_err(|error| wrong(error.to_string()))?;
-    let shown = [credentials.certificate.clone(), credentials.authority.clone()];
-    let trust = tls::trust_by_fingerprint(&shown, &token.authority, clock.clone());
+    let trust = tls::trust_by_fingerprint(&credentials.chain(), &token.authority, clock.clone());
     let trust = trust.map_err(|error| wrong(error.to_string()))?;
     let texts = Texts {
         version: VERSION,
@@ -355,9 +381,8 @@ impl Membership {
     fn from_texts(texts: Texts, trust: &Trust) -> Result<Membership, TextError> {
         let credentials = Credentials::from_pem(&texts.certificate, &texts.authority, &texts.key);
         let credentials = credentials.map_err(|error| error.to_string())?;
-        let shown = std::slice::from_ref(&credentials.certificate);
         let certified = trust
-            .check(shown, &Expect::Site(texts.site.clone()))
+            .check(&credentials.chain(), &Expect::Site(texts.site.clone()))
             .map_err(|error| error.to_string())?;
         tls::client_config(&credentials, trust, Expect::Broker).map_err(|error| error.to_string())?;
         Ok(Membership {

@@ -1,39 +1,48 @@
 //! A gateway's end of the broker: a thread that keeps a session, for callers that know of no async runtime.
 //!
 //! ```text
-//! gateway's loop ── update, send, reach, ... ──> [thread: session] ── long poll ──> broker
+//! gateway's loop ── update, send, reach, ... ──> [thread: session] ── long polls ──> each broker
 //!               <── poll_event, wake ──────────        |
-//!                                             members.json, revocations.json, membership.json
+//!                               members.json, revocations.json, records.json, membership.json
 //! ```
 //! The broker may be away: what was known is read back from the directory at a start, and events go on once
 //! it is back.
 
 mod cache;
+mod heard;
 mod http;
+mod line;
+mod lines;
 mod membership;
+mod orders;
 mod pending;
+mod renewal;
 mod session;
 
 pub use cache::known_member;
 pub use http::CallError;
+pub(crate) use http::Connection;
 pub use membership::{JoinError, MEMBERSHIP_FILE, Membership, join, join_through};
 pub use session::SKEW_SECONDS;
 
 use crate::api::{ErrorKind, Job, JobStart, Member, Message, Reached, Record, Relay};
-use crate::authority::Credentials;
 use crate::clock::Clock;
+use crate::credentials::Credentials;
 use crate::files::FileError;
 use crate::identity::Certified;
+use crate::records::SignedRecord;
 use crate::revocation::{RevocationSet, Revocations};
 use crate::tls::{Trust, TrustError};
 use causeway_service::Proxy;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::task::LocalSet;
 
 /// Events that wait for the gateway; with more the thread waits, and the broker's answers with it.
 const MAX_EVENTS: usize = 1024;
@@ -95,6 +104,15 @@ pub enum Event {
     Message(Message),
     /// More certificates are void: lanes of these sites end. The [`Trust`] knows them already.
     Revocations(RevocationSet),
+    /// Brokers and revocations that are news, for other gateways.
+    Records(Vec<SignedRecord>),
+    /// Another gateway has brought records that nobody of the grid has signed.
+    Forged {
+        /// Its site.
+        from: String,
+        /// The mistake that was found first.
+        reason: String,
+    },
     /// The broker answers again, or for the first time.
     Connected {
         /// Where this gateway speaks from, as the broker sees it.
@@ -120,7 +138,7 @@ pub enum Event {
         ahead: i64,
     },
     /// The certificate was renewed: new connections use these.
-    Renewed(Credentials, Certified),
+    Renewed(Box<(Credentials, Certified)>),
     /// Answer to [`Client::reach`].
     Reached(Vec<Reached>),
     /// Answer to [`Client::relays`].
@@ -138,15 +156,48 @@ pub enum Event {
     Trouble(String),
 }
 
+/// One broker of several, as this gateway sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokerState {
+    /// Its number.
+    pub number: u8,
+    /// Where it is found, `HOST:PORT`.
+    pub places: Vec<String>,
+    /// Why it does not answer; none while it does.
+    pub away: Option<String>,
+}
+
 /// What the gateway wants.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Command {
     Send(crate::api::SendRequest),
     Reach(Vec<SocketAddr>),
     JobStarted(JobStart),
     JobEnded(String),
     ListJobs,
+    /// Tell a broker that is not the first one which jobs run.
+    CompareJobs,
+    /// Take records that another gateway has brought.
+    Bring {
+        from: String,
+        records: Vec<SignedRecord>,
+    },
     Relays,
+}
+
+/// Says what was wanted, such as `send punch to nancy`.
+impl std::fmt::Display for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Command::Send(message) => write!(f, "send {} to {}", message.kind, message.to),
+            Command::Reach(_) => f.write_str("ask to be dialled"),
+            Command::JobStarted(job) => write!(f, "register job {}", job.name),
+            Command::JobEnded(_) => f.write_str("end a job"),
+            Command::ListJobs | Command::CompareJobs => f.write_str("list jobs"),
+            Command::Relays => f.write_str("list relays"),
+            Command::Bring { from, .. } => write!(f, "take records of site {from}"),
+        }
+    }
 }
 
 /// Too much is asked at a time, or the session has ended.
@@ -173,6 +224,7 @@ pub struct Client {
     trust: Trust,
     record: watch::Sender<Record>,
     load: watch::Sender<u32>,
+    brokers: watch::Receiver<Vec<BrokerState>>,
     commands: Option<mpsc::Sender<Command>>,
     events: Option<Receiver<Event>>,
     stop: watch::Sender<bool>,
@@ -192,32 +244,38 @@ impl Client {
         let trust = config
             .membership
             .trust(Revocations::new(known), config.clock.clone())?;
+        cache::records(&config.directory, &trust)?;
         let cache = cache::Cache::open(&config.directory, grid)?;
         let (events_in, events) = sync_channel(MAX_EVENTS);
         let (commands, commands_out) = mpsc::channel(MAX_COMMANDS);
         let record = watch::Sender::new(config.record.clone());
         let load = watch::Sender::new(0);
+        let (states, brokers) = watch::channel(Vec::new());
         let stop = watch::Sender::new(false);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ClientError::Thread)?;
-        let session = session::Session::new(session::Parts {
+        let parts = session::Parts {
             config,
             trust: trust.clone(),
             cache,
             events: events_in,
             record: record.subscribe(),
             load: load.subscribe(),
-        });
+            states,
+        };
         let mut stopping = stop.subscribe();
         let thread = std::thread::Builder::new().name("broker-client".to_owned());
         let thread = thread.spawn(move || {
-            runtime.block_on(async {
+            let session = Rc::new(session::Session::new(parts));
+            let tasks = LocalSet::new();
+            tasks.block_on(&runtime, async {
                 tokio::select! {
-                    () = session.run(commands_out) => {}
+                    () = lines::run(&session, commands_out) => {}
                     _ = stopping.wait_for(|stop| *stop) => {}
                 }
                 session.end();
             });
+            drop(tasks);
             // A name that is being looked up must not hold up the end.
             runtime.shutdown_background();
         });
@@ -225,6 +283,7 @@ impl Client {
             trust,
             record,
             load,
+            brokers,
             commands: Some(commands),
             events: Some(events),
             stop,
@@ -245,6 +304,11 @@ impl Client {
     /// The next event, within some time.
     pub fn wait_event(&self, timeout: Duration) -> Option<Event> {
         self.events.as_ref()?.recv_timeout(timeout).ok()
+    }
+
+    /// Lists the brokers, where the grid has several.
+    pub fn brokers(&self) -> Vec<BrokerState> {
+        self.brokers.borrow().clone()
     }
 
     /// Says something else of the own site from now on.
@@ -299,6 +363,16 @@ impl Client {
     /// See [`Busy`].
     pub fn list_jobs(&self) -> Result<(), Busy> {
         self.command(Command::ListJobs)
+    }
+
+    /// Takes records that another site's gateway has brought: what is news goes to the brokers, and comes
+    /// back as [`Event::Records`].
+    ///
+    /// # Errors
+    /// See [`Busy`].
+    pub fn bring(&self, from: &str, records: Vec<SignedRecord>) -> Result<(), Busy> {
+        let from = from.to_owned();
+        self.command(Command::Bring { from, records })
     }
 
     /// Asks who carries streams of others: [`Event::Relays`].

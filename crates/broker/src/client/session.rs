@@ -1,23 +1,27 @@
-//! The session's thread: polls the broker for ever, and carries out commands beside that.
+//! The session's thread: holds a line to each broker of the grid, and shares among them what concerns the
+//! gateway as a whole.
+//!
+//! ```text
+//! gateway's loop <── events ── [session] ── line ── long poll ──> broker 1
+//!                ── commands ─>    |     ── line ── long poll ──> broker 2
+//!                                  records, certificate, members: what any of them says
+//! ```
+//! One of the lines that are up is the first one: it stands for "the broker" where the gateway asks for
+//! something that one broker can tell. In a grid of one broker there is one line.
 
-use super::cache::{self, Cache};
-use super::http::{ANSWER, CallError, Connection};
-use super::membership::{Membership, ahead, clock_difference, is_of_time};
-use super::{ClientConfig, Command, Event};
-use crate::api::{
-    self, CertificateAnswer, Done, ErrorAnswer, ErrorKind, JobsAnswer, JobsRequest, MAX_WAIT_SECONDS,
-    ReachAnswer, ReachRequest, Record, RelaysAnswer, RenewRequest, Since, SyncAnswer, SyncRequest,
-};
-use crate::authority::new_key;
-use crate::revocation::{RevocationSet, SignedRevocations};
-use crate::tls::{self, Expect, Trust};
+use super::cache::{self, BrokerKey, Cache, Changes};
+use super::heard::Heard;
+use super::membership::Membership;
+use super::{BrokerState, ClientConfig, Command, Event};
+use crate::api::{JobStart, Member, Message, Record};
+use crate::records::{Records, SignedRecord, Standing as BrokerStanding, Statement};
+use crate::tls::Trust;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
-use tokio::time::sleep;
 
 /// A larger difference of clocks is reported: a certificate begins five minutes before it is made.
 pub const SKEW_SECONDS: u64 = 60;
@@ -28,13 +32,6 @@ const KEEP: Duration = Duration::from_secs(5);
 /// A list of at most so many members is written at once.
 const FEW: usize = 64;
 
-/// Time between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's
-/// certificates are shorter.
-const RENEW_AGAIN_SECONDS: u64 = 3600;
-
-/// The same once it is over.
-const EXPIRED_AGAIN_SECONDS: u64 = 60;
-
 pub(super) struct Parts {
     pub(super) config: ClientConfig,
     pub(super) trust: Trust,
@@ -42,27 +39,67 @@ pub(super) struct Parts {
     pub(super) events: SyncSender<Event>,
     pub(super) record: watch::Receiver<Record>,
     pub(super) load: watch::Receiver<u32>,
+    pub(super) states: watch::Sender<Vec<BrokerState>>,
+}
+
+/// Whether a broker answers.
+pub(super) enum Standing {
+    /// Nobody has answered or failed yet.
+    Trying,
+    /// It answers.
+    Up {
+        observed: SocketAddr,
+        broker: SocketAddr,
+        ahead: i64,
+    },
+    /// It does not, for this reason.
+    Down(String),
+}
+
+/// What the session knows of a line.
+struct Known {
+    places: Vec<String>,
+    standing: Standing,
+    orders: mpsc::Sender<Command>,
+}
+
+impl Known {
+    fn is_up(&self) -> bool {
+        matches!(self.standing, Standing::Up { .. })
+    }
+
+    /// Has a command carried out; false where too many wait.
+    fn order(&self, command: Command) -> bool {
+        self.orders.try_send(command).is_ok()
+    }
 }
 
 /// The whole state of the thread.
 pub(super) struct Session {
-    config: ClientConfig,
-    trust: Trust,
-    membership: RefCell<Membership>,
-    cache: RefCell<Cache>,
+    pub(super) config: ClientConfig,
+    pub(super) trust: Trust,
+    pub(super) membership: RefCell<Membership>,
+    /// Rises when the certificate is renewed: connections that show the old one are of no use then.
+    pub(super) renewals: Cell<u64>,
+    pub(super) renew_again: Cell<u64>,
+    pub(super) is_renewing: Cell<bool>,
+    pub(super) cache: RefCell<Cache>,
     events: SyncSender<Event>,
-    record: watch::Receiver<Record>,
-    load: watch::Receiver<u32>,
-    /// Which of the broker's addresses answered last.
-    broker: Cell<usize>,
-    /// What the broker was told, in which of its histories.
-    told: RefCell<Option<(String, Record)>>,
-    messages_until: Cell<u64>,
-    connected: Cell<bool>,
+    pub(super) record: watch::Receiver<Record>,
+    pub(super) load: watch::Receiver<u32>,
+    lines: RefCell<BTreeMap<BrokerKey, Known>>,
+    /// What the gateway may show of the lines.
+    states: watch::Sender<Vec<BrokerState>>,
+    /// The line that stands for the broker, if one is up.
+    first: Cell<Option<BrokerKey>>,
     said_away: Cell<bool>,
     skewed: Cell<bool>,
     kept: Cell<Option<Instant>>,
-    renew_again: Cell<u64>,
+    heard: RefCell<Heard>,
+    /// Jobs that run here: a broker that comes back is told.
+    pub(super) jobs: RefCell<BTreeMap<String, JobStart>>,
+    /// Rises with the records.
+    pub(super) known: watch::Sender<u64>,
 }
 
 impl Session {
@@ -71,27 +108,31 @@ impl Session {
             membership: RefCell::new(parts.config.membership.clone()),
             config: parts.config,
             trust: parts.trust,
+            renewals: Cell::new(0),
+            renew_again: Cell::new(0),
+            is_renewing: Cell::new(false),
             cache: RefCell::new(parts.cache),
             events: parts.events,
             record: parts.record,
             load: parts.load,
-            broker: Cell::new(0),
-            told: RefCell::new(None),
-            messages_until: Cell::new(0),
-            connected: Cell::new(false),
+            lines: RefCell::default(),
+            states: parts.states,
+            first: Cell::new(None),
             said_away: Cell::new(false),
             skewed: Cell::new(false),
             kept: Cell::new(None),
-            renew_again: Cell::new(0),
+            heard: RefCell::default(),
+            jobs: RefCell::default(),
+            known: watch::Sender::new(0),
         }
     }
 
-    pub(super) async fn run(&self, commands: mpsc::Receiver<Command>) {
-        let known: Vec<_> = self.cache.borrow().members.values().cloned().collect();
+    /// Tells what was known at an earlier start.
+    pub(super) fn begin(&self) {
+        let known: Vec<_> = self.cache.borrow().members().values().cloned().collect();
         for member in known {
             self.tell(Event::Member(Box::new(member)));
         }
-        tokio::join!(self.poll(), self.obey(commands));
     }
 
     /// Writes what is not written yet.
@@ -99,124 +140,285 @@ impl Session {
         self.keep_members();
     }
 
-    fn tell(&self, event: Event) {
+    pub(super) fn tell(&self, event: Event) {
         // Nobody listens any more: the session is about to be ended.
         if self.events.send(event).is_ok() {
             (self.config.wake)();
         }
     }
 
-    async fn poll(&self) {
-        let mut record = self.record.clone();
-        let mut connection = None;
-        let mut failures = 0;
-        loop {
-            let outcome = tokio::select! {
-                outcome = self.round(&mut connection) => outcome,
-                // What is waited for was asked with an old record: the connection is of no use any more.
-                changed = record.changed() => {
-                    connection = None;
-                    match changed {
-                        Ok(()) => continue,
-                        Err(_) => return,
-                    }
+    /// The brokers' places, by number; those of the membership where the grid has one broker.
+    pub(super) fn wanted(&self) -> BTreeMap<BrokerKey, Vec<String>> {
+        let of_several = self.trust.with_records(|records| {
+            let serving = records
+                .brokers()
+                .filter(|broker| broker.standing == BrokerStanding::Serving);
+            let serving = serving.map(|broker| (broker.number, broker.public.clone()));
+            serving.collect::<BTreeMap<_, _>>()
+        });
+        if of_several.is_empty() {
+            return BTreeMap::from([(ONLY, self.membership.borrow().brokers.clone())]);
+        }
+        of_several
+    }
+
+    /// Begins to hear of a broker, which takes orders there.
+    pub(super) fn add_line(&self, key: BrokerKey, places: Vec<String>, orders: mpsc::Sender<Command>) {
+        self.cache.borrow_mut().begin(key, key == ONLY);
+        let known = Known {
+            places,
+            standing: Standing::Trying,
+            orders,
+        };
+        self.lines.borrow_mut().insert(key, known);
+        self.show();
+    }
+
+    /// Hears no more of a broker, which serves no longer or elsewhere.
+    pub(super) fn remove_line(&self, key: BrokerKey) {
+        if self.lines.borrow_mut().remove(&key).is_none() {
+            return;
+        }
+        self.cache.borrow_mut().end(key);
+        if self.first.get() == Some(key) {
+            self.first.set(None);
+            self.choose_first();
+        }
+        self.show();
+    }
+
+    /// Lists the lines that there are, with the places of their brokers.
+    pub(super) fn lines(&self) -> BTreeMap<BrokerKey, Vec<String>> {
+        let lines = self.lines.borrow();
+        lines
+            .iter()
+            .map(|(key, line)| (*key, line.places.clone()))
+            .collect()
+    }
+
+    /// Whether a line is up.
+    pub(super) fn is_up(&self, key: BrokerKey) -> bool {
+        self.lines.borrow().get(&key).is_some_and(Known::is_up)
+    }
+
+    fn set(&self, key: BrokerKey, standing: Standing) {
+        if let Some(line) = self.lines.borrow_mut().get_mut(&key) {
+            line.standing = standing;
+        }
+        self.show();
+    }
+
+    /// Whether the grid has several brokers.
+    pub(super) fn are_several(&self) -> bool {
+        !self.lines.borrow().contains_key(&ONLY)
+    }
+
+    /// Whether this line may tell of this site now. One that has no virtual addresses yet gets them from one
+    /// broker, and then asks the others for the same.
+    pub(super) fn may_announce(&self, key: BrokerKey) -> bool {
+        let record = self.record.borrow();
+        if !record.overlap_ok || !record.virtual_subnets.is_empty() {
+            return true;
+        }
+        let lines = self.lines.borrow();
+        let mut before = lines.range(..key);
+        before.all(|(_, line)| matches!(line.standing, Standing::Down(_)))
+    }
+
+    /// Notes for the gateway which brokers there are, and which answer.
+    fn show(&self) {
+        let states = {
+            let lines = self.lines.borrow();
+            let several = lines.iter().filter(|(key, _)| **key != ONLY);
+            let states = several.map(|(key, line)| BrokerState {
+                number: *key,
+                places: line.places.clone(),
+                away: match &line.standing {
+                    Standing::Up { .. } => None,
+                    Standing::Trying => Some("not reached yet".to_owned()),
+                    Standing::Down(reason) => Some(reason.clone()),
+                },
+            });
+            states.collect()
+        };
+        self.states.send_replace(states);
+    }
+
+    /// A line has an answer.
+    pub(super) fn on_up(&self, key: BrokerKey, standing: Standing) {
+        let was_up = self.is_up(key);
+        self.set(key, standing);
+        if was_up {
+            return;
+        }
+        self.said_away.set(false);
+        if self.first.get().is_none() {
+            return self.choose_first();
+        }
+        // The gateway itself compares with the first one.
+        if let Some(line) = self.lines.borrow().get(&key) {
+            // Too many wait: then it is told of those that begin from now on.
+            let _ = line.order(Command::CompareJobs);
+        }
+    }
+
+    /// A line is down, for this reason. Returns whether another one is up.
+    pub(super) fn on_down(&self, key: BrokerKey, reason: String) -> bool {
+        self.set(key, Standing::Down(reason));
+        if self.first.get() == Some(key) {
+            self.first.set(None);
+            self.choose_first();
+        }
+        self.first.get().is_some()
+    }
+
+    /// Says that no broker answers, once.
+    pub(super) fn on_all_down(&self) {
+        let reasons: Option<Vec<String>> = {
+            let lines = self.lines.borrow();
+            let each = lines.values().map(|line| match &line.standing {
+                Standing::Down(reason) => Some(reason.clone()),
+                _ => None,
+            });
+            each.collect()
+        };
+        if let Some(reasons) = reasons
+            && !self.said_away.replace(true)
+        {
+            self.tell(Event::Away(reasons.join("; ")));
+        }
+    }
+
+    fn choose_first(&self) {
+        let found = {
+            let lines = self.lines.borrow();
+            lines.iter().find_map(|(key, line)| match line.standing {
+                Standing::Up {
+                    observed,
+                    broker,
+                    ahead,
+                } => Some((*key, observed, broker, ahead)),
+                _ => None,
+            })
+        };
+        let Some((key, observed, broker, ahead)) = found else {
+            return;
+        };
+        self.first.set(Some(key));
+        self.tell(Event::Connected {
+            observed,
+            broker,
+            ahead,
+        });
+    }
+
+    /// Whether this line stands for the broker; none is as good as this one.
+    pub(super) fn is_first(&self, key: BrokerKey) -> bool {
+        self.first.get().is_none_or(|first| first == key)
+    }
+
+    /// Gives a command to the brokers that it concerns.
+    pub(super) fn share_out(&self, command: &Command) {
+        match command {
+            Command::JobStarted(job) => {
+                self.jobs.borrow_mut().insert(job.id.clone(), job.clone());
+            }
+            Command::JobEnded(id) => {
+                self.jobs.borrow_mut().remove(id);
+            }
+            Command::Bring { from, records } => {
+                if let Err(error) = self.on_records(records) {
+                    let (from, reason) = (from.clone(), error.to_string());
+                    self.tell(Event::Forged { from, reason });
                 }
-            };
-            let Err(error) = outcome else {
-                failures = 0;
-                continue;
-            };
-            connection = None;
-            failures += 1;
-            let pause = self.on_failure(error, failures).await;
-            tokio::select! {
-                () = sleep(pause) => {}
-                changed = record.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
-                }
+                return;
+            }
+            _ => {}
+        }
+        let lines = self.lines.borrow();
+        for line in self.concerned(&lines, command) {
+            if !line.order(command.clone()) {
+                let reason = format!("too much is asked of the broker at {}", line.places.join(", "));
+                let what = command.to_string();
+                self.tell(Event::Failed { what, reason });
             }
         }
     }
 
-    /// Asks one question and takes its answer.
-    async fn round(&self, connection: &mut Option<Connection>) -> Result<(), CallError> {
-        if self.renew_if_due().await? {
-            // The broker looks at the certificate of the connection at each request.
-            *connection = None;
-        }
-        let open = match connection.take().filter(Connection::is_open) {
-            Some(open) => connection.insert(open),
-            None => connection.insert(self.connect().await?),
-        };
-        let (asked, telling) = self.question();
-        let deadline = ANSWER + Duration::from_secs(asked.wait_seconds);
-        let answer: SyncAnswer = open.post(api::SYNC, &asked, deadline).await?;
-        if let Some(record) = telling {
-            *self.told.borrow_mut() = Some((answer.now.history.clone(), record));
-        }
-        let wants = answer.wants_revocations;
-        self.on_answer(answer, open.address);
-        if wants {
-            let known = self.trust.revocations().now();
-            if let Some(signed) = known.signed() {
-                let _: Done = open.post(api::REVOCATIONS, signed, ANSWER).await?;
+    fn concerned<'a>(&self, lines: &'a BTreeMap<BrokerKey, Known>, command: &Command) -> Vec<&'a Known> {
+        let up = lines.iter().filter(|(_, line)| line.is_up());
+        let cache = self.cache.borrow();
+        let some: Vec<&Known> = match command {
+            // By each that knows the other site: nobody knows which of them that one still reaches.
+            Command::Send(message) => {
+                let knows = up.filter(|(key, _)| cache.has(**key, &message.to));
+                knows.map(|(_, line)| line).collect()
             }
+            Command::JobStarted(_) | Command::JobEnded(_) => up.map(|(_, line)| line).collect(),
+            _ => Vec::new(),
+        };
+        if some.is_empty() {
+            let first = self.first.get().and_then(|first| lines.get(&first));
+            return first.or_else(|| lines.values().next()).into_iter().collect();
         }
+        some
+    }
+
+    /// Takes a message, unless another broker has brought it.
+    pub(super) fn on_message(&self, key: BrokerKey, message: Message) {
+        let is_new = self.heard.borrow_mut().is_new(key, &message, Instant::now());
+        if is_new {
+            self.tell(Event::Message(message));
+        }
+    }
+
+    /// Takes records that a broker has sent: on the disk first, they are kept for ever.
+    ///
+    /// # Errors
+    /// One is not signed as it has to be.
+    pub(super) fn on_records(&self, records: &[SignedRecord]) -> Result<(), crate::records::RecordError> {
+        let mut grown: Records = self.trust.records();
+        let news = self.trust.union(&mut grown, records)?;
+        if news.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = cache::keep_records(&self.config.directory, &grown) {
+            self.tell(Event::Trouble(error.to_string()));
+        }
+        self.trust.set_records(grown);
+        let changes = self.cache.borrow_mut().look_again(self.is_out());
+        self.tell_changes(changes);
+        self.tell(Event::Revocations(self.trust.revocations().now()));
+        let passed_on =
+            |(statement, _): &(Statement, SignedRecord)| !matches!(statement, Statement::Admitted(_));
+        let passed_on: Vec<SignedRecord> = {
+            let news = news.into_iter().filter(passed_on);
+            news.map(|(_, record)| record).collect()
+        };
+        if !passed_on.is_empty() {
+            self.tell(Event::Records(passed_on));
+        }
+        self.known.send_modify(|version| *version += 1);
         Ok(())
     }
 
-    fn question(&self) -> (SyncRequest, Option<Record>) {
-        let record = self.record.borrow().clone();
-        let since = self.cache.borrow().since.clone();
-        let revocations = self.trust.revocations().now();
-        let told = self.told.borrow();
-        let known = match (&*told, &since) {
-            (Some((history, told)), Some(Since { history: present, .. })) => {
-                history == present && *told == record
-            }
-            _ => false,
-        };
-        let telling = (!known).then_some(record.clone());
-        let asked = SyncRequest {
-            instance: record.instance,
-            record: telling.clone(),
-            since,
-            revocations: revocations.counter(),
-            revocations_digest: revocations.digest(),
-            messages_until: self.messages_until.get(),
-            load: *self.load.borrow(),
-            // The first answer tells that the broker is there; and a short certificate is to be renewed in
-            // time.
-            wait_seconds: match self.connected.get() {
-                true => MAX_WAIT_SECONDS.min(self.seconds_until_renewal().max(1)),
-                false => 0,
-            },
-        };
-        (asked, telling)
+    /// Judges whether a site is out by what the brokers know together, whichever of them still lists it.
+    pub(super) fn is_out(&self) -> impl Fn(&Member) -> bool + use<> {
+        let records = self.trust.records();
+        let listed = self.trust.revocations().now();
+        move |member| {
+            let site = member.site.as_str();
+            let is_revoked = records.revoked_until(site).is_some() && records.holder(site).is_none();
+            let is_listed = listed
+                .before(site)
+                .is_some_and(|before| member.not_before <= before);
+            !records.is_empty() && (is_revoked || is_listed && records.holder(site).is_none())
+        }
     }
 
-    fn on_answer(&self, mut answer: SyncAnswer, broker: SocketAddr) {
-        let ahead = ahead(self.config.clock.now(), answer.time);
-        self.check_clock(ahead);
-        self.said_away.set(false);
-        if !self.connected.replace(true) {
-            self.tell(Event::Connected {
-                observed: answer.observed,
-                broker,
-                ahead,
-            });
-        }
-        if answer.wants_record {
-            *self.told.borrow_mut() = None;
-        }
-        if let Some(signed) = answer.revocations.take() {
-            self.on_revocations(&signed);
-        }
-        let changes = self.cache.borrow_mut().apply(&mut answer);
+    pub(super) fn tell_changes(&self, changes: Changes) {
         // First: a gateway that is killed once it knows somebody shall know him at its next start.
-        let few = self.cache.borrow().members.len() <= FEW;
+        let few = self.cache.borrow().members().len() <= FEW;
         if few || self.kept.get().is_none_or(|kept| kept.elapsed() >= KEEP) {
             self.keep_members();
         }
@@ -226,237 +428,23 @@ impl Session {
         for site in changes.removed {
             self.tell(Event::Removed(site));
         }
-        for message in answer.messages {
-            // A poll that was given up may have been answered: its messages come again.
-            if message.number > self.messages_until.get() {
-                self.messages_until.set(message.number);
-                self.tell(Event::Message(message));
-            }
-        }
     }
 
-    fn on_revocations(&self, signed: &SignedRevocations) {
-        match RevocationSet::verify(signed, self.trust.grid(), self.trust.authority()) {
-            Ok(set) => {
-                // On the disk first: they are kept for ever.
-                if let Err(error) = cache::keep_revocations(&self.config.directory, signed) {
-                    self.tell(Event::Trouble(error.to_string()));
-                }
-                if self.trust.revocations().adopt(set.clone()) {
-                    self.tell(Event::Revocations(set));
-                }
-            }
-            Err(error) => self.tell(Event::Trouble(format!("the broker's answer: {error}"))),
-        }
-    }
-
-    fn check_clock(&self, ahead: i64) {
+    pub(super) fn check_clock(&self, key: BrokerKey, ahead: i64) {
         let skewed = ahead.unsigned_abs() > SKEW_SECONDS;
-        if self.skewed.replace(skewed) != skewed {
+        if self.is_first(key) && self.skewed.replace(skewed) != skewed {
             self.tell(Event::ClockSkew { ahead });
         }
     }
 
-    fn keep_members(&self) {
+    pub(super) fn keep_members(&self) {
         let kept = self.cache.borrow_mut().keep();
         self.kept.set(Some(Instant::now()));
         if let Err(error) = kept {
             self.tell(Event::Trouble(error.to_string()));
         }
     }
-
-    /// Says what is wrong, and how long to wait.
-    async fn on_failure(&self, error: CallError, failures: u32) -> Duration {
-        self.connected.set(false);
-        self.keep_members();
-        if let CallError::Trust { broker, reason } = &error
-            && is_of_time(reason)
-        {
-            let fingerprint = self.membership.borrow().fingerprint();
-            if let Ok(ahead) = clock_difference(
-                broker,
-                (fingerprint, self.config.proxy.as_ref()),
-                &self.config.clock,
-            )
-            .await
-            {
-                self.check_clock(ahead);
-            }
-        }
-        self.broker.set(self.broker.get() + 1);
-        match error {
-            CallError::Refused(refusal) if refusal.kind != ErrorKind::Busy => {
-                self.check_clock(ahead(self.config.clock.now(), refusal.time));
-                *self.told.borrow_mut() = None;
-                let (kind, message) = (refusal.kind, refusal.message);
-                if kind == ErrorKind::BadRequest {
-                    // Whatever this broker does not understand of the history, it shall tell all anew.
-                    self.cache.borrow_mut().begin_anew();
-                }
-                self.tell(Event::Refused { kind, message });
-                self.config.refused
-            }
-            other => {
-                if !self.said_away.replace(true) {
-                    self.tell(Event::Away(other.to_string()));
-                }
-                backoff(&self.config, failures)
-            }
-        }
-    }
-
-    async fn connect(&self) -> Result<Connection, CallError> {
-        let (broker, config) = {
-            let membership = self.membership.borrow();
-            let brokers = &membership.brokers;
-            let broker = brokers
-                .get(self.broker.get() % brokers.len().max(1))
-                .cloned()
-                .unwrap_or_default();
-            (
-                broker,
-                tls::client_config(&membership.credentials, &self.trust, Expect::Broker),
-            )
-        };
-        let config = config.map_err(|error| CallError::Tls {
-            broker: broker.clone(),
-            reason: error.to_string(),
-        })?;
-        Connection::open(&broker, Arc::new(config), self.config.proxy.as_ref()).await
-    }
-
-    fn seconds_until_renewal(&self) -> u64 {
-        let due = self.membership.borrow().renew_at().max(self.renew_again.get());
-        due.saturating_sub(self.config.clock.now())
-    }
-
-    /// Has the certificate renewed after two thirds of its life, or when that is over; true when it was.
-    async fn renew_if_due(&self) -> Result<bool, CallError> {
-        let now = self.config.clock.now();
-        if self.seconds_until_renewal() > 0 {
-            return Ok(false);
-        }
-        let left = self.membership.borrow().certified.not_after.saturating_sub(now);
-        let pause = match left {
-            // The broker's refusal of the poll that follows says what to do.
-            0 => EXPIRED_AGAIN_SECONDS,
-            left => RENEW_AGAIN_SECONDS.min(left / 10).max(1),
-        };
-        self.renew_again.set(now.saturating_add(pause));
-        let (key, request) = new_key().map_err(|error| CallError::Answer(error.to_string()))?;
-        let mut connection = self.connect().await?;
-        let answer: CertificateAnswer = connection
-            .post(api::RENEW, &RenewRequest { request }, ANSWER)
-            .await?;
-        let renewed = self.membership.borrow().renewed(answer, key, &self.trust);
-        let renewed =
-            renewed.map_err(|reason| CallError::Answer(format!("the new certificate: {reason}")))?;
-        if let Err(error) = renewed.save(&self.config.directory) {
-            self.tell(Event::Trouble(error.to_string()));
-        }
-        let (credentials, certified) = (renewed.credentials.clone(), renewed.certified.clone());
-        *self.membership.borrow_mut() = renewed;
-        self.renew_again.set(0);
-        self.tell(Event::Renewed(credentials, certified));
-        Ok(true)
-    }
-
-    /// Carries out commands, one after the other: they are few, and their order means something.
-    async fn obey(&self, mut commands: mpsc::Receiver<Command>) {
-        let mut connection: Option<Connection> = None;
-        while let Some(command) = commands.recv().await {
-            let what = match &command {
-                Command::Send(message) => format!("send {} to {}", message.kind, message.to),
-                Command::Reach(_) => "ask to be dialled".to_owned(),
-                Command::JobStarted(job) => format!("register job {}", job.name),
-                Command::JobEnded(_) => "end a job".to_owned(),
-                Command::ListJobs => "list jobs".to_owned(),
-                Command::Relays => "list relays".to_owned(),
-            };
-            if let Err(error) = self.carry_out(&mut connection, &command).await {
-                connection = None;
-                let reason = error.to_string();
-                self.tell(Event::Failed { what, reason });
-            }
-        }
-    }
-
-    async fn carry_out(
-        &self,
-        connection: &mut Option<Connection>,
-        command: &Command,
-    ) -> Result<(), CallError> {
-        let kept = connection.take().filter(Connection::is_open);
-        let again = kept.is_some();
-        let open = match kept {
-            Some(kept) => connection.insert(kept),
-            None => connection.insert(self.connect().await?),
-        };
-        match self.ask(open, command).await {
-            // The broker ends a connection that is idle, and this one may be of an old certificate; all
-            // commands may be given twice.
-            Err(
-                CallError::Lost { .. }
-                | CallError::Refused(ErrorAnswer {
-                    kind: ErrorKind::Expired,
-                    ..
-                }),
-            ) if again => {
-                let open = connection.insert(self.connect().await?);
-                self.ask(open, command).await
-            }
-            other => other,
-        }
-    }
-
-    async fn ask(&self, open: &mut Connection, command: &Command) -> Result<(), CallError> {
-        match command {
-            Command::Send(message) => {
-                let _: Done = open.post(api::SEND, message, ANSWER).await?;
-            }
-            Command::Reach(addresses) => {
-                let asked = ReachRequest {
-                    addresses: addresses.clone(),
-                };
-                let answer: ReachAnswer = open.post(api::REACH, &asked, ANSWER).await?;
-                self.tell(Event::Reached(answer.results));
-            }
-            Command::JobStarted(job) => self.jobs(open, &JobsRequest::Start(job.clone()), false).await?,
-            Command::JobEnded(id) => {
-                self.jobs(open, &JobsRequest::End { id: id.clone() }, false)
-                    .await?
-            }
-            Command::ListJobs => self.jobs(open, &JobsRequest::List {}, true).await?,
-            Command::Relays => {
-                let answer: RelaysAnswer = open.get(api::RELAYS).await?;
-                self.tell(Event::Relays(answer.relays));
-            }
-        }
-        Ok(())
-    }
-
-    async fn jobs(&self, open: &mut Connection, asked: &JobsRequest, tell: bool) -> Result<(), CallError> {
-        let answer: JobsAnswer = open.post(api::JOBS, asked, ANSWER).await?;
-        if tell {
-            self.tell(Event::Jobs(answer.jobs));
-        }
-        Ok(())
-    }
 }
 
-/// The pause after a failure: it doubles each time. Chance takes between half of it and all, so that gateways
-/// that lost the broker together do not come back together.
-fn backoff(config: &ClientConfig, failures: u32) -> Duration {
-    let doubled = config
-        .retry
-        .start()
-        .saturating_mul(1 << failures.saturating_sub(1).min(16));
-    let longest = doubled.min(*config.retry.end());
-    let mut random = [0; 2];
-    // Without random numbers all of it.
-    let share = match getrandom::fill(&mut random) {
-        Ok(()) => 0.5 + f64::from(u16::from_le_bytes(random)) / 131_072.0,
-        Err(_) => 1.0,
-    };
-    longest.mul_f64(share)
-}
+/// The key of the broker where there is one.
+const ONLY: BrokerKey = 0;

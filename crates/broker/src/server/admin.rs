@@ -7,6 +7,7 @@ use super::{STORE_BUSY, Shared};
 use crate::api::Subnet;
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
+use crate::records::SignedRecord;
 use crate::state::{Listing, Refusal, State, StateError};
 use crate::store::StoreError;
 use nix::sys::stat::{Mode, fchmod};
@@ -57,6 +58,11 @@ pub enum AdminRequest {
     },
     /// What there is.
     List {},
+    /// Take records that the grid's authority has signed.
+    Take {
+        /// The records.
+        records: Vec<SignedRecord>,
+    },
 }
 
 /// The broker's answer.
@@ -67,8 +73,12 @@ pub enum AdminReply {
     Token(String),
     /// The counter of the list of revocations.
     Revoked(u64),
+    /// Until when what a site was given is void, in seconds since 1970, in a grid of several brokers.
+    RevokedUntil(u64),
     /// What there is.
     Listing(Listing),
+    /// How many of the records were news.
+    Taken(usize),
     /// It could not be done; one sentence.
     Error(String),
 }
@@ -187,9 +197,14 @@ fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
             .map(|token| AdminReply::Token(token.to_string())),
         AdminRequest::Revoke { site, unknown } => {
             let known = if *unknown { Ok(()) } else { state.must_know(site) };
-            known.and_then(|()| state.revoke(site)).map(AdminReply::Revoked)
+            let reply = match state.number() {
+                Some(_) => AdminReply::RevokedUntil,
+                None => AdminReply::Revoked,
+            };
+            known.and_then(|()| state.revoke(site)).map(reply)
         }
         AdminRequest::List {} => Ok(AdminReply::Listing(state.listing())),
+        AdminRequest::Take { records } => state.take_by_hand(records).map(AdminReply::Taken),
     };
     done.unwrap_or_else(|Refusal { message, .. }| AdminReply::Error(message))
 }
@@ -249,6 +264,7 @@ async fn answer(shared: Arc<Shared>, stream: tokio::net::UnixStream) -> io::Resu
             let said = match &request {
                 AdminRequest::Revoke { site, .. } => Some(format!("site {site} is revoked")),
                 AdminRequest::Token { site, .. } => Some(format!("gave a token for site {site}")),
+                AdminRequest::Take { .. } => Some("took records of the grid's authority".to_owned()),
                 AdminRequest::List {} => None,
             };
             let done = shared

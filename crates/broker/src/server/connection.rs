@@ -24,6 +24,9 @@ const MAX_HEAD: usize = 16 * 1024;
 /// notice who never reads an answer.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
+/// Stands for all other brokers where connections are counted by site: no site has such a name.
+const BROKERS: &str = "of the brokers";
+
 /// Between tries when there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -94,11 +97,13 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, slot
         Ok(certified) => certified.map(Arc::new),
         Err(error) => return shared.log.refuse("certificate", address.ip(), error),
     };
-    let site = certified.as_ref().and_then(|certified| certified.site());
-    if let Some(site) = site {
-        say(shared, shared.slots.recognise(slot, site));
+    let whose = certified
+        .as_ref()
+        .map(|certified| certified.site().unwrap_or(BROKERS));
+    if let Some(whose) = whose {
+        say(shared, shared.slots.recognise(slot, whose));
     }
-    let stranger = site.is_none();
+    let stranger = whose.is_none();
     let caller = Caller { address, certified };
     let router = TowerToHyperService::new(requests::router(shared.clone()));
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {

@@ -7,6 +7,7 @@ pub mod admin;
 mod body;
 mod caller;
 mod connection;
+mod others;
 pub(crate) mod own;
 mod reach;
 mod reflect;
@@ -280,6 +281,10 @@ impl Broker {
         drop(entered);
         runtime.spawn(admin::serve(shared.clone(), commands));
         runtime.spawn(own::keep_fresh(shared.clone()));
+        let is_one_of_several = shared.lock().number().is_some();
+        if is_one_of_several {
+            runtime.spawn(others::meet(shared.clone()));
+        }
         Ok(Broker {
             runtime: Some(runtime),
             shared,

@@ -1,15 +1,16 @@
 //! The broker's own certificate: it holds the authority's key, so it makes itself the next one.
 
 use super::Shared;
-use crate::authority::{Authority, AuthorityError, Credentials, new_key};
+use crate::authority::{Authority, AuthorityError, new_key};
 use crate::clock::date;
+use crate::credentials::Credentials;
 use crate::files;
 use crate::identity::{Certified, Identity};
 use crate::state::State;
 use crate::tls::{Expect, Trust, broker_config};
 use rustls::ServerConfig;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 pub(crate) const CERTIFICATE_FILE: &str = "broker.pem";
@@ -21,7 +22,13 @@ const LOOK: Duration = Duration::from_secs(30);
 
 pub(super) struct OwnCertificate {
     directory: PathBuf,
-    now: RwLock<(Arc<ServerConfig>, Certified)>,
+    now: RwLock<Present>,
+}
+
+struct Present {
+    server: Arc<ServerConfig>,
+    certified: Certified,
+    credentials: Credentials,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,36 +51,45 @@ impl OwnCertificate {
             Some(credentials) => credentials,
             None => make(directory, &state.authority, state.now())?,
         };
-        let certified = Certified::read(&credentials.certificate)?;
-        let config = broker_config(&credentials, &state.trust)?;
         Ok(OwnCertificate {
             directory: directory.to_owned(),
-            now: RwLock::new((http(config), certified)),
+            now: RwLock::new(Present::of(credentials, &state.trust)?),
         })
     }
 
     pub(super) fn config(&self) -> Arc<ServerConfig> {
-        self.now.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+        self.present().server.clone()
+    }
+
+    /// What this broker shows where it dials another one.
+    pub(super) fn credentials(&self) -> Credentials {
+        self.present().credentials.clone()
+    }
+
+    fn present(&self) -> RwLockReadGuard<'_, Present> {
+        self.now.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn renew_if_old(&self, state: &State) -> Result<Option<u64>, OwnError> {
         let now = state.now();
-        if now
-            < self
-                .now
-                .read()
-                .unwrap_or_else(PoisonError::into_inner)
-                .1
-                .renew_at()
-        {
+        if now < self.present().certified.renew_at() {
             return Ok(None);
         }
         let credentials = make(&self.directory, &state.authority, now)?;
-        let certified = Certified::read(&credentials.certificate)?;
-        let until = certified.not_after;
-        let config = http(broker_config(&credentials, &state.trust)?);
-        *self.now.write().unwrap_or_else(PoisonError::into_inner) = (config, certified);
+        let present = Present::of(credentials, &state.trust)?;
+        let until = present.certified.not_after;
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = present;
         Ok(Some(until))
+    }
+}
+
+impl Present {
+    fn of(credentials: Credentials, trust: &Trust) -> Result<Present, OwnError> {
+        Ok(Present {
+            certified: Certified::read(&credentials.certificate)?,
+            server: http(broker_config(&credentials, trust)?),
+            credentials,
+        })
     }
 }
 
@@ -113,9 +129,7 @@ fn read(directory: &Path, authority: &Authority, trust: &Trust) -> Option<Creden
     let certificate = files::read_text(&directory.join(CERTIFICATE_FILE)).ok()?;
     let key = files::read_secret(&directory.join(KEY_FILE)).ok()?;
     let credentials = Credentials::from_pem(&certificate, authority.certificate_pem(), &key).ok()?;
-    let certified = trust
-        .check(std::slice::from_ref(&credentials.certificate), &Expect::Broker)
-        .ok()?;
+    let certified = trust.check(&credentials.chain(), &Expect::Broker).ok()?;
     let fits = broker_config(&credentials, trust).is_ok();
     (fits && trust.clock().now() < certified.renew_at()).then_some(credentials)
 }

@@ -3,12 +3,12 @@
 use super::caller::Caller;
 use super::{Shared, body, reach};
 use crate::api::{
-    self, Done, EnrolRequest, ErrorKind, JobsRequest, MAX_WAIT_SECONDS, ReachRequest, RenewRequest,
-    SendRequest, SyncAnswer, SyncRequest, TimeAnswer,
+    self, Done, EnrolRequest, ErrorKind, JobsRequest, MAX_WAIT_SECONDS, ReachRequest, RecordsRequest,
+    RenewRequest, SendRequest, SyncAnswer, SyncRequest, TimeAnswer,
 };
 use crate::identity::Certified;
 use crate::revocation::SignedRevocations;
-use crate::state::{Refusal, State, Turn, renewing_site, site_of};
+use crate::state::{Refusal, State, Turn, partner_of, renewing_site, site_of};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -27,6 +27,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route(api::RENEW, post(renew))
         .route(api::SYNC, post(sync))
         .route(api::REVOCATIONS, post(revocations))
+        .route(api::RECORDS, post(records))
         .route(api::SEND, post(send))
         .route(api::REACH, post(reach))
         .route(api::JOBS, post(jobs))
@@ -111,8 +112,8 @@ async fn renew(shared: AppState, caller: Extension<Caller>, content: Body) -> Re
     answer(&shared, &caller, async {
         as_site_by(renewing_site, &shared, &caller, |_, _, _| Ok(())).await?;
         let asked: RenewRequest = body::read(&shared, content).await?;
-        let done = as_site_by(renewing_site, &shared, &caller, move |state, _, site| {
-            state.renew(site, &asked)
+        let done = as_site_by(renewing_site, &shared, &caller, move |state, certified, _| {
+            state.renew(certified, &asked)
         });
         let done = done.await?;
         Ok(Json(done))
@@ -136,6 +137,25 @@ async fn revocations(shared: AppState, caller: Extension<Caller>, content: Body)
             ));
         }
         Ok(Json(Done {}))
+    })
+    .await
+}
+
+async fn records(shared: AppState, caller: Extension<Caller>, content: Body) -> Response {
+    answer(&shared, &caller, async {
+        as_site_by(partner_of, &shared, &caller, |_, _, _| Ok(())).await?;
+        let asked: RecordsRequest = body::read(&shared, content).await?;
+        let exchanged = as_site_by(partner_of, &shared, &caller, move |state, _, partner| {
+            let (answer, news) = state.exchange(&asked)?;
+            Ok((answer, news, partner.to_owned()))
+        });
+        let (answer, news, partner) = exchanged.await?;
+        if news > 0 {
+            shared
+                .log
+                .say(format_args!("{partner} brought {news} records that were news"));
+        }
+        Ok(Json(answer))
     })
     .await
 }

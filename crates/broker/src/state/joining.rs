@@ -1,14 +1,14 @@
-//! Tokens, certificates and revocations: who gets in, and who is put out.
+//! Tokens and certificates: who gets in.
 
-use super::{ANCESTORS, REVOCATIONS, Refusal, State};
-use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Member, RenewRequest, Subnet};
-use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
+use super::{Refusal, State, internal};
+use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, RenewRequest, Subnet};
+use crate::authority::{AuthorityError, Issued};
 use crate::clock::{date, span};
-use crate::granted::MAX_GRANTED;
 use crate::identity::{Certified, Identity, hexadecimal};
 use crate::join_token::JoinToken;
-use crate::revocation::{ExtendError, RevocationSet, SignedRevocations};
+use crate::records::{Admission, Admitted, SignedRecord};
 use crate::store::{self, Change};
+use crate::subnet::MAX_GRANTED;
 use crate::trust::TrustError;
 use causeway_wire::grid;
 use serde::{Deserialize, Serialize};
@@ -23,10 +23,6 @@ const TOKEN_MEMORY_SECONDS: u64 = 30 * 86_400;
 /// Longest life of a token: it lies in mails and histories of shells meanwhile.
 pub const MAX_TTL_SECONDS: u64 = 7 * 86_400;
 
-/// The most lists of revocations that are remembered as known. The broker asks again for one that it does not
-/// remember.
-const MAX_ANCESTORS: usize = 4096;
-
 /// What the store keeps of a token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct TokenRecord {
@@ -39,6 +35,9 @@ pub(super) struct TokenRecord {
     /// nobody has on the Internet.
     #[serde(default)]
     pub(super) subnets: Vec<Subnet>,
+    /// What it admits, where the grid has several brokers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) admission: Option<Admission>,
 }
 
 /// How a token was used.
@@ -48,6 +47,13 @@ pub(super) struct Used {
     from: SocketAddr,
     /// Hash of the certificate request: who lost the answer may ask again for the same key.
     request: String,
+}
+
+impl TokenRecord {
+    /// When a site has joined with it.
+    pub(super) fn used_at(&self) -> Option<u64> {
+        self.used.as_ref().map(|used| used.at)
+    }
 }
 
 impl State {
@@ -69,6 +75,7 @@ impl State {
         if subnets.len() > MAX_GRANTED {
             return Err(refuse(format!("a token grants {MAX_GRANTED} ranges at most")));
         }
+        self.must_serve()?;
         let now = self.now();
         self.forget_tokens(now)?;
         if self.tokens.len() >= MAX_TOKENS {
@@ -94,6 +101,7 @@ impl State {
             used: None,
             void: false,
             subnets: subnets.to_vec(),
+            admission: self.admission_of(site, &secret, now),
         };
         let hash = JoinToken::hash(&secret);
         self.store
@@ -127,9 +135,10 @@ impl State {
                 ),
             ));
         };
+        self.must_serve()?;
         let request = hexadecimal(&Sha256::digest(&asked.request));
         check_token(&token, &request, now)?;
-        let issued = self.certify(&asked.request, &token.site)?;
+        let (issued, record) = self.issue_for(&token, asked, now)?;
         let used = Used {
             at: now,
             from,
@@ -139,80 +148,53 @@ impl State {
             used: Some(used),
             ..token
         };
-        self.keep_joined(hash, token)?;
-        Ok(self.certificate_answer(issued))
+        self.keep_joined(hash, token, record.as_ref())?;
+        let mut answer = self.certificate_answer(issued);
+        // The first that the site's gateway knows of the other brokers; and its own record, which it gives to
+        // them even if this broker dies now.
+        if self.number().is_some() {
+            answer.records = self
+                .trust
+                .with_records(|records| records.signed_brokers().cloned().collect());
+            answer.records.extend(record);
+        }
+        Ok(answer)
+    }
+
+    /// The certificate for a token, and the record of it where the grid has several brokers.
+    fn issue_for(
+        &self,
+        token: &TokenRecord,
+        asked: &EnrolRequest,
+        now: u64,
+    ) -> Result<(Issued, Option<SignedRecord>), Refusal> {
+        // One from when the grid had one broker says nothing of it.
+        let kept = token.admission.clone();
+        let admission = kept.or_else(|| self.admission_of(&token.site, &secret_of(&asked.secret), now));
+        let Some(admission) = admission else {
+            return Ok((self.certify(&asked.request, &token.site)?, None));
+        };
+        let admitted = Admitted {
+            site: token.site.clone(),
+            admission,
+            granted: token.subnets.clone(),
+        };
+        let (issued, record) = self.admit(&token.site, &asked.request, admitted)?;
+        Ok((issued, Some(record)))
     }
 
     /// The next certificate of who has one.
-    pub(crate) fn renew(&mut self, site: &str, asked: &RenewRequest) -> Result<CertificateAnswer, Refusal> {
-        let issued = self.certify(&asked.request, site)?;
-        Ok(self.certificate_answer(issued))
-    }
-
-    /// Voids all certificates and tokens of a site; the counter of the new list.
-    pub(crate) fn revoke(&mut self, site: &str) -> Result<u64, Refusal> {
-        if !grid::is_site_name(site) {
-            let message = format!("{site:?} is no name of a site");
-            return Err(Refusal::new(ErrorKind::BadRequest, message));
-        }
-        let known = self.trust.revocations().now();
-        let before = self
-            .last_beginning(site)
-            .max(known.before(site).map_or(0, |before| before.saturating_add(1)));
-        let more = known
-            .extended([(site.to_owned(), before)], 0, &self.authority)
-            .map_err(not_extended)?;
-        let void = self.tokens_of(|token| token.site == site);
-        self.keep_revocations(more, self.ancestors.clone(), &void)?;
-        Ok(self.trust.revocations().now().counter())
-    }
-
-    /// The latest beginning that a certificate of this site may have. Certificates are made with an earlier
-    /// one than now, but the clock may have been ahead when that was.
-    fn last_beginning(&self, site: &str) -> u64 {
-        let joined = self.tokens.values().filter(|token| token.site == site);
-        let joined = joined
-            .filter_map(|token| Some(token.used.as_ref()?.at))
-            .max()
-            .unwrap_or(0);
-        let begun = self.members.site(site).map_or(0, |member| member.not_before);
-        self.now()
-            .max(joined)
-            .saturating_sub(BACKDATED_SECONDS)
-            .max(begun)
-    }
-
-    /// Takes revocations that a gateway knows and this broker lost with its disk; true when there were any.
-    pub(crate) fn merge_revocations(&mut self, signed: &SignedRevocations) -> Result<bool, Refusal> {
-        let theirs = RevocationSet::verify(signed, self.authority.grid(), self.authority.certificate())
-            .map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;
-        if self.knows_revocations(&theirs.digest()) {
-            return Ok(false);
-        }
-        let own = self.trust.revocations().now();
-        let mine_are_theirs = own
-            .revoked()
-            .all(|(site, before)| theirs.before(site) >= Some(before));
-        let merged = if mine_are_theirs && theirs.counter() > own.counter() {
-            Some(theirs.clone())
-        } else {
-            let more = theirs.revoked().map(|(site, before)| (site.to_owned(), before));
-            own.extended(more, theirs.counter(), &self.authority)
-                .map_err(not_extended)?
+    pub(crate) fn renew(
+        &mut self,
+        certified: &Certified,
+        asked: &RenewRequest,
+    ) -> Result<CertificateAnswer, Refusal> {
+        self.must_serve()?;
+        let issued = match (self.number(), certified.site()) {
+            (Some(_), _) => self.certify_again(&asked.request, certified)?,
+            (None, site) => self.certify(&asked.request, site.unwrap_or_default())?,
         };
-        let mut ancestors = self.ancestors.clone();
-        ancestors.push(theirs.digest());
-        // An old store may hold tokens that were used since.
-        let void = self.tokens_of(|token| token.used.is_none());
-        self.keep_revocations(merged, ancestors, &void)?;
-        Ok(true)
-    }
-
-    /// Whether the present list holds all of the list with this digest.
-    pub(super) fn knows_revocations(&self, digest: &str) -> bool {
-        digest.is_empty()
-            || self.trust.revocations().now().digest() == digest
-            || self.ancestors.iter().any(|known| known == digest)
+        Ok(self.certificate_answer(issued))
     }
 
     fn certify(&self, request: &str, site: &str) -> Result<Issued, Refusal> {
@@ -225,10 +207,7 @@ impl State {
             .before(site)
             .map_or(0, |before| before.saturating_add(1));
         let issued = self.authority.certify(request, &identity, self.now(), begins);
-        issued.map_err(|error| match error {
-            AuthorityError::Request(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
-            other => internal(other),
-        })
+        issued.map_err(not_issued)
     }
 
     fn certificate_answer(&self, issued: Issued) -> CertificateAnswer {
@@ -236,17 +215,27 @@ impl State {
             certificate: issued.pem,
             authority: self.authority.certificate_pem().to_owned(),
             time: self.now(),
+            records: Vec::new(),
         }
     }
 
     /// A token is used: from now on the site may have what it grants.
-    fn keep_joined(&mut self, hash: String, token: TokenRecord) -> Result<(), Refusal> {
+    fn keep_joined(
+        &mut self,
+        hash: String,
+        token: TokenRecord,
+        record: Option<&SignedRecord>,
+    ) -> Result<(), Refusal> {
         let change = Change::default().put(store::TOKENS, &hash, &token);
         let (site, subnets) = (token.site.clone(), token.subnets.clone());
-        self.store.change(change.and(match subnets.as_slice() {
+        let change = change.and(match subnets.as_slice() {
             [] => Change::default().remove(store::GRANTS, &site),
             subnets => Change::default().put(store::GRANTS, &site, &subnets),
-        }))?;
+        });
+        match record {
+            Some(record) => drop(self.keep_records(std::slice::from_ref(record), &[], change)?),
+            None => self.store.change(change)?,
+        }
         if subnets.is_empty() {
             self.grants.remove(&site);
         } else {
@@ -257,7 +246,7 @@ impl State {
     }
 
     /// Hashes of tokens that are to be void and are not yet.
-    fn tokens_of(&self, which: impl Fn(&TokenRecord) -> bool) -> Vec<String> {
+    pub(super) fn tokens_of(&self, which: impl Fn(&TokenRecord) -> bool) -> Vec<String> {
         let meant = self
             .tokens
             .iter()
@@ -265,7 +254,7 @@ impl State {
         meant.map(|(hash, _)| hash.clone()).collect()
     }
 
-    fn voided(&self, hashes: &[String]) -> Change {
+    pub(super) fn voided(&self, hashes: &[String]) -> Change {
         let tokens = hashes.iter().filter_map(|hash| self.tokens.get_key_value(hash));
         tokens.fold(Change::default(), |change, (hash, token)| {
             let mut token = token.clone();
@@ -282,66 +271,6 @@ impl State {
         }
         self.store.change(change)?;
         self.tokens.retain(|_, token| !old(token));
-        Ok(())
-    }
-
-    /// Removes the sites on the list, where it is new, and voids tokens: does all of it, or nothing where the
-    /// disk does not take it.
-    fn keep_revocations(
-        &mut self,
-        set: Option<RevocationSet>,
-        mut ancestors: Vec<String>,
-        void: &[String],
-    ) -> Result<(), Refusal> {
-        let mut change = Change::default();
-        let mut out: Vec<String> = Vec::new();
-        if let Some(set) = &set {
-            let before = self.trust.revocations().now().digest();
-            if !before.is_empty() {
-                ancestors.push(before);
-            }
-            change = change.put(store::META, REVOCATIONS, &set.signed());
-            let put_out = |member: &&Member| {
-                set.before(&member.site)
-                    .is_some_and(|before| member.not_before <= before)
-            };
-            out.extend(
-                self.members
-                    .iter()
-                    .filter(put_out)
-                    .map(|member| member.site.clone()),
-            );
-        }
-        let surplus = ancestors.len().saturating_sub(MAX_ANCESTORS);
-        ancestors.drain(..surplus);
-        if ancestors != self.ancestors {
-            change = change.put(store::META, ANCESTORS, &ancestors);
-        }
-        for site in &out {
-            change = change
-                .remove(store::MEMBERS, site)
-                .remove(store::SEEN, site)
-                .remove(store::GRANTS, site)
-                .and(self.without_jobs_of(site, None));
-        }
-        self.store.change(change.and(self.voided(void)))?;
-        self.ancestors = ancestors;
-        for hash in void {
-            if let Some(token) = self.tokens.get_mut(hash) {
-                token.void = true;
-            }
-        }
-        for site in &out {
-            self.members.remove(site);
-            self.grants.remove(site);
-            self.presence.remove(site);
-            self.mail.forget(site);
-            self.forget_jobs_of(site, None);
-        }
-        if let Some(set) = set {
-            self.trust.revocations().adopt(set);
-            self.stir();
-        }
         Ok(())
     }
 }
@@ -375,25 +304,26 @@ fn site_by(
     }
 }
 
-fn not_extended(error: ExtendError) -> Refusal {
+pub(super) fn not_issued(error: AuthorityError) -> Refusal {
     match error {
-        ExtendError::Full(_) => Refusal::new(ErrorKind::Busy, error.to_string()),
-        ExtendError::Authority(error) => internal(error),
+        AuthorityError::Request(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
+        other => internal(other),
     }
-}
-
-fn internal(error: AuthorityError) -> Refusal {
-    Refusal::new(ErrorKind::Internal, error.to_string())
 }
 
 /// Hash of a secret in hexadecimal, as tokens are found by it.
 fn secret_hash(secret: &str) -> String {
+    JoinToken::hash(&secret_of(secret))
+}
+
+/// A secret that was checked to be hexadecimal.
+fn secret_of(secret: &str) -> [u8; 32] {
     let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(secret.as_bytes().chunks_exact(2)) {
         *byte = digit(pair[0]) << 4 | digit(pair[1]);
     }
-    JoinToken::hash(&bytes)
+    bytes
 }
 
 /// Whether a token may be used, or was by this very request.

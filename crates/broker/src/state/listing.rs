@@ -3,8 +3,9 @@
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Job, JobsAnswer, Subnet};
 use crate::authority::BACKDATED_SECONDS;
+use crate::records::Standing;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// What an administrator sees of the grid.
@@ -24,6 +25,29 @@ pub struct Listing {
     pub jobs_left_out: usize,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
+    /// All brokers, where the grid has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brokers: Vec<ListedBroker>,
+}
+
+/// A broker, for the administrator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedBroker {
+    /// Its number.
+    pub number: u8,
+    /// Where it is found.
+    pub public: Vec<String>,
+    /// Whether it serves.
+    pub standing: Standing,
+    /// Whether it is the one that answers.
+    pub is_own: bool,
+    /// When records were last exchanged with it, in seconds since 1970; none if never since this broker's
+    /// start.
+    #[serde(default)]
+    pub met: Option<u64>,
+    /// Why the last exchange failed, if it did.
+    #[serde(default)]
+    pub trouble: Option<String>,
 }
 
 /// A site, for its administrator.
@@ -67,6 +91,7 @@ impl State {
     pub(crate) fn must_know(&self, site: &str) -> Result<(), Refusal> {
         let is_known = self.members.site(site).is_some()
             || self.trust.revocations().now().before(site).is_some()
+            || self.trust.with_records(|records| records.knows(site))
             || self.tokens.values().any(|token| token.site == site);
         if is_known || !causeway_wire::grid::is_site_name(site) {
             return Ok(());
@@ -92,10 +117,14 @@ impl State {
             .tokens
             .values()
             .filter(|token| token.used.is_some() && !token.void);
-        let joined: BTreeSet<&str> = joined.map(|token| token.site.as_str()).collect();
+        let records = self.trust.records();
+        let mut joined: BTreeSet<&str> = joined.map(|token| token.site.as_str()).collect();
+        joined.extend(records.sites());
         let unheard = joined
             .into_iter()
-            .filter(|site| self.members.site(site).is_none() && revocations.before(site).is_none());
+            .filter(|site| self.members.site(site).is_none())
+            .filter(|site| records.holder(site).is_some() || revocations.before(site).is_none())
+            .filter(|site| records.holder(site).is_some() || records.revoked_until(site).is_none());
         unheard
             .map(|site| ListedSite {
                 site: site.to_owned(),
@@ -104,9 +133,38 @@ impl State {
             .collect()
     }
 
+    fn listed_brokers(&self) -> Vec<ListedBroker> {
+        let records = self.trust.records();
+        let own = self.number();
+        let listed = records.brokers().map(|broker| {
+            let (met, trouble) = self.meetings.get(&broker.number).cloned().unwrap_or_default();
+            ListedBroker {
+                number: broker.number,
+                public: broker.public.clone(),
+                standing: broker.standing,
+                is_own: own == Some(broker.number),
+                met,
+                trouble,
+            }
+        });
+        listed.collect()
+    }
+
     /// Lists the grid.
     pub(crate) fn listing(&self) -> Listing {
         let revocations = self.trust.revocations().now();
+        let records = self.trust.records();
+        let mut revoked: BTreeMap<String, u64> = revocations
+            .revoked()
+            .map(|(site, before)| (site.to_owned(), before.saturating_add(BACKDATED_SECONDS)))
+            .collect();
+        revoked.extend(
+            records
+                .revoked()
+                .into_iter()
+                .map(|(site, until)| (site.to_owned(), until)),
+        );
+        revoked.retain(|site, _| self.members.site(site).is_none() && records.holder(site).is_none());
         let mut sites: Vec<ListedSite> = self
             .members
             .iter()
@@ -114,10 +172,7 @@ impl State {
                 site: member.site.clone(),
                 subnets: texts(&member.record.subnets),
                 virtual_subnets: texts(&member.virtual_subnets),
-                granted: self
-                    .grants
-                    .get(&member.site)
-                    .map_or_else(Vec::new, |ranges| texts(ranges)),
+                granted: texts(&self.granted(&member.site)),
                 nodes: member.record.nodes.len(),
                 observed: member.observed,
                 last_seen: member.last_seen,
@@ -126,12 +181,9 @@ impl State {
                 revoked: None,
             })
             .collect();
-        let out = revocations
-            .revoked()
-            .filter(|(site, _)| self.members.site(site).is_none());
-        sites.extend(out.map(|(site, before)| ListedSite {
-            site: site.to_owned(),
-            revoked: Some(before.saturating_add(BACKDATED_SECONDS)),
+        sites.extend(revoked.into_iter().map(|(site, at)| ListedSite {
+            site,
+            revoked: Some(at),
             ..ListedSite::default()
         }));
         sites.extend(self.unheard());
@@ -156,6 +208,7 @@ impl State {
             jobs,
             jobs_left_out: left_out,
             time: now,
+            brokers: self.listed_brokers(),
         }
     }
 }

@@ -9,11 +9,14 @@ mod jobs;
 pub(crate) mod joining;
 mod listing;
 mod mail;
+mod revoking;
+pub(crate) mod several;
 mod syncing;
 
 pub use joining::MAX_TTL_SECONDS;
 pub(crate) use joining::{renewing_site, site_of};
-pub use listing::{ListedSite, ListedToken, Listing};
+pub use listing::{ListedBroker, ListedSite, ListedToken, Listing};
+pub(crate) use several::partner_of;
 pub(crate) use syncing::Turn;
 
 use crate::api::{self, ErrorAnswer, ErrorKind, Member, Subnet};
@@ -27,6 +30,7 @@ use crate::tls::{Trust, TrustError};
 use jobs::Register;
 use joining::TokenRecord;
 use mail::Mail;
+use several::Several;
 use std::collections::HashMap;
 use syncing::Presence;
 use tokio::sync::watch;
@@ -61,6 +65,10 @@ pub(crate) struct State {
     news: watch::Sender<u64>,
     /// How long after its end a certificate may be renewed.
     renewal_grace_seconds: u64,
+    /// What it knows together with other brokers; none in a grid of one.
+    several: Option<Several>,
+    /// When records were last exchanged with each other broker, and why that failed since, if it did.
+    meetings: HashMap<u8, (Option<u64>, Option<String>)>,
 }
 
 /// Why a broker's state cannot be used.
@@ -140,6 +148,7 @@ impl State {
         };
         let revocations = Revocations::new(revocations);
         let trust = Trust::new(&config.grid, authority.certificate(), revocations, clock.clone())?;
+        let several = Several::open(config, &authority, (&store, &trust))?;
         let mut members = Members::default();
         for (_, member) in store.all::<Member>(store::MEMBERS)? {
             members.put(member);
@@ -161,6 +170,8 @@ impl State {
             news: watch::Sender::new(0),
             members,
             renewal_grace_seconds: config.renewal_grace_seconds,
+            several,
+            meetings: HashMap::new(),
             authority,
             store,
             clock,
@@ -180,6 +191,21 @@ impl State {
         &self.members
     }
 
+    /// Notes how an exchange with another broker went.
+    pub(crate) fn note_meeting(&mut self, broker: u8, failed: Option<String>) {
+        let now = self.now();
+        let (met, trouble) = self.meetings.entry(broker).or_default();
+        if failed.is_none() {
+            *met = Some(now);
+        }
+        *trouble = failed;
+    }
+
+    /// Returns a watch that rises with whatever concerns every gateway and every other broker.
+    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
     /// Returns the reason why the store's last change failed, if it did.
     pub(crate) fn store_trouble(&self) -> Option<String> {
         self.store.trouble().map(str::to_owned)
@@ -189,6 +215,10 @@ impl State {
     pub(crate) fn store_lost(&self) -> Option<&str> {
         self.store.lost()
     }
+}
+
+fn internal(error: AuthorityError) -> Refusal {
+    Refusal::new(ErrorKind::Internal, error.to_string())
 }
 
 fn find<T: serde::de::DeserializeOwned>(store: &Store, key: &str) -> Result<Option<T>, StoreError> {

@@ -1,7 +1,7 @@
 //! The long poll: what a gateway tells the broker, and what it is told.
 
 use super::{Refusal, State};
-use crate::api::{ErrorKind, Member, Record, Since, SyncAnswer, SyncRequest};
+use crate::api::{ErrorKind, Member, Record, Since, Subnet, SyncAnswer, SyncRequest};
 use crate::granted;
 use crate::identity::Certified;
 use crate::store::{self, Change};
@@ -74,6 +74,16 @@ impl State {
         })
     }
 
+    /// The ranges that a site may have, whichever broker has admitted it.
+    pub(super) fn granted(&self, site: &str) -> Vec<Subnet> {
+        let together = self
+            .trust
+            .with_records(|records| records.holder(site).map(|held| held.granted.clone()));
+        together
+            .or_else(|| self.grants.get(site).cloned())
+            .unwrap_or_default()
+    }
+
     /// Makes a member of what a site says of itself, where nobody else has any of that.
     fn announced(
         &self,
@@ -83,12 +93,13 @@ impl State {
         from: SocketAddr,
         now: u64,
     ) -> Result<Member, Refusal> {
-        let granted = self.grants.get(site).map_or(&[][..], Vec::as_slice);
-        granted::check(site, &record, granted).map_err(|why| Refusal::new(ErrorKind::NotYours, why))?;
+        let granted = self.granted(site);
+        granted::check(site, &record, &granted).map_err(|why| Refusal::new(ErrorKind::NotYours, why))?;
         if let Err(conflict) = self.members.admit(site, &record) {
             return Err(Refusal::new(ErrorKind::Overlap, conflict.to_string()));
         }
-        let virtual_subnets = virtual_addresses::assign(&self.members, site, &record)
+        let share = self.own_record().map(|own| own.share);
+        let virtual_subnets = virtual_addresses::assign(&self.members, site, &record, share)
             .map_err(|why| Refusal::new(ErrorKind::Overlap, why))?;
         // What it wished is between it and the broker.
         record.virtual_subnets.clear();
@@ -134,6 +145,28 @@ impl State {
         let _ = self.store.change(change);
     }
 
+    /// Whether a later poll of the same gateway has taken the place of this one.
+    fn is_over(&self, turn: &Turn, instance: &str) -> Result<bool, Refusal> {
+        let Some(presence) = self
+            .presence
+            .get(&turn.site)
+            .filter(|presence| presence.turn != turn.number)
+        else {
+            return Ok(false);
+        };
+        if presence.instance == instance {
+            return Ok(true);
+        }
+        let there = presence
+            .from
+            .map_or_else(String::new, |from| format!(" from {}", from.ip()));
+        let message = format!(
+            "another gateway of site {}{there} has taken over; if two run with the same certificate, stop one",
+            turn.site
+        );
+        Err(Refusal::new(ErrorKind::Superseded, message))
+    }
+
     /// Returns what there is to tell now, and whether that is worth an answer.
     pub(crate) fn sync(
         &mut self,
@@ -142,24 +175,7 @@ impl State {
         from: SocketAddr,
     ) -> Result<(SyncAnswer, bool), Refusal> {
         let now = self.now();
-        let mut due = false;
-        if let Some(presence) = self
-            .presence
-            .get(&turn.site)
-            .filter(|presence| presence.turn != turn.number)
-        {
-            if presence.instance != asked.instance {
-                let there = presence
-                    .from
-                    .map_or_else(String::new, |from| format!(" from {}", from.ip()));
-                let message = format!(
-                    "another gateway of site {}{there} has taken over; if two run with the same certificate, stop one",
-                    turn.site
-                );
-                return Err(Refusal::new(ErrorKind::Superseded, message));
-            }
-            due = true;
-        }
+        let mut due = self.is_over(turn, &asked.instance)?;
         let since = asked.since.as_ref().filter(|since| since.history == self.history);
         let full = since.is_none();
         let page = self
@@ -176,6 +192,11 @@ impl State {
         let messages = self.mail.fetch(&turn.site, asked.messages_until, now);
         due |= full || !page.members.is_empty() || !page.removed.is_empty() || wants_revocations || later;
         due |= wants_record || !messages.is_empty();
+        let records = self.several.as_ref().map(|several| several.log.position());
+        // Who does not say what it has fetched fetches nothing: a gateway of an earlier version.
+        due |= asked
+            .records
+            .is_some_and(|fetched| records.is_some_and(|records| records > fetched));
         let answer = SyncAnswer {
             now: Since {
                 history: self.history.clone(),
@@ -191,6 +212,7 @@ impl State {
             messages,
             observed: from,
             time: now,
+            records,
         };
         Ok((answer, due))
     }

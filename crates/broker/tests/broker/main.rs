@@ -6,4 +6,5 @@ mod common;
 mod flood;
 mod joining;
 mod sessions;
+mod several;
 mod size;

@@ -3,8 +3,9 @@
 //! --test broker size:: -- --ignored --nocapture`
 
 use crate::common::{DEADLINE, Grid, question, read_answer, write_request};
+use causeway_broker::Credentials;
 use causeway_broker::api::{Member, Node, Record, Subnet};
-use causeway_broker::authority::{Authority, Credentials, new_key};
+use causeway_broker::authority::{Authority, new_key};
 use causeway_broker::identity::Identity;
 use causeway_broker::members::Members;
 use causeway_broker::revocation::Revocations;

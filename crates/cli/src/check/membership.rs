@@ -22,6 +22,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
             now,
         )];
         steps.push(broker(grid));
+        steps.extend(brokers(grid));
         steps.extend(clock(grid));
         steps.extend(dialled(grid));
         return steps;
@@ -80,6 +81,10 @@ fn certificate(whose: &str, [begins, ends]: [u64; 2], now: u64) -> Step {
     }
 }
 
+/// Words of a refusal that stays until somebody acts: revoked, another one's name, or admitted by a broker
+/// that is none.
+const OUT: [&str; 3] = ["revoked", "belongs to another host", "expelled"];
+
 fn broker(grid: &GridStatus) -> Step {
     let name = "broker";
     let place = grid
@@ -91,7 +96,7 @@ fn broker(grid: &GridStatus) -> Step {
             format!("answers{place}; it sees this gateway at {}", observed.ip()),
         ),
         (None, None) => Step::ok(name, format!("answers{place}")),
-        (Some(why), _) if why.contains("revoked") => Step::fail(
+        (Some(why), _) if OUT.iter().any(|words| why.contains(words)) => Step::fail(
             name,
             why.clone(),
             "this site was excluded from the grid; ask whoever runs the grid",
@@ -103,6 +108,25 @@ fn broker(grid: &GridStatus) -> Step {
              certificate is renewed",
         ),
     }
+}
+
+/// Says which of several brokers do not answer.
+fn brokers(grid: &GridStatus) -> impl Iterator<Item = Step> {
+    let count = grid.brokers.len();
+    grid.brokers.iter().map(move |broker| {
+        let name = format!("broker {}", broker.number);
+        let places = broker.places.join(", ");
+        match &broker.away {
+            None => Step::ok(name, format!("answers at {places}")),
+            Some(why) => Step::warn(
+                name,
+                format!("does not answer at {places}: {why}"),
+                format!(
+                    "is 'causeway broker' running there, and can this host connect to its port (TCP)? The others of {count} go on                      meanwhile"
+                ),
+            ),
+        }
+    })
 }
 
 /// Compares this host's clock with the broker's, by which certificates are made.
@@ -141,6 +165,7 @@ fn dialled(grid: &GridStatus) -> impl Iterator<Item = Step> {
 mod tests {
     use super::super::steps::Verdict;
     use super::*;
+    use causeway_control::BrokerStatus;
 
     fn member() -> GridStatus {
         GridStatus {
@@ -151,6 +176,7 @@ mod tests {
             certificate_begins: 1000,
             certificate_ends: 4000,
             broker: Some(([198, 51, 100, 9], 7443).into()),
+            brokers: Vec::new(),
             clock_ahead_seconds: Some(0),
         }
     }
@@ -184,6 +210,31 @@ mod tests {
         assert_eq!(broker(&grid).result, Verdict::Warn);
         grid.broker_away = Some("the certificate of site rennes was revoked at noon".into());
         assert_eq!(broker(&grid).result, Verdict::Fail);
+    }
+
+    #[test]
+    fn of_several_brokers_each_that_is_away_is_to_be_looked_at() {
+        let mut grid = member();
+        assert_eq!(brokers(&grid).count(), 0);
+        let broker = |number: u8, away: Option<&str>| BrokerStatus {
+            number,
+            places: vec![format!("b{number}:7443")],
+            away: away.map(str::to_owned),
+        };
+        grid.brokers = vec![broker(1, None), broker(2, Some("connection refused"))];
+        let steps: Vec<Step> = brokers(&grid).collect();
+        assert!(
+            steps[0].result == Verdict::Ok && steps[0].detail.contains("b1:7443"),
+            "{}",
+            steps[0]
+        );
+        assert!(
+            steps[1].result == Verdict::Warn && steps[1].detail.contains("refused"),
+            "{}",
+            steps[1]
+        );
+        grid.broker_away = Some("the name rennes belongs to another host".into());
+        assert_eq!(super::broker(&grid).result, Verdict::Fail);
     }
 
     #[test]

@@ -74,6 +74,14 @@ fn grid_lines(grid: &GridStatus, width: Width) -> String {
     let member = format!("member of grid {}", grid.name);
     let certificate = format!("certificate until {}", date(grid.certificate_ends));
     let mut text = width.lines(0, [&*member, &broker, &certificate]);
+    for broker in &grid.brokers {
+        let places = broker.places.join(", ");
+        let state = match &broker.away {
+            None => "answers".to_owned(),
+            Some(why) => format!("does not answer: {why}"),
+        };
+        text += &width.lines(2, [&*format!("broker {} at {places} {state}", broker.number)]);
+    }
     for (address, why) in &grid.unreached {
         text += &width.lines(2, [&*format!("cannot be dialled at {address}: {why}")]);
     }

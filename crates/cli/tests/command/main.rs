@@ -4,6 +4,7 @@
 mod agent;
 mod background;
 mod broker;
+mod brokers;
 mod collectives;
 mod describe;
 mod finalize;

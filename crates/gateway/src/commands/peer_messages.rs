@@ -40,7 +40,9 @@ impl Commands {
             return Err(LaneEnd::Refused(why));
         }
         match GatewayToGateway::decode(bytes).map_err(|why| LaneEnd::Refused(why.into()))? {
-            own @ (GatewayToGateway::Accepts(_) | GatewayToGateway::Site(_)) => {
+            own @ (GatewayToGateway::Accepts(_)
+            | GatewayToGateway::Site(_)
+            | GatewayToGateway::Records { .. }) => {
                 return context
                     .membership
                     .on_message(context.driver, context.tunnels, pair_key, own);

@@ -26,6 +26,7 @@ impl Membership {
                 .pairs_mut()
                 .tell(driver, pair, GatewayToGateway::Site(own));
         }
+        self.greet_with_records(driver, tunnels, pair);
     }
 
     /// Says whether others are to hear of this site only when the broker has said by which addresses the grid

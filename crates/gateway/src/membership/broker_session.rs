@@ -8,13 +8,14 @@ use crate::config::Config;
 use crate::error::GatewayError;
 use crate::sys::source::Class;
 
+use crate::membership::records::Brought;
 use crate::tunnels::tls;
 use causeway_broker::api::{Member, Node, Reach, Record, Subnet, new_instance};
-use causeway_broker::client::{Client, ClientConfig, Membership};
+use causeway_broker::client::{BrokerState, Client, ClientConfig, Membership};
 use causeway_broker::identity::Certified;
 use causeway_broker::members::Members;
 use causeway_broker::tls::Trust;
-use causeway_control::GridStatus;
+use causeway_control::{BrokerStatus, GridStatus};
 use causeway_wire::Cidr;
 use mio::{Poll, Waker};
 use sha2::{Digest, Sha256};
@@ -42,6 +43,7 @@ pub(crate) struct BrokerSession {
     /// The ranges by which the grid knows this site, as the broker said last; none where these are the real
     /// ones.
     pub(super) given: Vec<Cidr>,
+    pub(super) brought: Brought,
 }
 
 impl BrokerSession {
@@ -100,6 +102,7 @@ impl BrokerSession {
             members: Members::default(),
             record,
             given,
+            brought: Brought::default(),
         };
         Ok((grid, context))
     }
@@ -114,6 +117,7 @@ impl BrokerSession {
             certificate_ends: self.certified.not_after,
             broker: self.broker,
             clock_ahead_seconds: self.clock_ahead_seconds,
+            brokers: self.client.brokers().into_iter().map(shown).collect(),
         }
     }
 
@@ -139,6 +143,14 @@ impl BrokerSession {
     /// Checks peers' certificates.
     pub(crate) fn trust(&self) -> Trust {
         self.client.trust().clone()
+    }
+}
+
+fn shown(broker: BrokerState) -> BrokerStatus {
+    BrokerStatus {
+        number: broker.number,
+        places: broker.places,
+        away: broker.away,
     }
 }
 

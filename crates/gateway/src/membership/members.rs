@@ -18,6 +18,7 @@ use causeway_broker::client::{Event, SKEW_SECONDS};
 use causeway_broker::identity::Certified;
 use causeway_control::SiteInfo;
 use causeway_wire::TextError;
+use std::net::SocketAddr;
 
 impl Membership {
     /// Acts on what the session with the broker has to tell.
@@ -38,23 +39,7 @@ impl Membership {
                 observed,
                 broker,
                 ahead,
-            } => {
-                tunnels.roster().is_member();
-                grid.away = None;
-                grid.observed = Some(observed);
-                grid.broker = Some(broker);
-                grid.clock_ahead_seconds = Some(ahead);
-                driver.say(format_args!(
-                    "the broker of grid {} answers; it sees this gateway at {}",
-                    grid.name,
-                    observed.ip()
-                ));
-                // Busy: the next connection asks again.
-                let _ = grid.client.reach(driver.config.public.clone());
-                // What has begun and ended while it was away; see `register`.
-                let _ = grid.client.list_jobs();
-                self.events.push_back(MembershipEvent::BrokerFound(broker));
-            }
+            } => self.on_connected(driver, tunnels, (observed, broker), ahead),
             Event::Away(why) => {
                 driver.say(format_args!(
                     "the broker of grid {} does not answer ({why}); continuing with what is known",
@@ -71,8 +56,13 @@ impl Membership {
             }
             Event::ClockSkew { ahead } => self.on_clock(driver, ahead),
             Event::Revocations(_) => tunnels.roster().end_revoked(driver),
-            Event::Renewed(credentials, certified) => {
-                self.on_renewed(driver, tunnels, &credentials, certified)
+            Event::Records(records) => self.pass_on(driver, tunnels, &records),
+            Event::Forged { from, reason } => {
+                driver.log.refuse("records", format_args!("site {from}"), reason);
+            }
+            Event::Renewed(renewed) => {
+                let (credentials, certified) = *renewed;
+                self.on_renewed(driver, tunnels, &credentials, certified);
             }
             Event::Reached(results) => self.on_reached(driver, results),
             Event::Failed { what, reason } => driver.say(format_args!("{what}: {reason}")),
@@ -84,6 +74,33 @@ impl Membership {
             Event::Jobs(jobs) => self.on_registered(driver, &jobs),
             Event::Relays(_) => {}
         }
+    }
+
+    fn on_connected(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        (observed, broker): (SocketAddr, SocketAddr),
+        ahead: i64,
+    ) {
+        let Some(grid) = &mut self.session else {
+            return;
+        };
+        tunnels.roster().is_member();
+        grid.away = None;
+        grid.observed = Some(observed);
+        grid.broker = Some(broker);
+        grid.clock_ahead_seconds = Some(ahead);
+        driver.say(format_args!(
+            "the broker of grid {} answers; it sees this gateway at {}",
+            grid.name,
+            observed.ip()
+        ));
+        // Busy: the next connection asks again.
+        let _ = grid.client.reach(driver.config.public.clone());
+        // What has begun and ended while it was away; see `register`.
+        let _ = grid.client.list_jobs();
+        self.events.push_back(MembershipEvent::BrokerFound(broker));
     }
 
     fn on_renewed(
@@ -198,6 +215,10 @@ impl Membership {
         match message {
             GatewayToGateway::Accepts(acceptance) => self.on_accepts(driver, tunnels, pair, acceptance),
             GatewayToGateway::Site(info) => self.introduce(driver, tunnels, pair, info)?,
+            GatewayToGateway::Records { records } => {
+                let site = tunnels.pairs().site_of(pair).to_owned();
+                self.on_brought(driver, &site, records);
+            }
             _ => {}
         }
         Ok(())
@@ -260,8 +281,9 @@ impl Membership {
             return;
         };
         let revoked = self.session.as_ref().is_some_and(|grid| {
-            let revocations = grid.trust().revocations().now();
-            revocations.before(site).is_some()
+            let trust = grid.trust();
+            let is_listed = trust.revocations().now().before(site).is_some();
+            is_listed || trust.with_records(|records| records.revoked_until(site).is_some())
         });
         let (end, what) = match revoked {
             // Its gateway may have been sooner to close its lanes than this one to look at what they have

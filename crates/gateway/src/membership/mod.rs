@@ -22,6 +22,7 @@ mod map;
 mod members;
 pub(crate) mod pair_token;
 pub(crate) mod participants;
+mod records;
 mod register;
 pub(crate) mod written;
 

@@ -1,5 +1,6 @@
 //! What gateways tell each other beside the streams: one JSON message each.
 
+use causeway_broker::records::SignedRecord;
 use causeway_control::{Link, NodeInfo, SiteInfo};
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,8 @@ pub(crate) enum GatewayToGateway {
     },
     /// Tells a relay that the sender cannot come.
     RelayCannot { meeting: u64, why: RelayRefusal },
+    /// What the brokers of the grid know together, as far as the sender has heard of it.
+    Records { records: Vec<SignedRecord> },
     /// Something that this version does not know, and may leave out.
     #[serde(skip)]
     Unknown,
@@ -307,6 +310,13 @@ mod tests {
         assert_eq!(GatewayToGateway::decode(text), Ok(GatewayToGateway::Leaving {}));
         assert!(GatewayToGateway::decode(br#"{"version":2,"message":{"job_end":{"token":"00"}}}"#).is_err());
         assert!(GatewayToGateway::decode(b"\xff").is_err());
+        let text = br#"{"version":1,"message":{"records":{"records":[{"text":"{}","signature":"AA"}]}}}"#;
+        let records = vec![SignedRecord {
+            text: "{}".into(),
+            signature: "AA".into(),
+        }];
+        let message = GatewayToGateway::Records { records };
+        assert_eq!(GatewayToGateway::decode(text), Ok(message));
         let text = br#"{"version":1,"message":{"ping":{"number":3}}}"#;
         assert_eq!(
             GatewayToGateway::decode(text),

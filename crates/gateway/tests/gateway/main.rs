@@ -12,6 +12,7 @@ mod metrics;
 mod quic;
 mod refusals;
 mod relays;
+mod several;
 mod streams;
 mod tls;
 mod virtual_addresses;

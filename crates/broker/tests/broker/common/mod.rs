@@ -1,5 +1,7 @@
 //! A grid on loopback: a real broker, sites that join it, and requests written by hand.
 
+pub mod brokers;
+
 use causeway_broker::admin::{self, AdminReply, AdminRequest};
 use causeway_broker::api::{ErrorAnswer, Node, Reach, Record, Subnet, SyncAnswer, SyncRequest, new_instance};
 use causeway_broker::client::{Client, ClientConfig, Event, Membership, join};
@@ -177,15 +179,7 @@ impl Grid {
         path: &str,
         asked: &Q,
     ) -> Result<A, ErrorAnswer> {
-        let body = serde_json::to_vec(asked).unwrap();
-        let mut stream = self.connect(Some(who));
-        write_request(&mut stream, path, &body, body.len());
-        let (status, body) = read_answer(&mut stream).unwrap();
-        if status == 200 {
-            Ok(serde_json::from_slice(&body).unwrap())
-        } else {
-            Err(serde_json::from_slice(&body).unwrap())
-        }
+        post(&mut self.connect(Some(who)), path, asked)
     }
 
     pub fn sync(&self, who: &Membership, asked: &SyncRequest) -> Result<SyncAnswer, ErrorAnswer> {
@@ -194,18 +188,46 @@ impl Grid {
 
     /// A TLS session with the broker, as a site or as a stranger.
     pub fn connect(&self, who: Option<&Membership>) -> Stream {
-        let config = match who {
-            Some(who) => {
-                let trust = who.trust(Revocations::default(), self.clock.clock()).unwrap();
-                client_config(&who.credentials, &trust, Expect::Broker).unwrap()
+        match who {
+            Some(who) => connect_as(who, self.address, &self.clock),
+            None => {
+                let config = joining_config(self.token("nobody").authority, self.clock.clock()).unwrap();
+                connect_with(config, self.address)
             }
-            None => joining_config(self.token("nobody").authority, self.clock.clock()).unwrap(),
-        };
-        let socket = TcpStream::connect(self.address).unwrap();
-        socket.set_read_timeout(Some(DEADLINE)).unwrap();
-        socket.set_nodelay(true).unwrap();
-        let session = ClientConnection::new(Arc::new(config), server_name()).unwrap();
-        StreamOwned::new(session, socket)
+        }
+    }
+}
+
+/// A TLS session with a broker, as a site.
+pub fn connect_as(who: &Membership, address: SocketAddr, clock: &TestClock) -> Stream {
+    let trust = who.trust(Revocations::default(), clock.clock()).unwrap();
+    connect_with(
+        client_config(&who.credentials, &trust, Expect::Broker).unwrap(),
+        address,
+    )
+}
+
+fn connect_with(config: rustls::ClientConfig, address: SocketAddr) -> Stream {
+    let socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    socket.set_nodelay(true).unwrap();
+    let session = ClientConnection::new(Arc::new(config), server_name()).unwrap();
+    StreamOwned::new(session, socket)
+}
+
+/// Asks one thing.
+pub fn post<Q: Serialize, A: DeserializeOwned>(
+    stream: &mut Stream,
+    path: &str,
+    asked: &Q,
+) -> Result<A, ErrorAnswer> {
+    let body = serde_json::to_vec(asked).unwrap();
+    write_request(stream, path, &body, body.len());
+    let (status, body) = read_answer(stream).unwrap();
+    if status == 200 {
+        Ok(serde_json::from_slice(&body).unwrap())
+    } else {
+        Err(serde_json::from_slice(&body).unwrap())
     }
 }
 
@@ -282,6 +304,7 @@ pub fn question(record: &Record) -> SyncRequest {
         messages_until: 0,
         load: 0,
         wait_seconds: 0,
+        records: None,
     }
 }
 

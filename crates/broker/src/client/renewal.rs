@@ -1,0 +1,75 @@
+//! Has the certificate renewed, at whichever broker is asked next once it is due.
+
+use super::Event;
+use super::http::{ANSWER, CallError};
+use super::line::Line;
+use super::session::Session;
+use crate::api::{self, CertificateAnswer, RenewRequest};
+use crate::authority::new_key;
+
+/// Time between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's
+/// certificates are shorter.
+const RENEW_AGAIN_SECONDS: u64 = 3600;
+
+/// The same once it is over.
+const EXPIRED_AGAIN_SECONDS: u64 = 60;
+
+impl Session {
+    pub(super) fn seconds_until_renewal(&self) -> u64 {
+        let due = self.membership.borrow().renew_at().max(self.renew_again.get());
+        due.saturating_sub(self.config.clock.now())
+    }
+
+    /// Has the certificate renewed after two thirds of its life, or when that is over.
+    pub(super) async fn renew_if_due(&self, line: &Line) -> Result<(), CallError> {
+        if self.seconds_until_renewal() > 0 || self.is_renewing.replace(true) {
+            return Ok(());
+        }
+        let begun = Begun(self);
+        let before = self.renew_again.get();
+        let renewed = self.renew(line).await;
+        if renewed.is_err() && self.are_several() {
+            // Another broker may do it: that one of them is away is no reason to wait.
+            self.renew_again.set(before);
+        }
+        drop(begun);
+        renewed
+    }
+
+    async fn renew(&self, line: &Line) -> Result<(), CallError> {
+        let now = self.config.clock.now();
+        let left = self.membership.borrow().certified.not_after.saturating_sub(now);
+        let pause = match left {
+            // The broker's refusal of the poll that follows says what to do.
+            0 => EXPIRED_AGAIN_SECONDS,
+            left => RENEW_AGAIN_SECONDS.min(left / 10).max(1),
+        };
+        self.renew_again.set(now.saturating_add(pause));
+        let (key, request) = new_key().map_err(|error| CallError::Answer(error.to_string()))?;
+        let mut connection = line.connect(self).await?;
+        let answer: CertificateAnswer = connection
+            .post(api::RENEW, &RenewRequest { request }, ANSWER)
+            .await?;
+        let renewed = self.membership.borrow().renewed(answer, key, &self.trust);
+        let renewed =
+            renewed.map_err(|reason| CallError::Answer(format!("the new certificate: {reason}")))?;
+        if let Err(error) = renewed.save(&self.config.directory) {
+            self.tell(Event::Trouble(error.to_string()));
+        }
+        let (credentials, certified) = (renewed.credentials.clone(), renewed.certified.clone());
+        *self.membership.borrow_mut() = renewed;
+        self.renew_again.set(0);
+        self.renewals.set(self.renewals.get() + 1);
+        self.tell(Event::Renewed(Box::new((credentials, certified))));
+        Ok(())
+    }
+}
+
+/// A renewal under way. It ends also where the question is given up, because the record has changed.
+struct Begun<'a>(&'a Session);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.is_renewing.set(false);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a broker that follows the rules signs, by what it knows. Pure; the broker's state and the model both
+//! act by this.
+
+use super::{Admission, Origin, Out, ROOT, Records, Revocation};
+
+/// Why a token does not let its site in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// Somebody has joined with it, with another key.
+    #[error("the token was used by another host")]
+    Used,
+    /// What it would give is void already.
+    #[error(transparent)]
+    Out(#[from] Out),
+}
+
+impl Records {
+    /// Returns what a token that `broker` gives now for `site` will admit, once its key is known.
+    /// `member_since` is when the certificate begins that the site has from when the grid had one broker.
+    pub fn next_admission(
+        &self,
+        site: &str,
+        broker: u8,
+        token: &str,
+        now: u64,
+        member_since: Option<u64>,
+    ) -> Admission {
+        let holder = self.holder(site).map(|held| held.admission.clone());
+        let until = self.revoked_until(site);
+        let of_one = member_since.filter(|since| until.is_none_or(|until| *since > until));
+        let holder = holder.or_else(|| of_one.map(Admission::of_one_broker));
+        // Else it would be void from its beginning, by a clock that is behind another's.
+        let after = until.max(self.last_given(site)).max(of_one);
+        let given = now.max(after.map_or(0, |after| after.saturating_add(1)));
+        let new = Origin {
+            given,
+            broker,
+            token: token.to_owned(),
+        };
+        let (origin, generation) = match holder {
+            Some(holder) => (holder.origin, holder.generation.saturating_add(1)),
+            None => (new, 0),
+        };
+        Admission {
+            origin,
+            generation,
+            given,
+            broker,
+            token: token.to_owned(),
+            key: String::new(),
+        }
+    }
+
+    /// Whether a host may join with a token of this admission, which has its key by now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn may_use(&self, site: &str, admission: &Admission) -> Result<(), Unusable> {
+        if let Some(used) = self.used(site, admission.broker, &admission.token)
+            && used.key != admission.key
+        {
+            return Err(Unusable::Used);
+        }
+        Ok(self.judge(site, admission)?)
+    }
+
+    /// Returns what `broker` signs to put out a site now, so that nothing counts that it has been given so
+    /// far. `known_until` is the latest that this broker knows of it beside the records.
+    pub fn revocation(&self, site: &str, broker: u8, now: u64, known_until: u64) -> Revocation {
+        debug_assert_ne!(broker, ROOT, "the authority signs no revocations");
+        let until = now
+            .max(known_until)
+            .max(self.last_given(site).unwrap_or(0))
+            .max(self.revoked_until(site).unwrap_or(0));
+        Revocation {
+            site: site.to_owned(),
+            until,
+            broker,
+        }
+    }
+}

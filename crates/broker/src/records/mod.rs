@@ -1,0 +1,192 @@
+//! What the brokers of a grid know together: signed records, in sets that only grow. Pure: no clock, no
+//! socket, no disk.
+//!
+//! ```text
+//! authority (offline) ── signs ──> BrokerRecord: number, certificate authority, places, share, standing
+//! broker 1..=255 ─────── signs ──> Admitted: a site joined with a token of this broker
+//!                        └──────── Revocation: what was given to a site until then is void
+//! ```
+//! Brokers agree on nothing beforehand. Whoever has the same records comes to the same answers, in whichever
+//! order they came (`set`), and whoever meets another joins both sets by union (`crate::exchange`). `signed`
+//! has the signatures, `giving` what a broker signs that follows the rules.
+//!
+//! The rules:
+//! - A revocation is of a site and a time. It voids each admission whose token was given until then, with all
+//!   certificates that were renewed from it, at whichever broker: a certificate carries its [`Admission`]. So
+//!   it is of no use to renew where nobody has heard of the revocation.
+//! - A name belongs to one admission: that of the earliest origin, and of that origin the latest generation.
+//!   A broker that knows who has a name gives a token that continues the same origin. Two brokers that were
+//!   apart give different origins, and the earlier one has the name.
+//! - A broker that the authority has expelled admitted nobody; its revocations stay.
+
+mod giving;
+mod set;
+mod signed;
+
+pub use giving::Unusable;
+pub use set::{Added, Full, MAX_ADMISSIONS, MAX_REVOKED, Out, Records};
+pub(crate) use signed::MAX_SIGNATURE as MAX_RECORD_SIGNATURE;
+pub(crate) use signed::authority_text;
+pub use signed::{MAX_RECORD, RecordError, SignedRecord};
+
+use crate::subnet::Subnet;
+use serde::{Deserialize, Serialize};
+
+/// The signer of what the grid's authority signs.
+pub const ROOT: u8 = 0;
+
+/// Parts into which the virtual addresses are divided: as many brokers can give some.
+pub const SHARES: u8 = 16;
+
+/// The number of a broker that is no longer is never given again, so this bounds how often one is replaced.
+pub const MAX_BROKERS: u8 = 255;
+
+/// A certificate's way back to the token by which its site joined. It stays the same when it is renewed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Admission {
+    /// Who was there first: see [`Origin`].
+    pub origin: Origin,
+    /// Rises each time that the site joins again with a token of a broker that knew that it was there.
+    pub generation: u32,
+    /// When the token was given, in seconds since 1970.
+    pub given: u64,
+    /// The broker that gave it and took it back.
+    pub broker: u8,
+    /// A name of the token that says nothing of its secret: 32 hexadecimal digits.
+    pub token: String,
+    /// SHA-256 of the key that the site joined with: a token that was used twice, because a broker was
+    /// restored from an old copy, made two admissions.
+    pub key: String,
+}
+
+/// The first admission of a name, by which two that were given the same name apart are told from one that
+/// came back.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// When its token was given. Zero for a site that joined before the grid had several brokers.
+    pub given: u64,
+    /// The broker that gave it.
+    pub broker: u8,
+    /// The token's name.
+    pub token: String,
+}
+
+impl Admission {
+    /// Stands for a certificate without one, from when the grid had one broker: all of a site are the same.
+    pub fn of_one_broker(not_before: u64) -> Admission {
+        Admission {
+            origin: Origin {
+                given: 0,
+                broker: ROOT,
+                token: String::new(),
+            },
+            generation: 0,
+            given: not_before,
+            broker: ROOT,
+            token: String::new(),
+            key: String::new(),
+        }
+    }
+
+    /// Whether these are of one token and one key.
+    pub fn is_same(&self, other: &Admission) -> bool {
+        (self.broker, &self.token, &self.key) == (other.broker, &other.token, &other.key)
+    }
+
+    /// Orders those of one name: the least one has it.
+    fn rank(&self) -> impl Ord + '_ {
+        (
+            &self.origin,
+            std::cmp::Reverse(self.generation),
+            self.given,
+            self.broker,
+            &self.token,
+            &self.key,
+        )
+    }
+
+    /// Whether this one has a name that both were given.
+    pub fn precedes(&self, other: &Admission) -> bool {
+        self.rank() < other.rank()
+    }
+}
+
+/// A site has joined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Admitted {
+    /// Its name.
+    pub site: String,
+    /// How.
+    pub admission: Admission,
+    /// The ranges in which its subnets have to lie; none: those that nobody has on the Internet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<Subnet>,
+}
+
+/// A site was put out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Revocation {
+    /// Its name.
+    pub site: String,
+    /// Admissions whose token was given until then are void, in seconds since 1970.
+    pub until: u64,
+    /// Which broker says so.
+    pub broker: u8,
+}
+
+/// A broker of the grid, as the authority signs it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrokerRecord {
+    /// Its number, from 1; no other broker of the grid ever gets it.
+    pub number: u8,
+    /// Rises with each record of this broker: the last one holds.
+    pub revision: u32,
+    /// Later ones win where two have one revision.
+    pub standing: Standing,
+    /// Where it is found, `HOST:PORT`.
+    pub public: Vec<String>,
+    /// The certificate of its own certificate authority, in DER and base64url.
+    pub authority: String,
+    /// The part of the virtual addresses that it gives from, less than [`SHARES`].
+    pub share: u8,
+}
+
+/// Whether a broker serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It does.
+    Serving,
+    /// It no longer does. Whom it admitted stays admitted.
+    Retired,
+    /// Somebody else may have its keys: whom it admitted has to join anew.
+    Expelled,
+}
+
+/// What a record says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Statement {
+    /// There is a broker; the authority says so.
+    Broker(BrokerRecord),
+    /// A site has joined; the broker that admitted it says so.
+    Admitted(Admitted),
+    /// A site is put out; a broker says so.
+    Revocation(Revocation),
+}
+
+impl Statement {
+    /// Who has to have signed it: a broker's number, or [`ROOT`].
+    pub fn signer(&self) -> u8 {
+        match self {
+            Statement::Broker(_) => ROOT,
+            Statement::Admitted(admitted) => admitted.admission.broker,
+            Statement::Revocation(revocation) => revocation.broker,
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! What a broker knows together with others: see [`crate::records`]. A grid of one broker has none of this.
+//!
+//! Records are on the disk before anybody is told of them, here as everywhere in the state.
+
+use super::{Refusal, State, StateError, internal};
+use crate::api::{ErrorKind, RecordsAnswer, RecordsRequest, Since};
+use crate::authority::{Authority, Issued, requested_key};
+use crate::config::BrokerConfig;
+use crate::exchange::Log;
+use crate::files;
+use crate::identity::{Certified, Identity, hexadecimal};
+use crate::records::{
+    Admission, Admitted, BrokerRecord, MAX_ADMISSIONS, MAX_REVOKED, Records, SignedRecord, Standing,
+    Statement, Unusable, authority_text,
+};
+use crate::store::{self, Change, Store};
+use crate::tls::Trust;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The records of the authority, beside the broker's configuration: what it knows of the others before it has
+/// met one.
+pub(crate) const RECORDS_FILE: &str = "records.json";
+
+/// A broker of several.
+pub(crate) struct Several {
+    /// This broker's own number.
+    pub(crate) number: u8,
+    pub(super) log: Log,
+}
+
+/// Reads the records that the grid's authority wrote.
+pub(crate) fn read_file(directory: &Path) -> Result<Vec<SignedRecord>, StateError> {
+    let path = directory.join(RECORDS_FILE);
+    let text = files::read_text(&path).map_err(|error| StateError::Damaged(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| StateError::Damaged(format!("{}: {error}", path.display())))
+}
+
+impl Several {
+    /// Reads what there is, where the directory is one of several brokers.
+    pub(super) fn open(
+        config: &BrokerConfig,
+        authority: &Authority,
+        (store, trust): (&Store, &Trust),
+    ) -> Result<Option<Several>, StateError> {
+        let Some(own) = authority.own() else {
+            return Ok(None);
+        };
+        let mut all = read_file(&config.directory)?;
+        all.extend(
+            store
+                .all::<SignedRecord>(store::RECORDS)?
+                .into_iter()
+                .map(|(_, record)| record),
+        );
+        let mut records = Records::default();
+        // Brokers first: whoever is signed for has to be known.
+        for by_authority in [true, false] {
+            for record in all
+                .iter()
+                .filter(|record| record.is_by_authority() == by_authority)
+            {
+                trust
+                    .union(&mut records, std::slice::from_ref(record))
+                    .map_err(|error| StateError::Damaged(format!("records: {error}")))?;
+            }
+        }
+        let own = authority_text(own);
+        let number = records.brokers().find(|broker| broker.authority == own);
+        let number = number.map(|broker| broker.number).ok_or_else(|| {
+            let file = config.directory.join(RECORDS_FILE);
+            StateError::Damaged(format!("{} names no broker with this authority", file.display()))
+        })?;
+        let log = Log::of(&records);
+        trust.set_records(records);
+        Ok(Some(Several { number, log }))
+    }
+}
+
+impl State {
+    /// This broker's number, where the grid has several.
+    pub(crate) fn number(&self) -> Option<u8> {
+        self.several.as_ref().map(|several| several.number)
+    }
+
+    /// This broker's own record, where the grid has several.
+    pub(crate) fn own_record(&self) -> Option<BrokerRecord> {
+        let number = self.number()?;
+        self.trust.with_records(|records| records.broker(number).cloned())
+    }
+
+    /// Refuses what a broker that no longer serves may not do.
+    pub(super) fn must_serve(&self) -> Result<(), Refusal> {
+        let Some(own) = self.own_record().filter(|own| own.standing != Standing::Serving) else {
+            return Ok(());
+        };
+        Err(Refusal::new(
+            ErrorKind::Busy,
+            format!(
+                "broker {} of grid {} was taken out of service; ask another broker of this grid",
+                own.number,
+                self.authority.grid()
+            ),
+        ))
+    }
+
+    /// What a token that is given now will admit; none in a grid of one broker.
+    pub(super) fn admission_of(&self, site: &str, secret: &[u8; 32], now: u64) -> Option<Admission> {
+        let number = self.number()?;
+        let since = self.members.site(site).map(|member| member.not_before);
+        let token = token_name(secret);
+        let next = |records: &Records| records.next_admission(site, number, &token, now, since);
+        Some(self.trust.with_records(next))
+    }
+
+    /// The sites that joined while the grid had one broker, for its authority to sign.
+    pub(crate) fn admitted_by_one(&self) -> Vec<Admitted> {
+        let revoked = self.trust.revocations().now();
+        let of_members = self
+            .members
+            .iter()
+            .map(|member| (member.site.as_str(), member.not_before));
+        // Those whose gateway has never connected.
+        let joined = self.tokens.values().filter(|token| !token.void);
+        let joined = joined.filter_map(|token| Some((token.site.as_str(), token.used_at()?)));
+        let mut begun: BTreeMap<&str, u64> = BTreeMap::new();
+        for (site, at) in of_members.chain(joined) {
+            let earliest = begun.entry(site).or_insert(at);
+            *earliest = at.min(*earliest);
+        }
+        let is_in = |(site, at): &(&str, u64)| revoked.before(site).is_none_or(|before| *at > before);
+        let admitted = begun.into_iter().filter(is_in).map(|(site, at)| Admitted {
+            site: site.to_owned(),
+            admission: Admission::of_one_broker(at),
+            granted: self.grants.get(site).cloned().unwrap_or_default(),
+        });
+        admitted.collect()
+    }
+
+    /// The certificate for a token of this admission, and the record of it.
+    pub(super) fn admit(
+        &self,
+        site: &str,
+        request: &str,
+        mut admitted: Admitted,
+    ) -> Result<(Issued, SignedRecord), Refusal> {
+        let bad = |error: &dyn std::fmt::Display| Refusal::new(ErrorKind::BadRequest, error.to_string());
+        admitted.admission.key = requested_key(request).map_err(|error| bad(&error))?;
+        let usable = self
+            .trust
+            .with_records(|records| records.may_use(site, &admitted.admission));
+        usable.map_err(|why| {
+            let kind = match why {
+                Unusable::Used => ErrorKind::TokenUsed,
+                Unusable::Out(_) => ErrorKind::TokenExpired,
+            };
+            Refusal::new(kind, why.to_string())
+        })?;
+        let broker = admitted.admission.broker;
+        let signed_already = self.trust.with_records(|records| records.count_admitted(broker));
+        if signed_already >= MAX_ADMISSIONS {
+            let message =
+                format!("broker {broker} has let {MAX_ADMISSIONS} sites in; ask another one for a token");
+            return Err(Refusal::new(ErrorKind::Busy, message));
+        }
+        let issued = self.certify_admitted(request, site, &admitted.admission)?;
+        let signed = self
+            .authority
+            .state(&Statement::Admitted(admitted))
+            .map_err(internal)?;
+        Ok((issued, signed))
+    }
+
+    /// The next certificate of a site that has one, as it joined.
+    pub(super) fn certify_again(&self, request: &str, certified: &Certified) -> Result<Issued, Refusal> {
+        let site = certified.site().unwrap_or_default();
+        self.certify_admitted(request, site, &certified.admission())
+    }
+
+    fn certify_admitted(&self, request: &str, site: &str, admission: &Admission) -> Result<Issued, Refusal> {
+        let identity = Identity::site(self.authority.grid(), site);
+        let issued = self
+            .authority
+            .certify_admitted(request, (&identity, admission), self.now());
+        issued.map_err(super::joining::not_issued)
+    }
+
+    /// Signs that a site is out, and keeps that.
+    pub(super) fn revoke_together(&mut self, site: &str, number: u8) -> Result<u64, Refusal> {
+        let known_until = self.last_beginning(site);
+        let now = self.now();
+        let revocation = self
+            .trust
+            .with_records(|records| records.revocation(site, number, now, known_until));
+        let until = revocation.until;
+        let signed = self
+            .authority
+            .state(&Statement::Revocation(revocation))
+            .map_err(internal)?;
+        let void = self.tokens_of(|token| token.site == site);
+        let is_full = |records: &Records| {
+            records.count_revoked(number) >= MAX_REVOKED && !records.has_revoked(number, site)
+        };
+        if self.trust.with_records(is_full) {
+            let message = format!(
+                "broker {number} has revoked {MAX_REVOKED} sites, and has no room for {site}; nothing was revoked. Revoke it at another \
+                 broker"
+            );
+            return Err(Refusal::new(ErrorKind::Busy, message));
+        }
+        self.keep_records(&[signed], &void, Change::default())?;
+        Ok(until)
+    }
+
+    /// Takes records that somebody else brings; how many were news.
+    pub(crate) fn take_records(&mut self, records: &[SignedRecord]) -> Result<usize, Refusal> {
+        self.keep_records(records, &[], Change::default())
+    }
+
+    /// Takes records that the administrator brings from the grid's authority.
+    pub(crate) fn take_by_hand(&mut self, records: &[SignedRecord]) -> Result<usize, Refusal> {
+        if self.several.is_none() {
+            let message = "this grid has one broker; 'causeway grid add-broker' gives it another";
+            return Err(Refusal::new(ErrorKind::BadRequest, message));
+        }
+        self.take_records(records)
+    }
+
+    /// Takes records, voids tokens, and makes another change: all of it, or nothing where the disk does not
+    /// take it.
+    pub(super) fn keep_records(
+        &mut self,
+        records: &[SignedRecord],
+        void: &[String],
+        change: Change,
+    ) -> Result<usize, Refusal> {
+        let lacking = |record: &&SignedRecord| {
+            let several = self.several.as_ref();
+            several.is_some_and(|several| !several.log.has(record))
+        };
+        let lacking: Vec<&SignedRecord> = records.iter().filter(lacking).collect();
+        let mut grown = self.trust.records();
+        let mut news = Vec::new();
+        for record in lacking {
+            let added = self.trust.union(&mut grown, std::slice::from_ref(record));
+            let added = added.map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;
+            if let (true, Some(several)) = (added.is_empty(), &mut self.several) {
+                several.log.pass_over(record);
+            }
+            news.extend(added);
+        }
+        let out = self.put_out_by(&grown, &news);
+        let mut change = change.and(self.without_sites(&out)).and(self.voided(void));
+        for (_, record) in &news {
+            let key = hexadecimal(&Sha256::digest(&record.text));
+            change = change.put(store::RECORDS, &key, record);
+        }
+        self.store.change(change)?;
+        self.void_tokens(void);
+        self.forget_sites(&out);
+        let count = news.len();
+        if count > 0 {
+            self.trust.set_records(grown);
+            if let Some(several) = &mut self.several {
+                news.into_iter().for_each(|(_, record)| several.log.push(record));
+            }
+            self.stir();
+        }
+        Ok(count)
+    }
+
+    /// The members of whose site nothing counts any more.
+    fn put_out_by(&self, grown: &Records, news: &[(Statement, SignedRecord)]) -> Vec<String> {
+        let revoked = news.iter().filter_map(|(statement, _)| match statement {
+            Statement::Revocation(revocation) => Some(revocation.site.as_str()),
+            _ => None,
+        });
+        let mut sites: BTreeSet<&str> = revoked.collect();
+        let expels = |(statement, _): &(Statement, SignedRecord)| matches!(statement, Statement::Broker(broker) if broker.standing == Standing::Expelled);
+        if news.iter().any(expels) {
+            // Whom it admitted, and nobody else.
+            let before = self.trust.records();
+            sites.extend(
+                self.members
+                    .iter()
+                    .map(|member| member.site.as_str())
+                    .filter(|site| before.holder(site).is_some()),
+            );
+        }
+        let is_out = |site: &&str| self.members.site(site).is_some() && grown.holder(site).is_none();
+        sites.into_iter().filter(is_out).map(str::to_owned).collect()
+    }
+
+    /// Answers with what the caller lacks, once what it brought is on the disk.
+    pub(crate) fn exchange(&mut self, asked: &RecordsRequest) -> Result<(RecordsAnswer, usize), Refusal> {
+        let refuse = || Refusal::new(ErrorKind::BadRequest, "this grid has one broker, and no records");
+        if self.several.is_none() {
+            return Err(refuse());
+        }
+        let news = self.take_records(&asked.records)?;
+        let log = &self.several.as_ref().ok_or_else(refuse)?.log;
+        let since = asked.since.as_ref().filter(|since| since.history == self.history);
+        let (records, revision, more) = log.since(since.map_or(0, |since| since.revision));
+        let now = Since {
+            history: self.history.clone(),
+            revision,
+        };
+        Ok((RecordsAnswer { now, records, more }, news))
+    }
+
+    /// The other brokers that serve.
+    pub(crate) fn other_brokers(&self) -> Vec<BrokerRecord> {
+        let own = self.number();
+        self.trust.with_records(|records| {
+            let others = records
+                .brokers()
+                .filter(|broker| Some(broker.number) != own && broker.standing == Standing::Serving);
+            others.cloned().collect()
+        })
+    }
+}
+
+/// Whether a broker, or a site, may exchange records; who it is.
+pub(crate) fn partner_of(certified: Option<&Certified>, state: &State) -> Result<String, Refusal> {
+    let Some(certified) = certified else {
+        let message = "only members of the grid and its brokers may ask this";
+        return Err(Refusal::new(ErrorKind::NoCertificate, message));
+    };
+    state.trust.standing(certified)?;
+    Ok(match certified.site() {
+        Some(site) => format!("site {site}"),
+        None => "another broker".to_owned(),
+    })
+}
+
+/// A name of a token that says nothing of its secret.
+fn token_name(secret: &[u8; 32]) -> String {
+    let digest = Sha256::new()
+        .chain_update(b"causeway admission")
+        .chain_update(secret)
+        .finalize();
+    hexadecimal(&digest[..16])
+}
