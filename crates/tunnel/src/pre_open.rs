@@ -4,9 +4,9 @@ use crate::frame::ProtocolError;
 use crate::kept;
 use crate::kept::kind;
 use crate::open::OpenRequest;
-use crate::segments::SEGMENT_BYTES;
+use crate::segments::{SEGMENT_BYTES, Segments};
 use crate::steps;
-use crate::stream::{Arrival, Stream};
+use crate::stream::{Arrival, Halves, Stream};
 use crate::touched::Touched;
 use crate::window::MIN_BYTES;
 use causeway_memory::{Journal, Key};
@@ -30,11 +30,31 @@ pub(crate) struct PreOpen {
     touched: Touched<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Waiting {
     stream: Stream,
     bytes: usize,
     open: Option<Open>,
+}
+
+/// The same as it is written down; its bytes have records of their own.
+#[derive(Serialize, Deserialize)]
+struct WrittenWaiting<H> {
+    halves: H,
+    bytes: usize,
+    open: Option<Open>,
+}
+
+impl Waiting {
+    /// Reads it; `ahead` are the bytes that were written down of the stream.
+    pub(crate) fn read(record: &[u8], ahead: Segments) -> Option<Waiting> {
+        let written: WrittenWaiting<Halves> = postcard::from_bytes(record).ok()?;
+        Some(Waiting {
+            stream: Stream::of(written.halves, ahead),
+            bytes: written.bytes,
+            open: written.open,
+        })
+    }
 }
 
 /// An open that has arrived.
@@ -63,17 +83,27 @@ impl PreOpen {
     /// Notes changes from now on, and all there is as the first.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
-        self.streams.keys().for_each(|id| self.touched.note(*id));
+        for (id, waiting) in &mut self.streams {
+            self.touched.note(*id);
+            waiting.stream.ahead.note_all();
+        }
     }
 
-    /// Writes down what has changed. A stream's bytes here are few.
+    /// Writes down what has changed. Bytes of a stream whose open arrives stay written down.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
         for id in self.touched.take() {
             let key = Key::new(kind::PRE_OPEN, owner, id.into());
-            match self.streams.get(&id) {
-                Some(waiting) => journal.put(key, waiting),
-                None => journal.remove(key),
-            }
+            let Some(waiting) = self.streams.get_mut(&id) else {
+                journal.remove(key);
+                continue;
+            };
+            let written = WrittenWaiting {
+                halves: waiting.stream.halves(),
+                bytes: waiting.bytes,
+                open: waiting.open.clone(),
+            };
+            journal.put(key, &written);
+            waiting.stream.ahead.write_down(journal, owner, id);
         }
     }
 
@@ -147,10 +177,16 @@ impl PreOpen {
             return Err(ProtocolError::Early);
         }
         self.touched.note(id);
-        Ok(self.streams.entry(id).or_insert_with(|| Waiting {
-            stream: Stream::new(0, MIN_BYTES, MIN_BYTES),
-            bytes: 0,
-            open: None,
+        Ok(self.streams.entry(id).or_insert_with(|| {
+            let mut stream = Stream::new(0, MIN_BYTES, MIN_BYTES);
+            if self.touched.is_on() {
+                stream.ahead.note_all();
+            }
+            Waiting {
+                stream,
+                bytes: 0,
+                open: None,
+            }
         }))
     }
 }

@@ -9,7 +9,7 @@ use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
 use crate::ids::Seen;
 use crate::kept::kind;
 use crate::messages::Messages;
-use crate::pre_open::PreOpen;
+use crate::pre_open::{PreOpen, Waiting};
 use crate::records::Core;
 use crate::ring::{Backlog, frames};
 use crate::segments::Segments;
@@ -63,14 +63,22 @@ pub fn recover(
             .next()
             .map_or(&[], |(_, value)| value),
     )?;
-    let mut streams = streams(records, owner)?;
+    let mut ahead = ahead(records, owner)?;
+    let mut streams = HashMap::new();
+    for (key, value) in of(records, owner, kind::STREAM) {
+        let id = id_of(key)?;
+        let segments = ahead.remove(&id).unwrap_or_default();
+        streams.insert(id, Stream::of(read::<Halves>(value)?, segments));
+    }
     let mut seen = HashSet::new();
     for (key, _) in of(records, owner, kind::SEEN) {
         seen.insert(id_of(key)?);
     }
     let mut waiting = HashMap::new();
     for (key, value) in of(records, owner, kind::PRE_OPEN) {
-        waiting.insert(id_of(key)?, read(value)?);
+        let id = id_of(key)?;
+        let read = Waiting::read(value, ahead.remove(&id).unwrap_or_default());
+        waiting.insert(id, read.ok_or(SnapshotError::Records)?);
     }
     let mut messages = BTreeMap::new();
     for (key, value) in of(records, owner, kind::MESSAGE) {
@@ -110,19 +118,15 @@ fn of(records: &Records, owner: u64, kind: u8) -> impl Iterator<Item = (&Key, &V
     records.range(from..=until)
 }
 
-fn streams(records: &Records, owner: u64) -> Result<HashMap<u32, Stream>, SnapshotError> {
+/// Bytes of streams that have arrived ahead of others, by stream.
+fn ahead(records: &Records, owner: u64) -> Result<HashMap<u32, Segments>, SnapshotError> {
     let mut ahead: HashMap<u32, BTreeMap<u64, ByteBuf>> = HashMap::new();
     for (key, bytes) in of(records, owner, kind::AHEAD) {
         let segments = ahead.entry(id_of(key)?).or_default();
         segments.insert(key.part, ByteBuf::from(bytes.clone()));
     }
-    let mut streams = HashMap::new();
-    for (key, value) in of(records, owner, kind::STREAM) {
-        let id = id_of(key)?;
-        let segments = Segments::of(ahead.remove(&id).unwrap_or_default());
-        streams.insert(id, Stream::of(read::<Halves>(value)?, segments));
-    }
-    Ok(streams)
+    let of_stream = |(id, held)| (id, Segments::of(held));
+    Ok(ahead.into_iter().map(of_stream).collect())
 }
 
 /// The frames in the memory of lanes.

@@ -4,12 +4,12 @@ use crate::kept::kind;
 use crate::steps;
 use crate::touched::Touched;
 use causeway_memory::{Journal, Key};
-use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 
-/// Segments that meet grow together up to this length: few entries for a large gap, and no long copies.
-const JOINED_BYTES: usize = 64 * 1024;
+/// Segments that meet grow together up to this length: few entries for a large gap, and no long copies. One
+/// that has grown is written down anew, and a far gateway may let any number grow by a byte.
+const JOINED_BYTES: usize = 16 * 1024;
 
 /// Memory of one segment beside its bytes, at most: 96 bytes were measured for segments of one byte.
 pub(crate) const SEGMENT_BYTES: usize = 96;
@@ -20,11 +20,10 @@ pub(crate) const SEGMENT_BYTES: usize = 96;
 pub(crate) const MAX_SEGMENTS: usize = 1 << 19;
 
 /// Invariant: segments are not empty and do not overlap.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Segments {
     held: BTreeMap<u64, ByteBuf>,
     /// Where segments begin that have changed.
-    #[serde(skip)]
     touched: Touched<u64>,
 }
 

@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(refusal(|_| {}), None);
         let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().window = 0);
         assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
-        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().consumed = 1);
+        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(1).unwrap().grown_at = 1);
         assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
         assert_eq!(refusal(|tunnel| tunnel.next_id = 2), Some(SnapshotError::Side));
     }

@@ -11,7 +11,7 @@ use causeway_wire::Reason;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stream {
     halves: Halves,
     pub(crate) ahead: Segments,
