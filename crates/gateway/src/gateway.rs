@@ -113,7 +113,7 @@ impl Gateway {
         config: Config,
         mut link: KeeperLink,
         book: Book,
-        TakenUp { state, graves }: TakenUp,
+        TakenUp { state, owners }: TakenUp,
         before: &Before,
     ) -> Result<Gateway, GatewayError> {
         let listeners = Listeners::duplicate(&link.kept().listeners)?;
@@ -122,7 +122,7 @@ impl Gateway {
         // That one is not handed over where its program could not be executed.
         let handed_over = state.handed_over - u64::from(stayed.is_some());
         gateway.lifecycle.inherit(handed_over);
-        gateway.step(|gateway| go_on(&mut flow!(gateway), state, graves))?;
+        gateway.step(|gateway| go_on(&mut flow!(gateway), state, owners))?;
         match before {
             Before::Killed(left) => tell_of_taking_up(&flow!(gateway), left),
             Before::HandedOver => gateway.step(|gateway| answer(&mut flow!(gateway), stayed)),

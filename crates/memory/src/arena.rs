@@ -41,6 +41,7 @@ const SERIAL: usize = 1;
 const FILLED: usize = 2;
 const STREAM: usize = 3;
 const POSITION: usize = 4;
+const DONE: usize = 5;
 
 /// Where blocks come from. Clones are of the same arena.
 #[derive(Debug, Clone)]
@@ -187,6 +188,8 @@ impl Arena {
                 block,
             });
         }
+        // Those without an owner.
+        arena.settle();
         found.sort_unstable_by_key(|found| found.serial);
         arena.state().serial = found.last().map_or(0, |found| found.serial);
         Ok((arena, found))
@@ -248,6 +251,7 @@ impl Arena {
             arena: self.clone(),
         };
         block.number(FILLED).store(0, Ordering::Release);
+        block.number(DONE).store(0, Ordering::Release);
         block.number(SERIAL).store(serial, Ordering::Release);
         block.number(OWNER).store(owner, Ordering::Release);
         block
@@ -334,6 +338,16 @@ impl Block {
     /// So many of its bytes are good.
     pub fn set_filled(&mut self, filled: usize) {
         self.number(FILLED).store(filled as u64, Ordering::Release);
+    }
+
+    /// How many of these, the first ones, nobody needs any more.
+    pub fn done(&self) -> usize {
+        (self.number(DONE).load(Ordering::Acquire) as usize).min(BLOCK_BYTES)
+    }
+
+    /// So many of them, the first ones, are no longer needed.
+    pub fn set_done(&mut self, done: usize) {
+        self.number(DONE).store(done as u64, Ordering::Release);
     }
 
     /// Notes that bytes of a stream, from this position on, are about to be read to where its good bytes end.

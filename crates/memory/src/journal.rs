@@ -81,6 +81,9 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(number)
 }
 
+/// A record that was found.
+pub type Record = (Key, Vec<u8>);
+
 /// Where the value of a record lies in the current half.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -150,7 +153,7 @@ impl Journal {
     ///
     /// # Errors
     /// Those of fstat(2) and mmap(2); what is committed cannot be read.
-    pub fn open(files: [OwnedFd; 2]) -> io::Result<(Journal, Vec<(Key, Vec<u8>)>)> {
+    pub fn open(files: [OwnedFd; 2]) -> io::Result<(Journal, Vec<Record>)> {
         let mut journal = Journal::of_files(files)?;
         journal.current = usize::from(journal.halves[1].get(ROUND) > journal.halves[0].get(ROUND));
         let half = &journal.halves[journal.current];
@@ -191,7 +194,7 @@ impl Journal {
         let half = &journal.halves[journal.current];
         let records = journal.index.iter();
         let value = |place: &Place| half.mapping.bytes(place.at, place.length).to_vec();
-        let mut records: Vec<(Key, Vec<u8>)> = records.map(|(key, place)| (*key, value(place))).collect();
+        let mut records: Vec<Record> = records.map(|(key, place)| (*key, value(place))).collect();
         records.sort_unstable_by_key(|(key, _)| *key);
         Ok((journal, records))
     }

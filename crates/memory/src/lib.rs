@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 pub use arena::{Arena, BLOCK_BYTES, Block, Found, Reading};
-pub use journal::{Journal, Key};
+pub use journal::{Journal, Key, Record};
 pub use queue::{Places, Queue};
 
 /// Makes the files of an arena and of a journal, empty.

@@ -48,7 +48,7 @@ pub struct Recovered {
 type Records = BTreeMap<Key, Vec<u8>>;
 
 /// Reads the tunnel that was written down under a number. `found` are the blocks of its lanes; they must last
-/// until what is in them is in other lanes' memory. A stream that is not in `moved` has none any more.
+/// until the next process has written down for the first time. A stream that is not in `moved` has none any more.
 ///
 /// # Errors
 /// The records are none of a tunnel, or contradict themselves.
@@ -129,20 +129,24 @@ fn ahead(records: &Records, owner: u64) -> Result<HashMap<u32, Segments>, Snapsh
     Ok(ahead.into_iter().map(of_stream).collect())
 }
 
-/// The frames in the memory of lanes.
-fn all_frames(found: &[Found]) -> impl Iterator<Item = (Header, &[u8])> {
-    let good = |found: &Found| found.block.filled();
-    let all = found
-        .iter()
-        .flat_map(move |found| frames(&found.block.bytes()[..good(found)]));
-    all.filter_map(|(_, frame)| Some((Header::decode(frame.first_chunk()?).ok()?, frame)))
+/// The frames in the memory of lanes, and whether the far side has each.
+fn all_frames(found: &[Found]) -> impl Iterator<Item = (Header, &[u8], bool)> {
+    let all = found.iter().flat_map(|found| {
+        let (block, done) = (&found.block, found.block.done());
+        let frames = frames(&block.bytes()[..block.filled()]);
+        frames.map(move |(at, frame)| (frame, at as usize + frame.len() <= done))
+    });
+    all.filter_map(|(frame, is_done)| {
+        let header = Header::decode(frame.first_chunk()?).ok()?;
+        Some((header, frame, is_done))
+    })
 }
 
 /// How far the data of each stream goes there.
 fn ends(found: &[Found]) -> HashMap<u32, u64> {
     let mut ends = HashMap::new();
-    let data = all_frames(found).filter(|(header, _)| header.kind == Kind::Data);
-    for (header, _) in data {
+    let data = all_frames(found).filter(|(header, ..)| header.kind == Kind::Data);
+    for (header, ..) in data {
         let end = header.position.saturating_add(header.length.into());
         let known = ends.entry(header.stream).or_default();
         *known = end.max(*known);
@@ -153,8 +157,8 @@ fn ends(found: &[Found]) -> HashMap<u32, u64> {
 fn retransmits(found: &[Found]) -> Backlog {
     let mut retransmits = Backlog::default();
     let of_a_lane = |header: &Header| matches!(header.kind, Kind::Ack | Kind::Ping);
-    let others = all_frames(found).filter(|(header, _)| !of_a_lane(header));
-    others.for_each(|(_, frame)| retransmits.push(frame, &[]));
+    let others = all_frames(found).filter(|(header, _, is_done)| !is_done && !of_a_lane(header));
+    others.for_each(|(_, frame, _)| retransmits.push(frame, &[]));
     retransmits
 }
 

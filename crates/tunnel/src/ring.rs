@@ -164,7 +164,14 @@ impl Ring {
         self.acked = self.acked.max(position);
         while self.blocks.len() > 1 && self.blocks.front().is_some_and(|block| block.end() <= self.acked) {
             steps::step();
-            self.blocks.pop_front();
+            if let Some(mut block) = self.blocks.pop_front() {
+                block.memory.set_done(block.filled);
+            }
+        }
+        if let Some(block) = self.blocks.front_mut() {
+            // Fits: a block is shorter.
+            let done = self.acked.saturating_sub(block.start).min(block.filled as u64);
+            block.memory.set_done(done as usize);
         }
         if !self.shelf.arena.is_shared() {
             self.settle();
@@ -177,6 +184,7 @@ impl Ring {
         if let Some(block) = self.blocks.front_mut().filter(|_| self.acked == self.end) {
             (block.start, block.filled) = (self.end, 0);
             block.memory.set_filled(0);
+            block.memory.set_done(0);
         }
     }
 

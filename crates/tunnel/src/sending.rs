@@ -3,6 +3,7 @@
 
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
 use crate::lane::Lane;
+use crate::ring::{Ring, frames};
 use crate::settings::{CONTROL_BYTES, SMALL_FRAME};
 use crate::tunnel::{Event, MAX_LANES, StreamId, Tunnel};
 use std::time::{Duration, Instant};
@@ -23,14 +24,40 @@ impl Tunnel {
     /// new data.
     pub fn lane_down(&mut self, lane: usize, now: Instant) {
         self.retransmit(lane);
-        let Some(state) = self.lanes[lane].take() else {
+        if self.lanes[lane].take().is_none() {
             return;
-        };
-        if self.shelf.arena.is_shared() && !self.retransmits.is_empty() {
-            self.graves.extend(state.ring.into_blocks());
         }
+        self.bury();
         if self.lanes_up() == 0 {
             self.dark_since = Some(now);
+        }
+    }
+
+    /// Has the next process find the retransmits, whose lanes are gone.
+    pub(crate) fn bury(&mut self) {
+        self.graves.clear();
+        if !self.shelf.arena.is_shared() {
+            return;
+        }
+        let mut ring = Ring::new(self.shelf.clone());
+        let (taken, _) = self.retransmits.positions();
+        frames(self.retransmits.since(taken)).for_each(|(_, frame)| ring.put(frame));
+        self.graves = ring.into_blocks().collect();
+        self.graves_from = taken;
+    }
+
+    /// Retransmits that are on a lane again are found there.
+    fn unearth(&mut self) {
+        let (taken, _) = self.retransmits.positions();
+        while let Some(block) = self.graves.front_mut() {
+            let moved = taken - self.graves_from;
+            let filled = block.filled() as u64;
+            if moved < filled {
+                // Fits: a block is shorter.
+                return block.set_done(moved as usize);
+            }
+            self.graves_from += filled;
+            self.graves.pop_front();
         }
     }
 
@@ -92,12 +119,10 @@ impl Tunnel {
         let room = self.settings.lane_bytes.saturating_sub(state.ring.kept());
         let most = batch.min(state.ring.unsent_bytes() + room);
         let all = self.retransmits.move_to(&mut state.ring, most);
-        if all {
-            self.graves.clear();
-        }
         if state.ring.end() > before {
             state.asked(now);
         }
+        self.unearth();
         all
     }
 

@@ -79,9 +79,10 @@ pub struct Tunnel {
     pub(crate) dark_since: Option<Instant>,
     /// Where its lanes' memory comes from.
     pub(crate) shelf: Shelf,
-    /// Memory of lanes that are gone, whose frames are among the retransmits: the next process finds them
-    /// here until they are in another lane's.
-    pub(crate) graves: Vec<Block>,
+    /// What the next process finds of the retransmits: a copy of them, as they were when the last lane was
+    /// lost, from this position of theirs on.
+    pub(crate) graves: VecDeque<Block>,
+    pub(crate) graves_from: u64,
     pub(crate) written: Written,
 }
 
@@ -115,7 +116,8 @@ impl Tunnel {
             retransmits: Backlog::default(),
             dark_since: Some(now),
             shelf,
-            graves: Vec::new(),
+            graves: VecDeque::new(),
+            graves_from: 0,
             written: Written::default(),
         };
         tunnel.note_changes();

@@ -12,7 +12,6 @@ use crate::membership::kept::KeptMembership;
 use crate::site::kept::KeptSite;
 use crate::traversal::KeptTraversal;
 use crate::tunnels::departure::KeptTunnels;
-use causeway_memory::Block;
 use std::collections::HashMap;
 
 /// Says what has ended with the worker before this one, and looks after the processes that it had started.
@@ -51,12 +50,12 @@ pub(crate) fn tell_of_taking_up(flow: &Flow<'_>, left: &Left) {
     ));
 }
 
-/// Puts it in the place of the nothing that a new gateway has. `graves` is the memory of lanes that were not
-/// closed in order: see [`KeptTunnels`].
+/// Puts it in the place of the nothing that a new gateway has. `owners`: see
+/// [`KeptTunnels`].
 pub(crate) fn go_on(
     flow: &mut Flow<'_>,
     kept: State,
-    graves: HashMap<usize, (u64, Vec<Block>)>,
+    owners: HashMap<usize, u64>,
 ) -> Result<(), InheritError> {
     flow.driver.generations = kept.generations;
     flow.driver.log.inherit(kept.refused);
@@ -68,7 +67,7 @@ pub(crate) fn go_on(
     };
     flow.membership.inherit(flow.driver, kept_membership)?;
     let (peers, pairs) = (kept.peers, kept.pairs);
-    let kept_tunnels = KeptTunnels { peers, pairs, graves };
+    let kept_tunnels = KeptTunnels { peers, pairs, owners };
     inherit_tunnels(&mut flow.base(), kept_tunnels)?;
     let (site, mut base) = flow.site_and_base();
     let kept_site = KeptSite {

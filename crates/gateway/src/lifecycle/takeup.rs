@@ -19,7 +19,7 @@ use crate::sys::socket::counts;
 use crate::traversal;
 use crate::tunnels::pair::KeptPair;
 use crate::tunnels::written as tunnels;
-use causeway_memory::{Block, Found, Key};
+use causeway_memory::{Found, Key};
 use causeway_tunnel::Moved;
 use nix::sys::socket::{SockaddrStorage, getpeername, getsockname};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,8 +29,8 @@ use std::os::fd::RawFd;
 /// A gateway that goes on.
 pub(crate) struct TakenUp {
     pub(crate) state: State,
-    /// The memory of lanes by pair, and the number under which it is known.
-    pub(crate) graves: HashMap<usize, (u64, Vec<Block>)>,
+    /// The number under which the tunnel of each pair is written down.
+    pub(crate) owners: HashMap<usize, u64>,
 }
 
 /// Reads what can go on. `inherited` are the descriptors that the worker before this one may have had; those
@@ -47,8 +47,8 @@ pub(crate) fn take_up(
     let Some(numbers) = numbers(records)? else {
         return Ok(None);
     };
-    let (queues, lanes): (Vec<Found>, Vec<Found>) = found.into_iter().partition(Found::is_of_queue);
-    let Streams { legs, pairs, graves } = streams(records, &queues, lanes)?;
+    let (mut queues, mut lanes): (Vec<Found>, Vec<Found>) = found.into_iter().partition(Found::is_of_queue);
+    let Streams { legs, pairs, owners } = streams(records, &queues, &mut lanes)?;
     let site = legs::follow_counts(records)?;
     let kept_membership = membership::written::follow(records)?;
     let kept_commands = commands::written::follow(records, was_killed)?;
@@ -74,7 +74,8 @@ pub(crate) fn take_up(
     };
     state.check()?;
     state.intakes = sort_out(config, &state, inherited);
-    Ok(Some((TakenUp { state, graves }, queues)))
+    queues.append(&mut lanes);
+    Ok(Some((TakenUp { state, owners }, queues)))
 }
 
 /// Reads the gateway's numbers; none where nothing was ever written down.
@@ -99,10 +100,10 @@ fn refused(records: &Records) -> Result<BTreeMap<String, u64>, StateError> {
 struct Streams {
     legs: Vec<(usize, KeptLeg)>,
     pairs: Vec<(usize, KeptPair)>,
-    graves: HashMap<usize, (u64, Vec<Block>)>,
+    owners: HashMap<usize, u64>,
 }
 
-fn streams(records: &Records, queues: &[Found], lanes: Vec<Found>) -> Result<Streams, StateError> {
+fn streams(records: &Records, queues: &[Found], lanes: &mut Vec<Found>) -> Result<Streams, StateError> {
     let by_number = queues.iter().map(|found| (found.block.id(), found)).collect();
     let followed = legs::follow(records, &by_number)?;
     let mut moved: HashMap<usize, HashMap<u32, Moved>> = HashMap::new();
@@ -110,10 +111,10 @@ fn streams(records: &Records, queues: &[Found], lanes: Vec<Found>) -> Result<Str
         let of_pair = moved.entry(one.leg.pair).or_default();
         of_pair.insert(one.leg.stream, one.moved);
     }
-    let (mut pairs, mut graves, mut lost) = (Vec::new(), HashMap::new(), HashMap::new());
+    let (mut pairs, mut owners, mut lost) = (Vec::new(), HashMap::new(), HashMap::new());
     for pair in tunnels::follow_pairs(records, lanes, &moved)? {
         lost.insert(pair.key, pair.lost);
-        graves.insert(pair.key, (pair.owner, pair.graves));
+        owners.insert(pair.key, pair.owner);
         pairs.push((pair.key, pair.pair));
     }
     let goes_on = |one: &Followed| {
@@ -124,7 +125,7 @@ fn streams(records: &Records, queues: &[Found], lanes: Vec<Found>) -> Result<Str
     Ok(Streams {
         legs: legs.map(|one| (one.key, one.leg)).collect(),
         pairs,
-        graves,
+        owners,
     })
 }
 

@@ -9,7 +9,6 @@ use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::pair::{KeptPair, Pair};
 use crate::tunnels::peers::peer::{KeptPeer, Peer};
-use causeway_memory::Block;
 use causeway_tunnel::tunnel::MAX_LANES;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
@@ -25,8 +24,8 @@ pub(crate) struct Departure<'a> {
 pub(crate) struct KeptTunnels {
     pub(crate) peers: Vec<KeptPeer>,
     pub(crate) pairs: Vec<(usize, KeptPair)>,
-    /// The memory of lanes that the worker before has left, by pair, and the number under which it is known.
-    pub(crate) graves: HashMap<usize, (u64, Vec<Block>)>,
+    /// The number under which the tunnel of each is written down, by pair.
+    pub(crate) owners: HashMap<usize, u64>,
 }
 
 impl Tunnels {
@@ -57,21 +56,16 @@ impl Tunnels {
                 self.peers[index].inherit(kept);
             }
         }
-        let mut graves = std::mem::take(&mut kept.graves);
-        let mut pairs = Vec::new();
+        let (mut pairs, owners) = (Vec::new(), kept.owners);
         for (key, kept) in kept.pairs {
             let Some(index) = self.peers.of(&kept.site) else {
                 let text = format!("has no [[peer]] for {}", kept.site);
                 return Err(InheritError::Configuration(text));
             };
-            let owner = driver.next_generation();
             let times = (driver.config.tunnel, driver.now);
-            // Frames in the memory of lanes are known by the number they had.
-            let (owner, blocks) = graves.remove(&key).unwrap_or((owner, Vec::new()));
-            pairs.push((
-                key,
-                Pair::inherit(kept, index, times, (&driver.arena, owner), blocks)?,
-            ));
+            let owner = owners.get(&key).copied();
+            let owner = owner.unwrap_or_else(|| driver.next_generation());
+            pairs.push((key, Pair::inherit(kept, index, times, (&driver.arena, owner))?));
         }
         self.pairs = pairs.into_iter().collect();
         // What sockets have taken beyond what was known may have something follow.

@@ -8,7 +8,7 @@
 use crate::inherited::InheritError;
 use crate::keys::{ByNumber, LaneKey, LegKey, PeerIndex};
 use crate::tunnels::message::Acceptance;
-use causeway_memory::{Arena, Block};
+use causeway_memory::Arena;
 use causeway_tunnel::Snapshot;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Settings, StreamId, Tunnel};
@@ -120,9 +120,8 @@ impl Pair {
         peer: PeerIndex,
         (settings, now): (Settings, Instant),
         (arena, owner): (&Arena, u64),
-        graves: Vec<Block>,
     ) -> Result<Pair, InheritError> {
-        let tunnel = kept.tunnel.into_tunnel((settings, now), (arena, owner), graves);
+        let tunnel = kept.tunnel.into_tunnel((settings, now), (arena, owner));
         Ok(Pair {
             tunnel: tunnel.map_err(|error| InheritError::Tunnel(kept.site.clone(), error))?,
             site: kept.site,

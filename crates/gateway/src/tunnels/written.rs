@@ -6,7 +6,7 @@ use crate::tunnels::Tunnels;
 use crate::tunnels::message::Acceptance;
 use crate::tunnels::pair::{KeptPair, Pair};
 use crate::tunnels::peers::peer::KeptPeer;
-use causeway_memory::{Block, Found, Key};
+use causeway_memory::{Found, Key};
 use causeway_tunnel::{Moved, Tunnel, recover};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
@@ -89,8 +89,6 @@ pub(crate) struct Followed {
     /// The number under which its tunnel is written down.
     pub(crate) owner: u64,
     pub(crate) pair: KeptPair,
-    /// The memory of its lanes.
-    pub(crate) graves: Vec<Block>,
     /// Streams that do not go on.
     pub(crate) lost: BTreeSet<u32>,
 }
@@ -108,17 +106,17 @@ pub(crate) fn follow_peers(records: &Records) -> Result<Vec<KeptPeer>, StateErro
 }
 
 /// Reads what was written down of pairs. `moved` says by pair and stream what the streams' sockets have
-/// moved; `found` are the blocks of all lanes.
+/// moved; `found` are the blocks of all lanes; they keep them.
 ///
 /// # Errors
 /// A record cannot be read, or contradicts another.
 pub(crate) fn follow_pairs(
     records: &Records,
-    found: Vec<Found>,
+    found: &mut Vec<Found>,
     moved: &HashMap<usize, HashMap<u32, Moved>>,
 ) -> Result<Vec<Followed>, StateError> {
     let mut by_owner: HashMap<u64, Vec<Found>> = HashMap::new();
-    for found in found {
+    for found in std::mem::take(found) {
         by_owner.entry(found.owner).or_default().push(found);
     }
     let (from, until) = (Key::new(kind::PAIR, 0, 0), Key::new(kind::PAIR, 0, u64::MAX));
@@ -127,7 +125,7 @@ pub(crate) fn follow_pairs(
         let written: WrittenPair = postcard::from_bytes(value)?;
         // Fits: it was one.
         let key = key.id as usize;
-        let mut found = by_owner.remove(&written.owner).unwrap_or_default();
+        let own = by_owner.entry(written.owner).or_default();
         let none = HashMap::new();
         let recovered = recover(
             written.owner,
@@ -154,10 +152,10 @@ pub(crate) fn follow_pairs(
             key,
             owner: written.owner,
             pair,
-            graves: found.into_iter().map(|found| found.block).collect(),
             lost: recovered.lost,
         });
     }
+    found.extend(by_owner.into_values().flatten());
     Ok(pairs)
 }
 

@@ -56,6 +56,8 @@ struct End {
     tunnel: Tunnel,
     known: Known,
     committed: Known,
+    /// What the process before has left, until this one has written down for the first time.
+    old: Vec<Found>,
     /// Outlive the process.
     sockets: HashMap<StreamId, Socket>,
     input: [Vec<u8>; LANES],
@@ -117,6 +119,7 @@ impl End {
             arena,
             known: Known::default(),
             committed: Known::default(),
+            old: Vec::new(),
             sockets: HashMap::new(),
             input: Default::default(),
             up: [false; LANES],
@@ -138,6 +141,7 @@ impl End {
         self.journal.commit().unwrap();
         self.committed = self.known.clone();
         self.act()?;
+        self.old.clear();
         self.tunnel.written_down();
         self.act()?;
         self.arena.settle();
@@ -303,11 +307,9 @@ impl End {
         let recovered = recover(OWNER, &records, &mut found, &moved).unwrap();
         assert_eq!(recovered.lost, BTreeSet::new(), "every socket is there");
         Tunnel::forget(&mut journal, OWNER);
-        let graves = found.into_iter().map(|found| found.block).collect();
-        let tunnel = recovered
-            .snapshot
-            .into_tunnel((settings(), now), (&arena, OWNER), graves)
-            .unwrap();
+        let times = (settings(), now);
+        let tunnel = recovered.snapshot.into_tunnel(times, (&arena, OWNER)).unwrap();
+        self.old = found;
         (self.arena, self.journal, self.tunnel, self.known) = (arena, journal, tunnel, known);
     }
 }

@@ -18,17 +18,16 @@ pub fn process_of(tunnel: &mut Tunnel, settings: Settings, now: Instant) -> Tunn
     let mut journal = Journal::shared().unwrap();
     tunnel.write_down(&mut journal, now);
     journal.commit().unwrap();
+    settle(tunnel);
     let (_, records) = Journal::open(journal.duplicate().unwrap()).unwrap();
     let (arena, mut found) = Arena::open(tunnel.arena().duplicate().unwrap()).unwrap();
     tunnel.arena().abandon();
     let records = records.into_iter().collect();
     let recovered = recover(OWNER, &records, &mut found, &HashMap::new()).unwrap();
     assert!(recovered.lost.is_empty());
-    let graves = found.into_iter().map(|found| found.block).collect();
-    let times = (settings, now);
     recovered
         .snapshot
-        .into_tunnel(times, (&arena, OWNER), graves)
+        .into_tunnel((settings, now), (&arena, OWNER))
         .expect("a tunnel's own state is sound")
 }
 
