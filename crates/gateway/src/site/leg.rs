@@ -247,11 +247,9 @@ impl Leg {
                 Err(error) => return Err(error),
             }
         }
-        if self.queue.is_empty() {
-            if self.peer_finished && !self.write_ended {
-                self.write_ended = true;
-                self.socket.shutdown_write()?;
-            }
+        if self.queue.is_empty() && self.peer_finished && !self.write_ended {
+            self.write_ended = true;
+            self.socket.shutdown_write()?;
         }
         Ok(written)
     }

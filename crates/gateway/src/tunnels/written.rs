@@ -127,12 +127,8 @@ pub(crate) fn follow_pairs(
         let key = key.id as usize;
         let own = by_owner.entry(written.owner).or_default();
         let none = HashMap::new();
-        let recovered = recover(
-            written.owner,
-            records,
-            &mut found,
-            moved.get(&key).unwrap_or(&none),
-        );
+        let moved = moved.get(&key).unwrap_or(&none);
+        let recovered = recover(written.owner, records, own, moved);
         let recovered = recovered.map_err(|_| StateError::Contradiction("a tunnel's records"))?;
         let pair = KeptPair {
             site: written.site,
