@@ -3,6 +3,9 @@
 
 #[path = "../../crates/tunnel/tests/tunnel/common/hostile.rs"]
 mod hostile;
+#[path = "../../crates/tunnel/tests/tunnel/common/next.rs"]
+#[allow(dead_code)]
+mod next;
 #[path = "../../crates/tunnel/tests/tunnel/common/program.rs"]
 #[allow(dead_code)]
 mod program;

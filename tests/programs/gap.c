@@ -27,7 +27,8 @@ int main(int argc, char **argv)
         int sent = trips + 1, got = 0;
         double start = MPI_Wtime();
         if (rank == 0) {
-            if (start - begin > seconds || trips == MOST - 1) sent = -sent;
+            if (start - begin > seconds || trips == MOST - 1)
+                sent = -sent;
             MPI_Send(&sent, 1, MPI_INT, peer, 0, MPI_COMM_WORLD);
             MPI_Recv(&got, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             wrong |= got != sent;

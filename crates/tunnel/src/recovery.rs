@@ -48,7 +48,8 @@ pub struct Recovered {
 type Records = BTreeMap<Key, Vec<u8>>;
 
 /// Reads the tunnel that was written down under a number. `found` are the blocks of its lanes; they must last
-/// until the next process has written down for the first time. A stream that is not in `moved` has none any more.
+/// until the next process has written down for the first time. A stream that is not in `moved` has no socket
+/// any more.
 ///
 /// # Errors
 /// The records are none of a tunnel, or contradict themselves.
