@@ -35,6 +35,15 @@ pub fn default_socket() -> PathBuf {
     base.join("gateway.sock")
 }
 
+/// The file name of a control socket that something else forwards. No connection comes beside an answer
+/// there.
+pub const FORWARDED: &str = "forwarded.sock";
+
+/// Whether a connection may come beside an answer of this process's gateway.
+pub fn takes_connections() -> bool {
+    socket().file_name().is_none_or(|name| name != FORWARDED)
+}
+
 /// The socket that [`use_socket`] has named.
 static NAMED: OnceLock<PathBuf> = OnceLock::new();
 

@@ -16,7 +16,8 @@ pub mod spawned;
 mod status;
 
 pub use client::{
-    ControlError, PARENTS_ENV, SOCKET_ENV, ask, default_socket, later_reply, socket, use_socket,
+    ControlError, FORWARDED, PARENTS_ENV, SOCKET_ENV, ask, default_socket, later_reply, socket,
+    takes_connections, use_socket,
 };
 pub use protocol::{
     BATCH_NODE, BatchAccess, Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, Plan, Pong, Reply,

@@ -37,6 +37,9 @@ pub enum Request {
         token: String,
         /// Node name or address, in any site.
         node: String,
+        /// The asker takes a connection that comes beside the answer, in place of this one.
+        #[serde(default)]
+        takes_connection: bool,
     },
     /// Start a job for one connection of `causeway connect`. The far gateway makes it without a preface,
     /// because the program that accepts it belongs to no job. The job ends when this connection closes, and

@@ -23,6 +23,7 @@ pub fn start(token: &str, site: &str) -> Result<UnixStream, ControlError> {
     let request = control::Request::Spawn {
         token: token.to_owned(),
         node: format!("{BATCH_NODE}{site}"),
+        takes_connection: control::takes_connections(),
     };
     control::ask(&control::socket(), &request).map(|(_, stream)| stream)
 }

@@ -142,6 +142,7 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
         &control::Request::Spawn {
             token,
             node: node.clone(),
+            takes_connection: control::takes_connections(),
         },
     )?;
     let mut reader = stream.try_clone()?;

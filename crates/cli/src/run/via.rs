@@ -93,7 +93,7 @@ pub fn open() -> Result<Option<Via>, RunError> {
     };
     let own = std::env::current_exe().map_err(RunError::Own)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
-    let socket = directory.path().join("gateway.sock");
+    let socket = directory.path().join(control::FORWARDED);
     let failed = |why: String| RunError::Via(there.host.clone(), there.control.display().to_string(), why);
     let mut ssh = Command::new("ssh");
     ssh.args(words(&there, &socket).map_err(&failed)?);

@@ -230,6 +230,7 @@ fn a_process_on_a_node_goes_on_and_is_collected_after_its_end() {
     let spawn = |node: &str| Request::Spawn {
         token: token.clone(),
         node: node.to_owned(),
+        takes_connection: true,
     };
     for node in ["node1", "node2"] {
         let (_, mut process) = control::ask(&grid.control(1), &spawn(node)).unwrap();
@@ -280,6 +281,7 @@ fn a_program_that_the_kernel_cannot_read_yet_stops_nothing_but_its_own_start() {
     let spawn = Request::Spawn {
         token: grid.token.to_hex(),
         node: "node2".to_owned(),
+        takes_connection: true,
     };
     let (_, mut process) = control::ask(&grid.control(1), &spawn).unwrap();
     process.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -311,6 +313,7 @@ fn what_a_gateway_started_ends_when_the_gateway_is_killed() {
     let spawn = Request::Spawn {
         token: grid.token.to_hex(),
         node: "node1".to_owned(),
+        takes_connection: true,
     };
     let (_, mut process) = control::ask(&grid.control(1), &spawn).unwrap();
     process.set_read_timeout(Some(DEADLINE)).unwrap();

@@ -201,6 +201,7 @@ fn what_a_killed_worker_had_started_goes_on_and_its_end_is_in_the_audit() {
     let request = Request::Spawn {
         token: token.to_hex(),
         node: "node2".to_owned(),
+        takes_connection: true,
     };
     let (reply, mut stream) = control::ask(&grid.control(1), &request).unwrap();
     assert!(matches!(reply, Reply::Spawn {}), "{reply:?}");

@@ -243,13 +243,23 @@ impl Commands {
                 program,
                 config,
             }),
-            Request::Spawn { token, node } => self.spawn_for(context, key, &token, &node),
+            spawn @ Request::Spawn { .. } => self.spawn_for(context, key, &spawn),
         }
     }
 
-    fn spawn_for(&mut self, context: &mut CommandContext<'_>, key: CommandKey, token: &str, node: &str) {
+    fn spawn_for(&mut self, context: &mut CommandContext<'_>, key: CommandKey, spawn: &Request) {
+        let Request::Spawn {
+            token,
+            node,
+            takes_connection,
+        } = spawn
+        else {
+            return;
+        };
         match token.parse() {
-            Ok(token) if context.jobs().knows(&token) => self.spawn(context, key, token, node),
+            Ok(token) if context.jobs().knows(&token) => {
+                self.spawn(context, key, token, (node, *takes_connection));
+            }
             Ok(_) => self.answer(
                 context,
                 key,

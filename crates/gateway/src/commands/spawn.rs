@@ -2,6 +2,7 @@
 
 use crate::base::Bundle;
 use crate::commands::allocations::allocation_of;
+use crate::commands::command::Command;
 use crate::commands::starter::{Start, Waiting};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
@@ -11,7 +12,7 @@ use crate::sys::socket;
 use causeway_control::spawned::error_frame;
 use causeway_control::{BATCH_NODE, Reply, descriptor};
 use causeway_wire::Token;
-use mio::net::UnixStream;
+use mio::net::{TcpStream, UnixStream};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -21,7 +22,7 @@ impl Commands {
         context: &mut CommandContext<'_>,
         key: CommandKey,
         token: Token,
-        node: &str,
+        (node, takes_connection): (&str, bool),
     ) {
         // This host's names first: another site may have a node of the same name, "localhost" for one.
         let holds_at = node.strip_prefix(BATCH_NODE);
@@ -55,7 +56,7 @@ impl Commands {
             return self.answer(context, key, Reply::Error(why));
         }
         if let Some(pair) = pair {
-            return self.give_stream(context, key, pair, token, node);
+            return self.give_stream(context, key, pair, token, (node, takes_connection));
         }
         self.put_answer(context, key, &Reply::Spawn {});
         // A reply that could not be written ended the command.
@@ -69,22 +70,28 @@ impl Commands {
     }
 
     /// Gives a command a stream to a node of another site. It is a connection of its own: of TCP, because the
-    /// kernel counts what goes over it, and the next worker needs to know that when this one is killed.
+    /// kernel counts what goes over it, and the next worker needs to know that when this one is killed. Whose
+    /// connection something forwards cannot take it, and has the stream there, until a worker is killed.
     fn give_stream(
         &mut self,
         context: &mut CommandContext<'_>,
         key: CommandKey,
         pair: PairKey,
         token: Token,
-        node: &str,
+        (node, takes_connection): (&str, bool),
     ) {
-        let Some(command) = self.connections.try_remove(key) else {
+        if !takes_connection {
+            self.put_answer(context, key, &Reply::Spawn {});
+        }
+        let Some(mut command) = self.connections.try_remove(key) else {
             return;
         };
-        let given = socket::loopback_pair().and_then(|(near, far)| {
-            let line = Reply::Spawn {}.line();
-            descriptor::give(&command.socket, &line, far.as_fd()).map(|()| near)
-        });
+        let given = if takes_connection {
+            give_connection(&command)
+        } else {
+            let deregistered = context.driver.registry().deregister(&mut command.socket);
+            deregistered.map(|()| TcpStream::from_std(OwnedFd::from(command.socket).into()))
+        };
         match given {
             Ok(near) => {
                 if let Err(reason) = self.join_node(context, pair, near, token, node) {
@@ -165,6 +172,13 @@ impl Commands {
         nix::unistd::gethostname()
             .is_ok_and(|name| name.to_str().is_some_and(|name| name.eq_ignore_ascii_case(node)))
     }
+}
+
+/// Sends a connection beside the answer to a command; the near end.
+fn give_connection(command: &Command) -> io::Result<TcpStream> {
+    let (near, far) = socket::loopback_pair()?;
+    descriptor::give(&command.socket, &Reply::Spawn {}.line(), far.as_fd())?;
+    Ok(near)
 }
 
 /// Finds the site of a node: among those of the job's allocations first, which its sites do not list.

@@ -48,7 +48,7 @@ pub(crate) fn take_up(
         return Ok(None);
     };
     let (mut queues, mut lanes): (Vec<Found>, Vec<Found>) = found.into_iter().partition(Found::is_of_queue);
-    let Streams { legs, pairs, owners } = streams(records, &queues, &mut lanes)?;
+    let Streams { legs, pairs, owners } = streams(records, (&queues, &mut lanes), was_killed)?;
     let site = legs::follow_counts(records)?;
     let kept_membership = membership::written::follow(records)?;
     let kept_commands = commands::written::follow(records, was_killed)?;
@@ -103,9 +103,13 @@ struct Streams {
     owners: HashMap<usize, u64>,
 }
 
-fn streams(records: &Records, queues: &[Found], lanes: &mut Vec<Found>) -> Result<Streams, StateError> {
+fn streams(
+    records: &Records,
+    (queues, lanes): (&[Found], &mut Vec<Found>),
+    was_killed: bool,
+) -> Result<Streams, StateError> {
     let by_number = queues.iter().map(|found| (found.block.id(), found)).collect();
-    let followed = legs::follow(records, &by_number)?;
+    let followed = legs::follow(records, &by_number, was_killed)?;
     let mut moved: HashMap<usize, HashMap<u32, Moved>> = HashMap::new();
     for one in &followed {
         let of_pair = moved.entry(one.leg.pair).or_default();

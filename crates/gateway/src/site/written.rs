@@ -10,6 +10,7 @@ use causeway_memory::{Found, Key, Places};
 use causeway_tunnel::Moved;
 use causeway_wire::Verdict;
 use causeway_wire::preface::ANSWER_BYTES;
+use nix::sys::socket::{getsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -85,11 +86,16 @@ pub(crate) struct Followed {
     pub(crate) moved: Moved,
 }
 
-/// Reads what was written down of connections, and brings it up to what the kernel says.
+/// Reads what was written down of connections, and brings it up to what the kernel says. `was_killed`: the
+/// worker may have done something since then.
 ///
 /// # Errors
 /// A record cannot be read.
-pub(crate) fn follow(records: &Records, found: &HashMap<u32, &Found>) -> Result<Vec<Followed>, StateError> {
+pub(crate) fn follow(
+    records: &Records,
+    found: &HashMap<u32, &Found>,
+    was_killed: bool,
+) -> Result<Vec<Followed>, StateError> {
     let (from, until) = (Key::new(kind::LEG, 0, 0), Key::new(kind::LEG, 0, u64::MAX));
     let mut legs = Vec::new();
     for (key, value) in records.range(from..=until) {
@@ -100,16 +106,16 @@ pub(crate) fn follow(records: &Records, found: &HashMap<u32, &Found>) -> Result<
             queue: queue.ok_or(missing)?,
             ..written.leg
         };
-        let counted = socket_of(leg.descriptor, written.inode).and_then(|socket| {
-            let counted = counts(&socket, leg.dialled).ok()?;
-            Some((
-                counted,
-                nix::sys::socket::getsockopt(&socket, nix::sys::socket::sockopt::SocketError),
-            ))
-        });
-        let moved = counted.and_then(|(counts, error)| {
-            leg.broken |= counts.is_closed && error != Ok(0);
-            bring_up(&mut leg, counts, (written.read, written.written))
+        let socket = socket_of(leg.descriptor, written.inode);
+        let moved = socket.and_then(|socket| match counts(&socket, leg.dialled) {
+            Ok(counts) => {
+                let error = getsockopt(&socket, sockopt::SocketError);
+                leg.broken |= counts.is_closed && error != Ok(0);
+                bring_up(&mut leg, counts, (written.read, written.written))
+            }
+            // Nothing counts, and nothing was done since then.
+            Err(_) if !was_killed => Some(Moved::Bytes { read: 0, written: 0 }),
+            Err(_) => None,
         });
         legs.push(Followed {
             // Fits: it was one.

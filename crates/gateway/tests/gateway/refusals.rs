@@ -143,6 +143,7 @@ fn requests_that_are_not_understood_get_an_answer() {
     let unknown = Request::Spawn {
         token: grid.token.to_hex(),
         node: "elsewhere".into(),
+        takes_connection: true,
     };
     assert!(
         control::ask(&grid.control(1), &unknown)
@@ -153,6 +154,7 @@ fn requests_that_are_not_understood_get_an_answer() {
     let ended = Request::Spawn {
         token: Token([3; 16]).to_hex(),
         node: "node2".into(),
+        takes_connection: true,
     };
     assert!(
         control::ask(&grid.control(1), &ended)

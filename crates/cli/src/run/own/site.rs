@@ -48,7 +48,12 @@ impl Site {
     /// The gateway refuses.
     pub fn far(token: &str, node: &str) -> Result<Site, SiteError> {
         let (token, node) = (token.to_owned(), node.to_owned());
-        let (_, stream) = control::ask(&control::socket(), &control::Request::Spawn { token, node })?;
+        let request = control::Request::Spawn {
+            token,
+            node,
+            takes_connection: control::takes_connections(),
+        };
+        let (_, stream) = control::ask(&control::socket(), &request)?;
         Site::on(stream, None)
     }
 

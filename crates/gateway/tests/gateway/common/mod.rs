@@ -230,6 +230,7 @@ impl Grid {
         let request = Request::Spawn {
             token: token.to_owned(),
             node: node.to_owned(),
+            takes_connection: true,
         };
         let (reply, stream) = control::ask(&self.control(site), &request).unwrap();
         assert!(matches!(reply, Reply::Spawn {}), "{reply:?}");
@@ -251,6 +252,7 @@ impl Grid {
         let request = Request::Spawn {
             token: token.to_owned(),
             node: node.to_owned(),
+            takes_connection: true,
         };
         control::ask(&self.control(1), &request).unwrap_err().to_string()
     }
