@@ -7,7 +7,7 @@ use causeway_memory::{Arena, Found, Journal, Key};
 use causeway_tunnel::BEYOND;
 use nix::unistd::ftruncate;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -46,8 +46,6 @@ pub(crate) struct Book {
     arena: Arena,
     /// What the worker before this one has left, until what counts of it is written down anew.
     old: Vec<Found>,
-    /// The keys that records of a kind have which are written all at once.
-    whole: HashMap<u8, HashSet<Key>>,
 }
 
 impl Book {
@@ -69,15 +67,10 @@ impl Book {
     pub(crate) fn open([blocks, first, second]: [OwnedFd; 3]) -> io::Result<(Book, Records, Vec<Found>)> {
         let (arena, found) = Arena::open(blocks)?;
         let (journal, records) = Journal::open([first, second])?;
-        let mut whole: HashMap<u8, HashSet<Key>> = HashMap::new();
-        for (key, _) in &records {
-            whole.entry(key.kind).or_default().insert(*key);
-        }
         let book = Book {
             journal,
             arena,
             old: Vec::new(),
-            whole,
         };
         Ok((book, records.into_iter().collect(), found))
     }
@@ -98,9 +91,7 @@ impl Book {
 
     /// Takes away all that is written.
     pub(crate) fn clear(&mut self) {
-        for key in std::mem::take(&mut self.whole).into_values().flatten() {
-            self.journal.remove(key);
-        }
+        self.journal.clear();
     }
 
     pub(crate) fn put(&mut self, kind: u8, id: usize, value: &impl Serialize) {
@@ -111,22 +102,13 @@ impl Book {
         self.journal.remove(Key::new(kind, 0, id as u64));
     }
 
-    /// Writes all records of a kind, which replace those there were; names are numbers of 128 bits.
-    pub(crate) fn put_all<V: Serialize>(&mut self, kind: u8, records: impl Iterator<Item = (u128, V)>) {
-        let mut keys = HashSet::new();
-        for (name, value) in records {
-            let key = Key {
-                kind,
-                owner: (name >> 64) as u64,
-                id: name as u64,
-                part: 0,
-            };
-            self.journal.put(key, &value);
-            keys.insert(key);
-        }
-        let gone = self.whole.insert(kind, keys).unwrap_or_default();
-        let keys = &self.whole[&kind];
-        gone.difference(keys).for_each(|key| self.journal.remove(*key));
+    /// Writes a record whose name is a number of 128 bits.
+    pub(crate) fn put_named(&mut self, kind: u8, name: u128, value: &impl Serialize) {
+        self.journal.put(named(kind, name), value);
+    }
+
+    pub(crate) fn remove_named(&mut self, kind: u8, name: u128) {
+        self.journal.remove(named(kind, name));
     }
 
     /// Has the next worker find what has been written.
@@ -141,5 +123,14 @@ impl Book {
         }
         self.old.clear();
         committed
+    }
+}
+
+fn named(kind: u8, name: u128) -> Key {
+    Key {
+        kind,
+        owner: (name >> 64) as u64,
+        id: name as u64,
+        part: 0,
     }
 }

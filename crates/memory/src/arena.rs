@@ -7,19 +7,18 @@
 //! process's only way to what it holds. Blocks of an arena without a file are ordinary memory.
 #![allow(unsafe_code)]
 
-use crate::mapping::{self, Mapping};
+use crate::mapping::{self, Mapping, PAGE};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a block: room for four of the largest frames of a tunnel, enough to keep the kernel busy between
 /// two rounds of a driver.
 pub const BLOCK_BYTES: usize = 4 * (16 + 60 * 1024);
 
-const PAGE: usize = 4096;
 const HEADER_BYTES: usize = 64;
 const SLOT_BYTES: usize = (HEADER_BYTES + BLOCK_BYTES).next_multiple_of(PAGE);
 
@@ -54,6 +53,8 @@ struct Inner {
     /// The first page of the file.
     front: Option<Mapping>,
     state: Mutex<State>,
+    /// Nothing is written down any more: blocks end with this process.
+    is_private: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -68,8 +69,6 @@ struct State {
     serial: u64,
     /// This process counts as killed: nothing is given back any more.
     is_abandoned: bool,
-    /// Nothing is written down any more: blocks end with this process.
-    is_private: bool,
 }
 
 /// A block's address and number.
@@ -132,6 +131,7 @@ impl Arena {
             file: None,
             front: None,
             state: Mutex::default(),
+            is_private: AtomicBool::new(true),
         }))
     }
 
@@ -146,7 +146,7 @@ impl Arena {
     /// The arena in a file that a process before this one has filled, and its blocks with an owner.
     ///
     /// # Errors
-    /// Those of fstat(2) and mmap(2); the file is none of an arena.
+    /// Those of fstat(2) and mmap(2); the file does not hold an arena.
     pub fn open(file: OwnedFd) -> io::Result<(Arena, Vec<Found>)> {
         let length = nix::sys::stat::fstat(&file)?.st_size;
         let length = usize::try_from(length).unwrap_or(0).saturating_sub(PAGE);
@@ -201,6 +201,7 @@ impl Arena {
             file: Some(file),
             front: Some(front),
             state: Mutex::default(),
+            is_private: AtomicBool::new(false),
         })))
     }
 
@@ -220,7 +221,7 @@ impl Arena {
 
     /// From now on blocks end with this process: nobody writes down any more what is in them.
     pub fn end_sharing(&self) {
-        self.state().is_private = true;
+        self.0.is_private.store(true, Ordering::Relaxed);
         self.settle();
     }
 
@@ -231,7 +232,7 @@ impl Arena {
 
     /// Whether its blocks outlive this process.
     pub fn is_shared(&self) -> bool {
-        self.0.file.is_some() && !self.state().is_private
+        !self.0.is_private.load(Ordering::Relaxed)
     }
 
     /// Gives an empty block to an owner, whose number is not 0. Where the file cannot grow, its memory is
@@ -380,7 +381,7 @@ impl Drop for Block {
         let mut state = self.arena.state();
         if state.is_abandoned {
             // The file is the next process's.
-        } else if self.arena.0.file.is_some() && !state.is_private && self.place.number != u32::MAX {
+        } else if self.arena.is_shared() && self.place.number != u32::MAX {
             state.given_back.push(self.place);
         } else {
             self.arena.free(&mut state, self.place);

@@ -7,14 +7,13 @@
 //! a half has grown to several times what counts in it, that is copied into the other half. A commit is one
 //! store of a number: whoever is killed before it leaves the commit before.
 
-use crate::mapping::{self, Mapping};
+use crate::mapping::{self, Mapping, PAGE};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
-const PAGE: usize = 4096;
 const COMMITTED: usize = 0;
 const ROUND: usize = 8;
 
@@ -262,6 +261,12 @@ impl Journal {
             self.live -= HEAD_BYTES + place.length;
             self.append(key, NOTHING, &[]);
         }
+    }
+
+    /// Takes away all records.
+    pub fn clear(&mut self) {
+        let keys: Vec<Key> = self.index.keys().copied().collect();
+        keys.into_iter().for_each(|key| self.remove(key));
     }
 
     /// Takes away all records of these kinds that an owner has.

@@ -9,6 +9,7 @@ mod arena;
 mod journal;
 mod mapping;
 mod queue;
+mod shared;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,6 +17,7 @@ use std::os::fd::OwnedFd;
 pub use arena::{Arena, BLOCK_BYTES, Block, Found, Reading};
 pub use journal::{Journal, Key, Record};
 pub use queue::{Places, Queue};
+pub use shared::SharedMemory;
 
 /// Makes the files of an arena and of a journal, empty.
 ///

@@ -5,7 +5,10 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU8, AtomicU64};
+
+/// Bytes of a page.
+pub(crate) const PAGE: usize = 4096;
 
 /// A file that takes no memory yet.
 pub(crate) fn file(name: &str) -> io::Result<OwnedFd> {
@@ -64,6 +67,15 @@ impl Mapping {
         // SAFETY: it lies within the mapping, which is aligned to pages and lasts as long as this; every bit
         // pattern is a number.
         unsafe { self.at(offset).cast().as_ref() }
+    }
+
+    /// Lends bytes that another process may write meanwhile; none where there are not as many.
+    pub(crate) fn atomic_bytes(&self, from: usize, length: usize) -> Option<&[AtomicU8]> {
+        if from.checked_add(length)? > self.bytes {
+            return None;
+        }
+        // SAFETY: they lie within the mapping, which lasts as long as this; every bit pattern is a byte.
+        Some(unsafe { std::slice::from_raw_parts(self.begin.add(from).cast().as_ptr(), length) })
     }
 
     /// Lends bytes.

@@ -27,7 +27,7 @@ pub mod kind {
     pub(crate) const BEGUN: u8 = 6;
     pub(crate) const PRE_OPEN: u8 = 7;
     pub(crate) const CONTROL: u8 = 8;
-    /// The lowest that is none of a tunnel's.
+    /// The first kind that others may use.
     pub const BEYOND: u8 = 16;
 }
 

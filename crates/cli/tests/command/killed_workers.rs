@@ -5,7 +5,7 @@ use causeway_control::{self as control, Reply, Request, Status};
 use causeway_wire::Verdict;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -127,6 +127,65 @@ fn nobody_is_refused_while_one_worker_after_the_other_is_killed() {
         let connections = connecting.join().unwrap();
         println!("{connections} connections; answers after {answers:?}");
     });
+}
+
+#[test]
+fn connections_that_processes_begin_while_workers_are_killed_come_about() {
+    let grid = &Grid::start();
+    let listener = grid.listen();
+    let (token, _job) = grid.new_job("mpirun");
+    let (stop, begun) = (&AtomicBool::new(false), &AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let (mut near, preface) = grid.dial_under(token, listener.local_addr().unwrap());
+                near.write_all(&preface).unwrap();
+                let mut far = accept(&listener, &token);
+                assert_eq!(verdict(&near), Verdict::Connected);
+                near.write_all(b"hello").unwrap();
+                let mut got = [0; 5];
+                far.read_exact(&mut got).unwrap();
+                assert_eq!(&got, b"hello");
+                begun.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        for _ in 0..8 {
+            let before = begun.load(Ordering::Relaxed);
+            end_worker(grid, 1, Signal::SIGKILL);
+            wait_for("a connection", || {
+                connecting.is_finished() || begun.load(Ordering::Relaxed) > before
+            });
+        }
+        stop.store(true, Ordering::Relaxed);
+        connecting.join().unwrap();
+    });
+}
+
+#[test]
+fn a_stream_over_a_forwarded_connection_outlives_a_hand_over_and_ends_with_a_killed_worker() {
+    let grid = Grid::start();
+    let (token, _job) = grid.new_job("mpirun");
+    let request = Request::Spawn {
+        token: token.to_hex(),
+        node: "node2".to_owned(),
+        takes_connection: false,
+    };
+    let (_, mut stream) = control::ask(&grid.control(1), &request).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream
+        .write_all(&crate::handover::request(
+            "echo begun; read line; echo got $line; read line",
+        ))
+        .unwrap();
+    crate::handover::read_until(&mut stream, "begun");
+    grid.drain(1);
+    stream.write_all(&crate::handover::input("a word\n")).unwrap();
+    crate::handover::read_until(&mut stream, "got a word");
+    end_worker(&grid, 1, Signal::SIGKILL);
+    let mut rest = Vec::new();
+    // An error or an end: who reads is not left waiting.
+    let ended = stream.read_to_end(&mut rest).map_err(|error| error.kind());
+    assert_ne!(ended, Err(ErrorKind::WouldBlock));
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(crate) fn follow(flow: &mut Flow<'_>, left: &Left, starters: Vec<KeptStarter
     ));
     if begins_clean {
         flow.driver
-            .say("that was the third end within ten seconds: the new worker takes nothing up");
+            .say("that was the third fault within ten seconds: the new worker takes nothing up");
     }
     let (commands, mut context) = flow.commands_and_context();
     commands.follow(&mut context, starters);
@@ -50,8 +50,7 @@ pub(crate) fn tell_of_taking_up(flow: &Flow<'_>, left: &Left) {
     ));
 }
 
-/// Puts it in the place of the nothing that a new gateway has. `owners`: see
-/// [`KeptTunnels`].
+/// Gives a new gateway the state that was taken up. `owners`: see [`KeptTunnels`].
 pub(crate) fn go_on(
     flow: &mut Flow<'_>,
     kept: State,

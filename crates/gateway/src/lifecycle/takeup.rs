@@ -70,7 +70,11 @@ pub(crate) fn take_up(
         legs,
         intakes: Vec::new(),
         commands: kept_commands.commands,
-        splices: traversal::written::follow(records)?,
+        // Those of a hand-over that came to nothing are out of date.
+        splices: match was_killed {
+            true => Vec::new(),
+            false => traversal::written::follow(records)?,
+        },
     };
     state.check()?;
     state.intakes = sort_out(config, &state, inherited);
@@ -262,12 +266,23 @@ mod tests {
         assert_eq!((state.pairs.len(), state.legs.len(), state.jobs.len()), (1, 0, 1));
         assert_eq!(
             (state.commands.len(), state.starters.len(), state.splices.len()),
-            (1, 1, 1)
+            (1, 1, 0)
         );
         assert_eq!(
             (state.others.len(), state.peers.len(), state.refused.len()),
             (1, 1, 1)
         );
+    }
+
+    #[test]
+    fn what_is_carried_for_others_goes_on_in_a_hand_over_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (config, held) = (config(directory.path()), tempfile::tempfile().unwrap());
+        let records = records(&held);
+        for (was_killed, splices) in [(true, 0), (false, 1)] {
+            let taken = take_up(&config, (&records, Vec::new()), (&[], was_killed)).unwrap();
+            assert_eq!(taken.unwrap().0.state.splices.len(), splices);
+        }
     }
 
     #[test]

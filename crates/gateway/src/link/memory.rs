@@ -1,6 +1,6 @@
 //! What lies in the memory that a keeper shares with its workers.
 
-use crate::sys::memory::SharedMemory;
+use causeway_memory::SharedMemory;
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};

@@ -9,7 +9,7 @@ use causeway_control::{NodeInfo, Plan};
 use causeway_wire::preface::{self, NUMBER_BYTES};
 use causeway_wire::{TextError, Token};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Jobs of another site at a time: each is a command that runs there.
 const MAX_OF_A_SITE: usize = 4096;
@@ -106,6 +106,34 @@ impl Job {
         matches!(&self.origin, Origin::Site(origin) if origin == site)
     }
 
+    /// Gathers what the next worker needs to know.
+    pub(crate) fn keep(&self, token: &Token) -> KeptJob {
+        KeptJob {
+            token: token.0,
+            name: self.name.clone(),
+            user: self.user.clone(),
+            weight: self.weight,
+            bare: self.bare,
+            lingers: self.lingers,
+            transparent: self.transparent,
+            origin: match &self.origin {
+                Origin::Here(command) => KeptOrigin::Here(command.0),
+                Origin::Site(site) => KeptOrigin::Site(site.clone()),
+            },
+            holder: self.holder,
+            plan: self.plan.clone(),
+            allocated: self.allocated.clone(),
+            since: self.since,
+            awaited: self.awaited.iter().cloned().collect(),
+            told: self.told.iter().cloned().collect(),
+            refused: { self.refused.iter() }
+                .map(|(site, why)| (site.clone(), *why))
+                .collect(),
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+        }
+    }
+
     /// Makes what other sites are told of it.
     pub(crate) fn announcement(&self, token: &Token) -> GatewayToGateway {
         GatewayToGateway::JobStart {
@@ -139,41 +167,11 @@ pub(crate) struct Jobs {
     by_number: HashMap<pair_token::Number, Token>,
     /// The same by what their processes call them (`causeway_wire::preface::number`).
     by_claim: HashMap<[u8; NUMBER_BYTES], Token>,
-    /// Something may have changed since it was last written down.
-    has_changed: bool,
+    /// Those that may have changed since they were last written down.
+    touched: HashSet<Token>,
 }
 
 impl Jobs {
-    pub(crate) fn keep(&self) -> Vec<KeptJob> {
-        let jobs = self.known.iter().map(|(token, job)| KeptJob {
-            token: token.0,
-            name: job.name.clone(),
-            user: job.user.clone(),
-            weight: job.weight,
-            bare: job.bare,
-            lingers: job.lingers,
-            transparent: job.transparent,
-            origin: match &job.origin {
-                Origin::Here(command) => KeptOrigin::Here(command.0),
-                Origin::Site(site) => KeptOrigin::Site(site.clone()),
-            },
-            holder: job.holder,
-            plan: job.plan.clone(),
-            allocated: job.allocated.clone(),
-            since: job.since,
-            awaited: job.awaited.iter().cloned().collect(),
-            told: job.told.iter().cloned().collect(),
-            refused: job
-                .refused
-                .iter()
-                .map(|(site, why)| (site.clone(), *why))
-                .collect(),
-            sent_bytes: job.sent_bytes,
-            received_bytes: job.received_bytes,
-        });
-        jobs.collect()
-    }
-
     pub(crate) fn inherit(kept: Vec<KeptJob>) -> Jobs {
         let jobs = kept.into_iter().map(|kept| {
             let job = Job {
@@ -205,8 +203,8 @@ impl Jobs {
         Jobs {
             by_number: by_number.collect(),
             by_claim: by_claim.collect(),
+            touched: known.keys().copied().collect(),
             known,
-            has_changed: true,
         }
     }
 
@@ -215,7 +213,7 @@ impl Jobs {
     }
 
     pub(crate) fn start(&mut self, token: Token, job: Job) {
-        self.has_changed = true;
+        self.touched.insert(token);
         self.by_number.insert(pair_token::number(&token), token);
         self.by_claim.insert(preface::number(&token), token);
         self.known.insert(token, job);
@@ -261,7 +259,7 @@ impl Jobs {
     }
 
     pub(crate) fn end(&mut self, token: &Token) -> Option<Job> {
-        self.has_changed = true;
+        self.touched.insert(*token);
         self.by_number.remove(&pair_token::number(token));
         self.by_claim.remove(&preface::number(token));
         self.known.remove(token)
@@ -306,13 +304,13 @@ impl Jobs {
         found.map(|(token, _)| *token)
     }
 
-    /// Says whether something may have changed since this was last asked.
-    pub(in crate::membership) fn take_changed(&mut self) -> bool {
-        std::mem::take(&mut self.has_changed)
+    /// Takes those that may have changed, or have ended, since this was last asked.
+    pub(in crate::membership) fn take_touched(&mut self) -> HashSet<Token> {
+        std::mem::take(&mut self.touched)
     }
 
     pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {
-        self.has_changed = true;
+        self.touched.insert(*token);
         self.known.get_mut(token)
     }
 
@@ -386,7 +384,7 @@ impl Jobs {
 
     /// Commands to answer now that a site is gone.
     pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<CommandKey> {
-        self.has_changed = true;
+        self.touched.extend(self.known.keys());
         for job in self.known.values_mut() {
             // With its tunnel it has forgotten the job.
             job.told.remove(site);

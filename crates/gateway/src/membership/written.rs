@@ -20,9 +20,12 @@ struct WrittenSites {
 impl Membership {
     /// Writes down what has changed.
     pub(crate) fn write_down(&mut self, book: &mut Book) {
-        if self.jobs.take_changed() {
-            let jobs = self.jobs.keep().into_iter();
-            book.put_all(kind::JOB, jobs.map(|job| (u128::from_be_bytes(job.token), job)));
+        for token in self.jobs.take_touched() {
+            let name = u128::from_be_bytes(token.0);
+            match self.jobs.get(&token) {
+                Some(job) => book.put_named(kind::JOB, name, &job.keep(&token)),
+                None => book.remove_named(kind::JOB, name),
+            }
         }
         if std::mem::take(&mut self.directory.has_changed) {
             let unrecorded = self.directory.unrecorded.values();
@@ -111,5 +114,5 @@ pub(crate) fn put_samples(book: &mut Book) {
         sent_bytes: 0,
         received_bytes: 0,
     };
-    book.put_all(kind::JOB, [(u128::from_be_bytes(job.token), job)].into_iter());
+    book.put_named(kind::JOB, u128::from_be_bytes(job.token), &job);
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod addresses;
 pub(crate) mod listening;
-pub(crate) mod memory;
 pub(crate) mod priority;
 pub(crate) mod process;
 pub(crate) mod signals;

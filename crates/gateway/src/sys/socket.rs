@@ -1,5 +1,5 @@
-//! What the standard library lacks: socket options, and descriptors that a predecessor left. With `priority`,
-//! `memory` and `process`, the only unsafe code of this crate.
+//! What the standard library lacks: socket options, and descriptors that a predecessor left. With `priority`
+//! and `process`, the only unsafe code of this crate.
 #![allow(unsafe_code)]
 
 use mio::net::TcpStream;

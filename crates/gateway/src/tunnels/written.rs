@@ -9,14 +9,15 @@ use crate::tunnels::peers::peer::KeptPeer;
 use causeway_memory::{Found, Key};
 use causeway_tunnel::{Moved, Tunnel, recover};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// A pair, as it is written down; its tunnel is written under a number of its own.
 #[derive(Serialize, Deserialize)]
-struct WrittenPair {
-    site: String,
+struct WrittenPair<'a> {
+    site: Cow<'a, str>,
     peer_session: u64,
     own_session: u64,
     owner: u64,
@@ -26,7 +27,7 @@ struct WrittenPair {
     sent_bytes: u64,
     received_bytes: u64,
     lanes_lost: u64,
-    last_end: String,
+    last_end: Cow<'a, str>,
 }
 
 impl Tunnels {
@@ -67,9 +68,9 @@ impl Tunnels {
     }
 }
 
-fn write(pair: &Pair) -> WrittenPair {
+fn write(pair: &Pair) -> WrittenPair<'_> {
     WrittenPair {
-        site: pair.site.clone(),
+        site: Cow::Borrowed(&pair.site),
         peer_session: pair.peer_session,
         own_session: pair.own_session,
         owner: pair.tunnel.owner(),
@@ -79,7 +80,7 @@ fn write(pair: &Pair) -> WrittenPair {
         sent_bytes: pair.sent_bytes,
         received_bytes: pair.received_bytes,
         lanes_lost: pair.lanes_lost,
-        last_end: pair.last_end.clone(),
+        last_end: Cow::Borrowed(&pair.last_end),
     }
 }
 
@@ -122,7 +123,7 @@ pub(crate) fn follow_pairs(
     let (from, until) = (Key::new(kind::PAIR, 0, 0), Key::new(kind::PAIR, 0, u64::MAX));
     let mut pairs = Vec::new();
     for (key, value) in records.range(from..=until) {
-        let written: WrittenPair = postcard::from_bytes(value)?;
+        let written: WrittenPair<'_> = postcard::from_bytes(value)?;
         // Fits: it was one.
         let key = key.id as usize;
         let own = by_owner.entry(written.owner).or_default();
@@ -131,7 +132,7 @@ pub(crate) fn follow_pairs(
         let recovered = recover(written.owner, records, own, moved);
         let recovered = recovered.map_err(|_| StateError::Contradiction("a tunnel's records"))?;
         let pair = KeptPair {
-            site: written.site,
+            site: written.site.into_owned(),
             peer_session: written.peer_session,
             own_session: written.own_session,
             tunnel: recovered.snapshot,
@@ -142,7 +143,7 @@ pub(crate) fn follow_pairs(
             received_bytes: written.received_bytes,
             lanes_lost: written.lanes_lost,
             down: Duration::ZERO,
-            last_end: written.last_end,
+            last_end: written.last_end.into_owned(),
         };
         pairs.push(Followed {
             key,
@@ -175,7 +176,7 @@ pub(crate) fn put_samples(book: &mut Book, tunnel: &mut Tunnel, now: Instant) {
         sent_bytes: 0,
         received_bytes: 0,
         lanes_lost: 1,
-        last_end: String::new(),
+        last_end: "".into(),
     };
     book.put(kind::PAIR, 0, &pair);
     let peer = KeptPeer {

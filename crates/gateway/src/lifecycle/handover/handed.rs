@@ -62,7 +62,7 @@ impl Handed {
 /// Reads what the predecessor has left for the keeper in the file with this descriptor.
 ///
 /// # Errors
-/// It is none of a gateway of this version and configuration.
+/// The file was not written by a gateway of this version and configuration.
 pub(crate) fn read(number: RawFd, config: &Config) -> Result<KeptKeeper, InheritError> {
     let file = File::from(descriptor(number)?);
     let handed = Handed::read(&file)?;
