@@ -71,7 +71,8 @@ impl Watch {
         if self.due.is_none_or(|due| now < due) {
             return;
         }
-        self.look_at(descendants(), now);
+        let pids = descendants().into_iter().map(|descendant| descendant.pid);
+        self.look_at(pids.collect(), now);
     }
 
     fn look_at(&mut self, processes: Vec<Pid>, now: Instant) {

@@ -105,11 +105,38 @@ fn is_sparing() -> bool {
     !spared().is_empty()
 }
 
-/// Ends every descendant that is not spared: SIGTERM, some time after it SIGKILL, until none is left.
-/// Returns the status of `main` if it ended now.
+/// Who was told to end.
+#[derive(Debug, Default)]
+struct Told {
+    told: HashSet<Pid>,
+    /// What those have started since. That is how they tidy up: a shell runs rm when it gets SIGTERM.
+    tidying: HashSet<Pid>,
+}
+
+impl Told {
+    /// Returns who is to be told now, of all that are left, parents before their children.
+    fn tell(&mut self, left: &[Descendant]) -> Vec<Pid> {
+        let mut now = Vec::new();
+        for Descendant { pid, parent } in left {
+            if self.told.contains(pid) || self.tidying.contains(pid) {
+                continue;
+            }
+            if self.told.contains(parent) || self.tidying.contains(parent) {
+                self.tidying.insert(*pid);
+            } else {
+                now.push(*pid);
+            }
+        }
+        self.told.extend(&now);
+        now
+    }
+}
+
+/// Ends every descendant that is not spared: SIGTERM, but not for what starts after it; some time later
+/// SIGKILL for all, until none is left. Returns the status of `main` if it ended now.
 pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
     let deadline = Instant::now() + haste.grace();
-    let mut told = HashSet::new();
+    let mut told = Told::default();
     let mut status = None;
     loop {
         let (ended, none_left) = reap(main);
@@ -118,11 +145,12 @@ pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
         if none_left || left.is_empty() && is_sparing() {
             return status;
         }
-        let late = Instant::now() >= deadline;
-        for pid in left {
-            if late {
-                let _ = kill(pid, Signal::SIGKILL);
-            } else if told.insert(pid) {
+        if Instant::now() >= deadline {
+            for late in left {
+                let _ = kill(late.pid, Signal::SIGKILL);
+            }
+        } else {
+            for pid in told.tell(&left) {
                 haste.terminate(pid);
                 // A stopped process takes SIGTERM only when it goes on.
                 let _ = kill(pid, Signal::SIGCONT);
@@ -134,8 +162,16 @@ pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
     }
 }
 
+/// A process below this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descendant {
+    pub pid: Pid,
+    parent: Pid,
+}
+
 /// Lists every process below this one at this moment, but for those that are spared and what is below them.
-pub fn descendants() -> Vec<Pid> {
+/// Parents come before their children.
+pub fn descendants() -> Vec<Descendant> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -152,7 +188,10 @@ pub fn descendants() -> Vec<Pid> {
     while let Some(parent) = open.pop() {
         let mut below = children.remove(&parent).unwrap_or_default();
         below.retain(|pid| !spared.contains(&Pid::from_raw(*pid)));
-        found.extend(below.iter().copied().map(Pid::from_raw));
+        found.extend(below.iter().map(|pid| Descendant {
+            pid: Pid::from_raw(*pid),
+            parent: Pid::from_raw(parent),
+        }));
         open.extend(below);
     }
     found
@@ -166,6 +205,27 @@ fn parent_in(stat: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_are_told_to_end_once_but_not_what_they_start_then_to_tidy_up() {
+        let descend = |pairs: &[(i32, i32)]| -> Vec<Descendant> {
+            let pairs = pairs.iter().map(|(pid, parent)| Descendant {
+                pid: Pid::from_raw(*pid),
+                parent: Pid::from_raw(*parent),
+            });
+            pairs.collect()
+        };
+        let mut told = Told::default();
+        let mut tell = |left: &[(i32, i32)]| -> Vec<i32> {
+            told.tell(&descend(left)).into_iter().map(Pid::as_raw).collect()
+        };
+        let guard = 1;
+        assert_eq!(tell(&[(2, guard), (3, 2), (4, 3)]), [2, 3, 4]);
+        // A shell runs rm, which runs something in turn, and a process appears that nobody told starts.
+        assert_eq!(tell(&[(2, guard), (9, guard), (3, 2), (5, 2), (6, 5)]), [9]);
+        // The shell has ended, and the guard inherits what it started.
+        assert!(tell(&[(5, guard), (9, guard), (6, 5), (7, 6)]).is_empty());
+    }
 
     #[test]
     fn the_parent_is_found_behind_any_process_name() {
