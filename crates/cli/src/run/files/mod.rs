@@ -37,12 +37,15 @@ const AT_ONCE: usize = 16;
 const MOST_FETCHED: u64 = 64 << 30;
 
 /// What makes, keeps and removes the directory NAME on a node. It says whether it has made it, or found it.
-const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; umask 077; mkdir -p "${d%/*}"
-if mkdir "$d" 2>/dev/null; then o=made; trap 'rm -rf "$d"; rm -f "$l"' EXIT; else o=found; trap 'rm -f "$l"' EXIT; fi
-trap 'exit 1' HUP INT TERM
+/// Its input ends with the job. Signals end it only while it waits for that: what it starts ignores them, too.
+const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; umask 077; trap '' HUP INT PIPE TERM
+mkdir -p "${d%/*}"; if mkdir "$d" 2>/dev/null; then o=made; else o=found; fi
 [ -d "$d" ] || { echo "mkdir $d failed" >&2; exit 1; }
-[ -e "$l" ] || ln -s "$d" "$l" || exit 1
-echo "$o"; cat >/dev/null"#;
+if [ -e "$l" ] || ln -s "$d" "$l"; then
+s=0; echo "$o"; trap : HUP INT TERM; cat >/dev/null; trap '' HUP INT TERM
+else s=1; fi
+[ $o = found ] || rm -rf "$d"
+rm -f "$l"; exit $s"#;
 
 /// What the user asks for.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -382,5 +385,33 @@ mod tests {
         ] {
             assert!(check(&wanted(&["src"], &[pattern])).is_err(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn the_directory_goes_though_all_that_removes_it_is_told_to_end_meanwhile() {
+        let home = tempfile::tempdir().unwrap();
+        let programs = home.path().join("bin");
+        std::fs::create_dir(&programs).unwrap();
+        let rm =
+            "#!/bin/sh\nkill -HUP $PPID $$; kill -INT $PPID $$; kill -TERM $PPID $$\nexec /bin/rm \"$@\"\n";
+        std::fs::write(programs.join("rm"), rm).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(programs.join("rm"), executable).unwrap();
+        let link = home.path().join("link");
+        let line = KEEPER.replace("/tmp/NAME", &link.display().to_string());
+        let mut keeper = Command::new("sh");
+        keeper.args(["-c", &line]).env("HOME", home.path());
+        keeper.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+        let mut keeper = { keeper.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() }.unwrap();
+        let said = first_line(keeper.stdout.take()).recv().unwrap();
+        let directory = home.path().join(".cache/causeway/files/NAME");
+        assert_eq!(
+            (said.trim(), link.canonicalize().unwrap()),
+            ("made", directory.clone())
+        );
+        std::fs::write(directory.join("file"), "bytes").unwrap();
+        drop(keeper.stdin.take());
+        assert!(keeper.wait().unwrap().success());
+        assert!(!directory.exists() && link.symlink_metadata().is_err());
     }
 }
