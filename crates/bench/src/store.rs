@@ -59,6 +59,13 @@ pub struct Store {
     file: File,
 }
 
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Not by closing alone: a process that is just being started has the file, too, until its exec.
+        let _ = self.file.unlock();
+    }
+}
+
 fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::Io { what, path, source }

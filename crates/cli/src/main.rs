@@ -17,6 +17,7 @@ mod gateway;
 mod grid;
 mod join;
 mod lab;
+mod lock;
 mod output;
 mod own_file;
 mod ping;

@@ -6,13 +6,13 @@ use super::kept::Writer;
 use super::store::{self, CANCELED, End, Job, Submitted, now};
 use crate::background::leave_session;
 use crate::batch::unblock_signals;
+use crate::lock::Lock;
 use crate::run::gateways;
 use crate::run::phase::Phase;
 use crate::run::{AWAY, NO_COMMON_START};
 use crate::say;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::fs::File;
 use std::io::{self, PipeReader, Read};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -97,7 +97,7 @@ pub fn main(args: &Args) -> ExitCode {
 }
 
 /// The job's lock, which whoever looks at a job has for a moment.
-fn lock(job: &Job) -> io::Result<Option<File>> {
+fn lock(job: &Job) -> io::Result<Option<Lock>> {
     let until = Instant::now() + LOOKED_AT;
     loop {
         let lock = job.lock()?;

@@ -10,6 +10,7 @@
 //! | `cancel` | nothing; the job is to be cancelled | cancel |
 //! | `end.json` | [`End`] | carry, cancel |
 
+use crate::lock::Lock;
 use crate::own_file;
 use crate::places;
 use crate::run::LOST;
@@ -19,7 +20,7 @@ use causeway_wire::TextError;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
@@ -179,10 +180,7 @@ pub fn create(place: &Path, job: &Submitted, words: &[OsString]) -> io::Result<J
         own_file::keep(&new.join("lock"), b"")?;
         write_json(&new.join("job.json"), job)?;
         // A file system without locks would let two processes carry it.
-        OpenOptions::new()
-            .write(true)
-            .open(new.join("lock"))?
-            .try_lock()?;
+        Lock::take(OpenOptions::new().write(true).open(new.join("lock"))?)?;
         name_it(place, &new)
     };
     // A full disk leaves no half of one.
@@ -301,13 +299,8 @@ impl Job {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn lock(&self) -> io::Result<Option<File>> {
-        let file = OpenOptions::new().write(true).open(self.directory.join("lock"))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+    pub fn lock(&self) -> io::Result<Option<Lock>> {
+        Lock::take(OpenOptions::new().write(true).open(self.directory.join("lock"))?)
     }
 
     /// Has it carried, where it has not ended and no process carries it. Nothing comes of it where its

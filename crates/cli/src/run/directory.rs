@@ -5,9 +5,9 @@
 use super::distribution::Share;
 use super::leftovers::{self, PREFIX};
 use super::programs::Programs;
+use crate::lock::Lock;
 use causeway_control::NodeInfo;
 use causeway_mpis::Mpi;
-use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct RunDirectory {
     path: PathBuf,
     /// Its lock, by which others know that the run lives.
-    _held: File,
+    _held: Lock,
 }
 
 impl RunDirectory {

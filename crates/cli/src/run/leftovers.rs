@@ -3,8 +3,9 @@
 //! A run holds the lock of its directory as long as it lives, and the kernel lets go of it whatever ends the
 //! run. So a directory whose lock is free is nobody's.
 
+use crate::lock::Lock;
 use crate::remote::AGENT_NAME;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -26,13 +27,12 @@ pub fn places() -> impl Iterator<Item = PathBuf> {
 ///
 /// # Errors
 /// Those of the system, such as too many open files.
-pub fn hold(path: &Path) -> io::Result<Option<File>> {
+pub fn hold(path: &Path) -> io::Result<Option<Lock>> {
     let directory = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    let is_taken = matches!(directory.try_lock(), Err(TryLockError::WouldBlock));
-    Ok((!is_taken && path.is_dir()).then_some(directory))
+    Ok(Lock::take_if_there_are_any(directory).filter(|_| path.is_dir()))
 }
 
 /// Removes what killed runs of this user have left. What cannot be looked at or removed stays.
@@ -48,7 +48,7 @@ fn sweep_in(place: &Path) {
             let path = entry.path();
             // Held until it is gone.
             if let Ok(directory) = File::open(&path)
-                && directory.try_lock().is_ok()
+                && let Ok(Some(_lock)) = Lock::take(directory)
             {
                 let _ = fs::remove_dir_all(path);
             }

@@ -3,10 +3,11 @@
 
 use super::entry::{self, Entry, Target};
 use super::host::{SYSCTL_ROOT, setting_path, words};
+use crate::lock::Lock;
 use crate::places::NoHome;
 use causeway_control::private;
 use causeway_wire::TextError;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ pub struct Journal {
     /// Where kernel settings lie.
     settings: PathBuf,
     /// Held until the journal is closed.
-    _lock: File,
+    _lock: Lock,
 }
 
 fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
@@ -95,9 +96,9 @@ impl Journal {
         let lock_path = path.with_extension("lock");
         let lock = File::options().create(true).append(true).open(&lock_path);
         let lock = lock.map_err(io_error("open", &lock_path))?;
-        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        let Some(lock) = Lock::take_if_there_are_any(lock) else {
             return Err(JournalError::Busy(path.to_owned()));
-        }
+        };
         check_own(path)?;
         let entries = match std::fs::read_to_string(path) {
             Ok(text) => entry::parse(&text).map_err(|why| JournalError::Content {
