@@ -37,7 +37,7 @@ const AT_ONCE: usize = 16;
 const MOST_FETCHED: u64 = 64 << 30;
 
 /// What makes, keeps and removes the directory NAME on a node. It says whether it has made it, or found it.
-/// Its input ends with the job. Signals end it only while it waits for that: what it starts ignores them, too.
+/// Its input ends with the job. Signals end it only while it waits for that: what removes ignores them, too.
 const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; umask 077; trap '' HUP INT PIPE TERM
 mkdir -p "${d%/*}"; if mkdir "$d" 2>/dev/null; then o=made; else o=found; fi
 [ -d "$d" ] || { echo "mkdir $d failed" >&2; exit 1; }
