@@ -128,6 +128,17 @@ pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
+/// Signals that a program's own faults raise, abort(3) and forbidden system calls among them.
+const FAULTS: [i32; 7] = [
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGSEGV,
+    libc::SIGSYS,
+];
+
 /// How a child has ended, by the words of wait(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
@@ -139,9 +150,10 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Whether another process has killed it, or the kernel has. No program does that to itself.
+    /// Whether another process has killed it, or the kernel for reasons of its own: by a signal that no fault
+    /// of a program raises.
     pub(crate) fn is_killed(self) -> bool {
-        self.code == libc::CLD_KILLED && self.status == libc::SIGKILL
+        self.code != libc::CLD_EXITED && !FAULTS.contains(&self.status)
     }
 
     /// As a shell would report it.

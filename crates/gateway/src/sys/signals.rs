@@ -18,7 +18,10 @@ impl Signals {
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD] {
             set.add(signal);
         }
-        set.thread_block()?;
+        let mut blocked = set;
+        // A limit on the size of files is an error of the write then, as a full disk is.
+        blocked.add(Signal::SIGXFSZ);
+        blocked.thread_block()?;
         Ok(Signals(SignalFd::with_flags(
             &set,
             SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC,
