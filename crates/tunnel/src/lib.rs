@@ -9,12 +9,15 @@
 //!                    ^ retransmits of lanes that stall or die <-'
 //! streams <-- in order, once <-- receiving <-- on_input <-- socket
 //! ```
-//! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` and `sending`. One stream's
-//! state is in `stream`, `segments` and `window`, one lane's in `lane` and `ring`; `hello` opens a lane,
-//! `ticket` a connection through a third gateway; `turns` says whose bytes go next; `snapshot` carries a
-//! tunnel into another process, `records` and `recovery` one whose process was killed.
+//! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` (takes input), `telling`
+//! (hands it on) and `sending`. One stream's state is in `stream`, `segments` and `window`, one lane's in
+//! `lane` and `ring`; `hello` opens a lane, `ticket` a connection through a third gateway; `turns` says whose
+//! bytes go next; `snapshot` carries a tunnel into another process, `records` and `recovery` one whose
+//! process was killed.
 #![forbid(unsafe_code)]
 
+mod dues;
+mod event;
 pub mod frame;
 pub mod hello;
 mod ids;
@@ -37,12 +40,14 @@ mod snapshot;
 pub mod steps;
 mod stream;
 mod streams;
+mod telling;
 pub mod ticket;
 mod touched;
 pub mod tunnel;
 pub mod turns;
 mod window;
 
+pub use event::{Event, StreamId};
 pub use frame::{Header, Kind, LaneReader, MAX_PAYLOAD, ProtocolError};
 pub use hello::Hello;
 pub use ids::Side;
@@ -51,5 +56,5 @@ pub use open::{OpenRequest, Target};
 pub use recovery::{Moved, Recovered, recover};
 pub use settings::{CONTROL_BYTES, MAX_WAITING_BYTES, SMALL_FRAME, Settings};
 pub use snapshot::{Snapshot, SnapshotError};
-pub use tunnel::{Event, StreamId, Tunnel};
+pub use tunnel::Tunnel;
 pub use window::Limits;

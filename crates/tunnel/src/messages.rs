@@ -80,15 +80,18 @@ impl Messages {
 
     /// The next whole message.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, ProtocolError> {
-        while let Some((more, bytes)) = self.ahead.remove(&self.received) {
+        while let Some((_, bytes)) = self.ahead.get(&self.received) {
             steps::step();
+            if self.begun.len() + bytes.len() > MAX_MESSAGE {
+                return Err(ProtocolError::Message(MAX_MESSAGE));
+            }
+            let Some((more, bytes)) = self.ahead.remove(&self.received) else {
+                break;
+            };
             self.touched.note(self.received);
             self.received += 1;
             self.ahead_bytes -= bytes.len();
             self.begun.extend(bytes);
-            if self.begun.len() > MAX_MESSAGE {
-                return Err(ProtocolError::Message(MAX_MESSAGE));
-            }
             if !more {
                 return Ok(Some(std::mem::take(&mut self.begun)));
             }

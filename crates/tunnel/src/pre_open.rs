@@ -164,14 +164,6 @@ impl PreOpen {
         Some((id, waiting.stream, waiting.open?))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.streams.is_empty()
-    }
-
-    pub(crate) fn contains(&self, id: u32) -> bool {
-        self.streams.contains_key(&id)
-    }
-
     fn waiting(&mut self, id: u32) -> Result<&mut Waiting, ProtocolError> {
         if self.streams.len() >= STREAMS && !self.streams.contains_key(&id) {
             return Err(ProtocolError::Early);

@@ -1,5 +1,6 @@
 //! Takes what arrives on the lanes, in whatever order and however often, and does what it means.
 
+use crate::event::{Event, StreamId};
 use crate::frame::{Header, Kind, Piece, ProtocolError};
 use crate::open::OpenRequest;
 use crate::pre_open::Open;
@@ -7,8 +8,7 @@ use crate::segments::MAX_SEGMENTS;
 use crate::settings::MAX_WAITING_BYTES;
 use crate::steps;
 use crate::stream::{Arrival, Stream};
-use crate::tunnel::{Event, StreamId, Tunnel};
-use crate::window::MIN_BYTES;
+use crate::tunnel::Tunnel;
 use causeway_wire::Reason;
 use std::borrow::Cow;
 use std::time::Instant;
@@ -24,7 +24,7 @@ impl Tunnel {
     pub fn on_input<'a>(&mut self, lane: usize, input: &mut &'a [u8], now: Instant) -> Handed<'a> {
         loop {
             steps::step();
-            if let Some(event) = self.events.pop_front() {
+            if let Some(event) = self.next_event()? {
                 return Ok(Some(event));
             }
             if self.control.len() > MAX_WAITING_BYTES {
@@ -47,11 +47,6 @@ impl Tunnel {
         }
     }
 
-    /// Returns an event that no input brought: see [`Tunnel::on_time`].
-    pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        self.events.pop_front()
-    }
-
     fn on_piece<'a>(&mut self, lane: usize, piece: Piece<'a>, now: Instant) -> Handed<'a> {
         let Header {
             kind,
@@ -72,12 +67,12 @@ impl Tunnel {
             Kind::Message => self.on_message(position, detail != 0, piece.payload)?,
             Kind::Finish => {
                 self.with_stream(stream, |stream_state| stream_state.on_finish(stream, position))?;
-                self.settle(stream);
+                self.dues.stream(stream);
             }
             Kind::Reset => {
                 let reason = Reason::from_code(detail).unwrap_or(Reason::Reset);
                 self.with_stream(stream, |state| state.on_reset(stream, position, reason))?;
-                self.settle(stream);
+                self.dues.stream(stream);
             }
             Kind::Skip => {
                 if !self.seen.contains(stream)? {
@@ -128,37 +123,10 @@ impl Tunnel {
         };
         let unanswered = !stream.opened && self.side.chooses(id);
         if unanswered || !stream.ahead.is_empty() || stream.end.is_some() || stream.reset.is_some() {
-            self.settle(id);
+            self.dues.stream(id);
         }
         let new = &payload[payload.len() - count..];
         Ok(Some(Event::Data(StreamId(id), Cow::Borrowed(new))))
-    }
-
-    /// Hands on what of a stream has become due: bytes that were kept, its end, its reset.
-    pub(crate) fn settle(&mut self, id: u32) {
-        let Some(stream) = self.streams.get_mut(id) else {
-            return;
-        };
-        // Bytes and an end overtook the answer to our open, and imply it; a reset may be a refusal.
-        let answered = stream.received > 0 || stream.end.is_some() || !stream.ahead.is_empty();
-        if answered && self.side.chooses(id) && !std::mem::replace(&mut stream.opened, true) {
-            self.events.push_back(Event::Opened(StreamId(id)));
-        }
-        let segments = stream.ahead.len();
-        while let Some(bytes) = stream.take_ahead() {
-            steps::step();
-            self.events
-                .push_back(Event::Data(StreamId(id), Cow::Owned(bytes)));
-        }
-        self.segments -= segments - stream.ahead.len();
-        if stream.has_all() && !std::mem::replace(&mut stream.end_told, true) {
-            self.events.push_back(Event::Finished(StreamId(id)));
-        }
-        if let Some(reason) = stream.due_reset().filter(|_| !stream.is_done()) {
-            self.events.push_back(Event::Reset(StreamId(id), reason));
-            self.remove(id);
-        }
-        self.remove_if_done(id);
     }
 
     fn on_open(&mut self, id: u32, send_limit: u64, payload: &[u8]) -> Result<(), ProtocolError> {
@@ -173,23 +141,13 @@ impl Tunnel {
             after,
             send_limit,
         };
-        if after > self.messages.received || self.pre_open.contains(id) {
-            self.pre_open.on_open(id, open)?;
-            self.open_early();
-        } else {
-            self.begin(id, Stream::new(0, MIN_BYTES, MIN_BYTES), open);
-        }
+        self.pre_open.on_open(id, open)?;
+        self.dues.opens();
         Ok(())
     }
 
-    /// Begins the streams whose open and messages are here.
-    fn open_early(&mut self) {
-        while let Some((id, stream, open)) = self.pre_open.take_ready(self.messages.received) {
-            self.begin(id, stream, open);
-        }
-    }
-
-    fn begin(&mut self, id: u32, mut stream: Stream, open: Open) {
+    /// Begins a stream.
+    pub(crate) fn begin(&mut self, id: u32, mut stream: Stream, open: Open) -> Event<'static> {
         self.seen.insert(id);
         stream.window = self
             .budget
@@ -197,18 +155,14 @@ impl Tunnel {
         stream.send_limit = open.send_limit;
         self.segments += stream.ahead.len();
         self.streams.insert(id, stream);
-        self.events.push_back(Event::Open(StreamId(id), open.request));
-        self.settle(id);
+        self.dues.stream(id);
+        Event::Open(StreamId(id), open.request)
     }
 
     fn on_message(&mut self, number: u64, more: bool, payload: &[u8]) -> Result<(), ProtocolError> {
         self.messages.on_frame(number, more, payload)?;
-        while let Some(message) = self.messages.next()? {
-            self.events.push_back(Event::Message(message));
-        }
-        if !self.pre_open.is_empty() {
-            self.open_early();
-        }
+        self.dues.messages();
+        self.dues.opens();
         Ok(())
     }
 

@@ -1,11 +1,12 @@
 //! Sends on the lanes: decides which one takes a frame, what goes first, and what becomes of the frames of a
 //! lane that stalls or dies.
 
+use crate::event::{Event, StreamId};
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
 use crate::lane::Lane;
 use crate::ring::{Ring, frames};
 use crate::settings::{CONTROL_BYTES, SMALL_FRAME};
-use crate::tunnel::{Event, MAX_LANES, StreamId, Tunnel};
+use crate::tunnel::{MAX_LANES, Tunnel};
 use std::time::{Duration, Instant};
 
 /// A block's rest that a read may be cut to, so that few bytes of a block stay unused and few reads are
@@ -303,9 +304,9 @@ impl Tunnel {
             };
             state.keep_alive(&self.settings, now);
             if state.is_dead(&self.settings, now) {
-                self.events.push_back(Event::LaneDead(lane));
+                self.dues.event(Event::LaneDead(lane));
             } else if state.has_fallen_silent(now) {
-                self.events.push_back(Event::LaneSilent(lane));
+                self.dues.event(Event::LaneSilent(lane));
             }
         }
         if self
@@ -314,7 +315,7 @@ impl Tunnel {
         {
             // Said once; the driver drops the tunnel.
             self.dark_since = Some(now + Duration::from_secs(3600));
-            self.events.push_back(Event::Expired);
+            self.dues.event(Event::Expired);
         }
     }
 

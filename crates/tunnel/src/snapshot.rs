@@ -3,6 +3,7 @@
 //! Lanes do not travel: what they carried and the far side has not acknowledged is among the frames that wait
 //! for the next one, as after any loss of a lane. `records` and `recovery` are its way.
 
+use crate::dues::Dues;
 use crate::ids::{Seen, Side};
 use crate::kept::Written;
 use crate::messages::Messages;
@@ -65,6 +66,9 @@ impl Snapshot {
         self.check()?;
         let windows = self.streams.values().map(|stream| stream.window);
         let arena = arena.clone();
+        // The process before may have had no time to tell it all. And what a socket has taken that was not
+        // known to have arrived may be followed by what was ahead.
+        let ids: Vec<u32> = self.streams.keys().copied().collect();
         let mut tunnel = Tunnel {
             settings,
             budget: Budget::of(&settings.limits, windows),
@@ -75,7 +79,7 @@ impl Snapshot {
             seen: self.seen,
             pre_open: self.pre_open,
             messages: self.messages,
-            events: VecDeque::new(),
+            dues: Dues::all(ids.into_iter()),
             lanes: Default::default(),
             control: self.control,
             retransmits: self.retransmits,
@@ -89,9 +93,6 @@ impl Snapshot {
         };
         tunnel.note_changes();
         tunnel.bury();
-        // What a socket has taken that was not known to have arrived may be followed by what was ahead.
-        let ids: Vec<u32> = tunnel.streams.map().keys().copied().collect();
-        ids.into_iter().for_each(|id| tunnel.settle(id));
         Ok(tunnel)
     }
 

@@ -191,9 +191,9 @@ impl Stream {
             .map(|(_, reason)| reason)
     }
 
-    /// Both halves have ended and arrived.
+    /// Both halves have ended and arrived, and the driver knows.
     pub(crate) fn is_done(&self) -> bool {
-        self.finished && self.has_all()
+        self.finished && self.has_all() && self.end_told
     }
 
     /// Bytes that arrived and that the reader has not taken.

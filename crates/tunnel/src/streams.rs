@@ -31,6 +31,7 @@ impl Streams {
         streams
     }
 
+    #[cfg(test)]
     pub(crate) fn map(&self) -> &HashMap<u32, Stream> {
         &self.map
     }

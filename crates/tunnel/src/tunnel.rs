@@ -2,8 +2,10 @@
 //!
 //! A driver feeds it what arrives on its lanes ([`Tunnel::on_input`]), acts on the events, and keeps each
 //! lane supplied: [`Tunnel::prepare`] for what goes first, then sockets read straight into
-//! [`Tunnel::reserve`], then [`Tunnel::unsent`] written. Read `receiving` and `sending` next.
+//! [`Tunnel::reserve`], then [`Tunnel::unsent`] written. Read `receiving`, `telling` and `sending` next.
 
+use crate::dues::Dues;
+use crate::event::StreamId;
 use crate::frame::{Header, Kind, MAX_PAYLOAD};
 use crate::ids::{Seen, Side};
 use crate::kept::Written;
@@ -18,42 +20,11 @@ use crate::streams::Streams;
 use crate::window::{Budget, MIN_BYTES};
 use causeway_memory::{Arena, Block};
 use causeway_wire::Reason;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Lanes a tunnel has at most. More than eight has not been seen to help on any path.
 pub const MAX_LANES: usize = 16;
-
-/// Names a stream within its tunnel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StreamId(pub u32);
-
-/// What the driver has to know or do.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Event<'a> {
-    /// The far side opens a stream: answer with [`Tunnel::opened`] or [`Tunnel::reset`].
-    Open(StreamId, OpenRequest),
-    /// The far side reached the destination. Bytes and the end of the stream may have come before.
-    Opened(StreamId),
-    /// Bytes of a stream, in order. Tell [`Tunnel::consumed`] when they have been passed on.
-    Data(StreamId, Cow<'a, [u8]>),
-    /// The far side's half has ended; all its bytes have been handed on.
-    Finished(StreamId),
-    /// The stream is gone.
-    Reset(StreamId, Reason),
-    /// A stream that could not send may send again.
-    Sendable(StreamId),
-    /// The far gateway says something to this one.
-    Message(Vec<u8>),
-    /// This lane has been silent for so long that a new connection in its place may get through sooner, if
-    /// the network is back or has forgotten it. It may also be heard again: see [`Tunnel::is_silent`].
-    LaneSilent(usize),
-    /// This lane has been silent for too long: close it and tell [`Tunnel::lane_down`].
-    LaneDead(usize),
-    /// No lane came back in time: the tunnel and its streams are over.
-    Expired,
-}
 
 /// One end of a tunnel.
 #[derive(Debug)]
@@ -69,7 +40,7 @@ pub struct Tunnel {
     /// What arrived ahead of its turn, in pieces, over all of `streams`.
     pub(crate) segments: usize,
     pub(crate) messages: Messages,
-    pub(crate) events: VecDeque<Event<'static>>,
+    pub(crate) dues: Dues,
     pub(crate) lanes: [Option<Box<Lane>>; MAX_LANES],
     /// Frames about streams and messages, for the next lane that takes some.
     pub(crate) control: Backlog,
@@ -110,7 +81,7 @@ impl Tunnel {
             pre_open: PreOpen::default(),
             segments: 0,
             messages: Messages::default(),
-            events: VecDeque::new(),
+            dues: Dues::default(),
             lanes: Default::default(),
             control: Backlog::default(),
             retransmits: Backlog::default(),

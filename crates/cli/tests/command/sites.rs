@@ -408,10 +408,13 @@ pub fn receive(mut stream: &TcpStream, seed: usize, total: &AtomicU64) -> u64 {
         while !got.is_empty() {
             let at = (received % wanted.len() as u64) as usize;
             let length = got.len().min(wanted.len() - at);
-            assert!(
-                got[..length] == wanted[at..at + length],
-                "differs after byte {received}"
-            );
+            if let Some(first) = (0..length).find(|index| got[*index] != wanted[at + index]) {
+                panic!(
+                    "stream {seed} differs at byte {}: {}",
+                    received + first as u64,
+                    place_of(&got[first..], seed, at + first)
+                );
+            }
             received += length as u64;
             got = &got[length..];
         }
@@ -419,7 +422,21 @@ pub fn receive(mut stream: &TcpStream, seed: usize, total: &AtomicU64) -> u64 {
     }
 }
 
-/// A connection from a node's own address: of itself, loopback has another one.
+/// Says where bytes are from that came instead of those of the pattern at a place.
+fn place_of(got: &[u8], seed: usize, wanted: usize) -> String {
+    let some = &got[..got.len().min(2000)];
+    for seed in std::iter::once(seed).chain(0..16) {
+        let mut twice = pattern(seed);
+        let period = twice.len();
+        twice.extend_from_within(..some.len());
+        if let Some(at) = twice.windows(some.len()).position(|window| window == some) {
+            let ahead = (at + period - wanted) % period;
+            return format!("{} bytes of stream {seed}, {ahead} of {period} ahead", some.len());
+        }
+    }
+    format!("{} bytes: {:?}", got.len(), &some[..some.len().min(64)])
+}
+
 /// A connection from a node's own address: of itself, loopback has another one.
 pub fn connect_from(source: SocketAddr, to: SocketAddr) -> TcpStream {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();

@@ -246,6 +246,8 @@ impl Tunnels {
         }
         self.size_pair(driver, key);
         self.pairs.touch(key);
+        // It may have had no time for all that the lane has brought, and no other input may come.
+        self.eventful.push(key);
     }
 
     /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session,

@@ -379,6 +379,9 @@ impl World {
         let state = &mut self.ends[end];
         while let Some(event) = state.tunnel.poll_event() {
             state.on_event(event, &mut self.random, self.longest)?;
+            if self.random.below(8) == 0 {
+                break;
+            }
         }
         Ok(())
     }
@@ -413,6 +416,10 @@ impl World {
                 .expect("both keep to it")
             {
                 state.on_event(event, random, self.longest)?;
+                // There may be no time for more in this turn.
+                if !is_last && random.below(8) == 0 {
+                    break;
+                }
             }
             state.input[lane] = rest.to_vec();
         }
