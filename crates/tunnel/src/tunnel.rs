@@ -124,7 +124,7 @@ impl Tunnel {
         StreamId(id)
     }
 
-    /// Answers [`Event::Open`]: the destination is reached.
+    /// Answers [`crate::Event::Open`]: the destination is reached.
     pub fn opened(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(id.0) else {
             return;
@@ -135,7 +135,7 @@ impl Tunnel {
     }
 
     /// Returns how many bytes one data frame of this stream may carry now; 0 when it must wait for
-    /// [`Event::Sendable`] or has ended.
+    /// [`crate::Event::Sendable`] or has ended.
     pub fn sendable(&self, id: StreamId) -> usize {
         // Fits: at most MAX_PAYLOAD.
         self.streams
