@@ -44,6 +44,11 @@ pub enum GatewayError {
     /// There is no keeping it running.
     #[error("keep it running: {0}")]
     Keeper(io::Error),
+    /// There is no memory that outlives a worker.
+    #[error(
+        "make memory that outlives a worker: {0}; a limit on the size of files (ulimit -f) counts for it, too"
+    )]
+    Memory(io::Error),
     /// The loop itself failed.
     #[error("event loop: {0}")]
     Loop(#[from] io::Error),

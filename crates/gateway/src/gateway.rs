@@ -81,7 +81,7 @@ impl Gateway {
         };
         let mut starters = Vec::new();
         if let Some(before) = before.as_ref().filter(|_| takes_up) {
-            let (mut book, records, found) = Book::open(link.files()?)?;
+            let (mut book, records, found) = Book::open(link.files()?).map_err(GatewayError::Memory)?;
             match takeup::take_up(&config, (&records, found), (&link.inherited, before.is_killed())) {
                 Ok(Some((taken, queues))) => {
                     book.clear();
@@ -99,7 +99,7 @@ impl Gateway {
             starters = commands::written::follow_starters(&records).unwrap_or_default();
         }
         let why = link.stayed.take();
-        let book = Book::begin(link.files()?)?;
+        let book = Book::begin(link.files()?).map_err(GatewayError::Memory)?;
         let listeners = Listeners::duplicate(&link.kept().listeners)?;
         let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
         why.inspect(|why| gateway.driver.say(why));

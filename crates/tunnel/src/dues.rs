@@ -12,7 +12,7 @@ pub(crate) enum Due {
     Messages,
     /// Streams whose open and messages are here.
     Opens,
-    /// Of lanes, or of the tunnel: it has been noted already.
+    /// Lanes, or the tunnel as a whole, have something to tell that has been noted already.
     Event(Event<'static>),
 }
 

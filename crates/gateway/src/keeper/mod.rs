@@ -99,13 +99,16 @@ impl Keeper {
             Some(_) => Listeners::inherit(&kept.listeners, &config)?,
             None => listen(&config)?,
         };
-        let (memory, orphans, signals) = parts().map_err(GatewayError::Keeper)?;
+        // First of all: it blocks a signal that would end this process.
+        let signals = Signals::take().map_err(GatewayError::Keeper)?;
+        let memory = Arc::new(Memory::new().map_err(GatewayError::Memory)?);
+        let orphans = orphans().map_err(GatewayError::Keeper)?;
         let mut own = kept.foreign.clone();
         own.extend(listeners.keep().numbers());
         own.extend([orphans.0.as_raw_fd(), orphans.1.as_raw_fd(), signals.as_raw_fd()]);
         let files = match state {
             Some(_) => inherited_files(kept.files)?,
-            None => causeway_memory::files().map_err(GatewayError::Keeper)?,
+            None => causeway_memory::files().map_err(GatewayError::Memory)?,
         };
         own.extend(files.iter().map(AsRawFd::as_raw_fd));
         Ok(Keeper {
@@ -348,13 +351,9 @@ fn inherited_files(numbers: [RawFd; 3]) -> Result<[OwnedFd; 3], InheritError> {
     Ok([first?, second?, third?])
 }
 
-fn parts() -> io::Result<(Arc<Memory>, (OwnedFd, File), Signals)> {
+fn orphans() -> io::Result<(OwnedFd, File)> {
     // Where that is refused, as under some emulators, how they end is not known.
     let _ = process::take_in_orphans();
     let (reader, writer) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
-    Ok((
-        Arc::new(Memory::new()?),
-        (reader, writer.into()),
-        Signals::take()?,
-    ))
+    Ok((reader, writer.into()))
 }
