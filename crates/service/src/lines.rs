@@ -1,12 +1,15 @@
 //! Writes lines on standard error from a bounded queue, in a thread of its own. So a reader that stands still
 //! (a pager, a full pipe, a network file system) stops nobody who says something. A line that finds no room
-//! is dropped and counted, and the log says so in its place.
+//! is dropped and counted, and the log says so in its place. Where there is no thread to be had, as under a
+//! limit on memory, a line is written at once if nobody has to wait for that.
 
 use causeway_wire::shown::Line;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,12 +18,14 @@ use std::time::{Duration, Instant};
 const WAITING_BYTES: usize = 1 << 20;
 
 /// Longest line: names and reasons come from elsewhere.
-const LINE_BYTES: usize = 4096;
+const LINE_BYTES: usize = 4095;
 
 /// Lines to one place. Clones go to the same.
 #[derive(Clone)]
 pub struct Lines {
     queue: Arc<Queue>,
+    /// Writes a line if that takes no time; false where it would.
+    at_once: fn(&str) -> bool,
 }
 
 struct Queue {
@@ -44,20 +49,28 @@ impl Lines {
     pub fn stderr() -> &'static Lines {
         static STDERR: OnceLock<Lines> = OnceLock::new();
         // Not eprintln!, which panics where stderr cannot be written: a full disk must end nothing.
-        STDERR.get_or_init(|| Lines::to(io::stderr()))
+        STDERR.get_or_init(|| Lines::begin(io::stderr(), start, write_at_once))
     }
 
     /// Lines that go to `writer`.
     pub fn to(writer: impl Write + Send + 'static) -> Lines {
+        Lines::begin(writer, start, |_| false)
+    }
+
+    fn begin<W: Write + Send + 'static>(
+        writer: W,
+        start: impl FnOnce(Box<dyn FnOnce() + Send>) -> io::Result<()>,
+        at_once: fn(&str) -> bool,
+    ) -> Lines {
         let queue = Arc::new(Queue {
             state: Mutex::default(),
             changed: Condvar::new(),
         });
         let lines = Lines {
             queue: Arc::clone(&queue),
+            at_once,
         };
-        if start(move || queue.write_all(writer)).is_err() {
-            // No thread to be had: silence is better than waiting, and the count says so.
+        if start(Box::new(move || queue.write_all(writer))).is_err() {
             lines.queue.lock().closed = true;
         }
         lines
@@ -69,7 +82,12 @@ impl Lines {
         line.truncate(line.floor_char_boundary(LINE_BYTES));
         line.push('\n');
         let mut state = self.queue.lock();
-        if state.closed || state.bytes + line.len() > WAITING_BYTES {
+        if state.closed {
+            // Silence is better than waiting.
+            state.dropped += u64::from(!(self.at_once)(&line));
+            return;
+        }
+        if state.bytes + line.len() > WAITING_BYTES {
             state.dropped += 1;
             return;
         }
@@ -120,6 +138,15 @@ impl State {
     }
 }
 
+/// Writes a line to standard error if it has room for that. A line is not longer than what a pipe takes whole
+/// once it takes anything (PIPE_BUF, pipe(7)).
+fn write_at_once(line: &str) -> bool {
+    let stderr = io::stderr();
+    let mut ready = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+    let is_ready = poll(&mut ready, PollTimeout::ZERO).is_ok_and(|count| count > 0);
+    is_ready && stderr.lock().write_all(line.as_bytes()).is_ok()
+}
+
 fn told(dropped: u64) -> String {
     format!("causeway: {dropped} lines were dropped here: nobody read them\n")
 }
@@ -149,7 +176,7 @@ impl Queue {
 
 /// Starts a thread that takes no signals: other threads wait for them, and a signal that no thread blocked
 /// would end the process here.
-fn start(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+fn start(body: Box<dyn FnOnce() + Send>) -> io::Result<()> {
     let mut before = SigSet::empty();
     nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
     let thread = std::thread::Builder::new().name("log".to_owned());
@@ -225,5 +252,15 @@ mod tests {
         drop(reader);
         lines.say("to nobody");
         assert!(lines.flush(DEADLINE));
+    }
+
+    #[test]
+    fn without_a_thread_a_line_is_written_at_once_or_counts_as_dropped() {
+        let no_thread = |_: Box<dyn FnOnce() + Send>| Err(io::ErrorKind::OutOfMemory.into());
+        let lines = Lines::begin(io::sink(), no_thread, |line| line == "heard\n");
+        lines.say("heard");
+        lines.say("unheard");
+        assert!(lines.flush(Duration::ZERO), "nothing is left to write");
+        assert_eq!(lines.queue.lock().dropped, 1);
     }
 }
