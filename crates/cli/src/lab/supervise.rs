@@ -90,6 +90,9 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
             .map_err(|errno| fail(errno.into()))?,
     );
     let exe = std::env::current_exe().map_err(fail)?;
+    // Before there is a supervisor: a signal that ends this process alone would leave it and its lab. It
+    // inherits them blocked, and reads them from a descriptor, too.
+    let signals = block_ends().map_err(fail)?;
     let mut supervisor = Command::new(exe)
         .args(["lab", "up", "--foreground"])
         .args(std::env::args_os().skip(3))
@@ -99,7 +102,7 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
         .process_group(0)
         .spawn()
         .map_err(fail)?;
-    let line = match first_line(&mut supervisor).map_err(fail)? {
+    let line = match first_line(&mut supervisor, &signals).map_err(fail)? {
         Said::Line(line) => line,
         Said::Signal(number) => {
             // It is in a process group of its own, which Ctrl-C does not reach.
@@ -129,17 +132,22 @@ enum Said {
     Signal(i32),
 }
 
+/// Has signals that would end this process read from a descriptor.
+fn block_ends() -> std::io::Result<SignalFd> {
+    let ends: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
+        .into_iter()
+        .collect();
+    ends.thread_block()?;
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    Ok(SignalFd::with_flags(&ends, flags)?)
+}
+
 /// Waits for the first line of a supervisor, or for a signal.
-fn first_line(supervisor: &mut Child) -> std::io::Result<Said> {
+fn first_line(supervisor: &mut Child, signals: &SignalFd) -> std::io::Result<Said> {
     let mut line = String::new();
     let Some(mut output) = supervisor.stdout.take() else {
         return Ok(Said::Line(line));
     };
-    let ending: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
-        .into_iter()
-        .collect();
-    ending.thread_block()?;
-    let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     loop {
         let mut events = [output.as_fd(), signals.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         match poll(&mut events, PollTimeout::NONE) {
