@@ -1,6 +1,6 @@
-//! Gateways whose workers are killed at random while jobs check every byte that crosses them, through a NAT,
-//! relays and TLS, and while connections between gateways are cut, too. CHAOS_SECONDS sets for how long,
-//! CHAOS_SEED what happens when.
+//! Gateways whose workers are killed or stopped at random while jobs check every byte that crosses them,
+//! through a NAT, relays and TLS, and while connections between gateways are cut and brokers die, too.
+//! CHAOS_SECONDS sets for how long, CHAOS_SEED what happens when.
 
 use crate::endure::Job;
 use crate::grid::root;
@@ -19,21 +19,50 @@ fn number(name: &str, default: u64) -> u64 {
     text.map_or(default, |text| text.parse().unwrap())
 }
 
-/// Kills the worker of a site's gateway; whether there was one to kill.
-fn kill_worker(grid: &Grid, site: &str) -> bool {
+/// Sites of brokers.
+const BROKERS: [&str; 2] = ["orsay", "lyon"];
+
+/// Signals that end a worker and are no fault of its own.
+const SIGNALS: [&str; 11] = [
+    "KILL", "QUIT", "USR1", "USR2", "ALRM", "STKFLT", "XCPU", "VTALRM", "PROF", "IO", "PWR",
+];
+
+/// What happens, and how often it has.
+#[derive(Debug, Default)]
+struct Counts {
+    kills: u64,
+    stops: u64,
+    cuts: u64,
+    brokers: u64,
+}
+
+/// Has a shell do something with the worker of a site's gateway, `$1`; whether there was one.
+fn to_worker(grid: &Grid, site: &str, script: &str) -> bool {
     let Some(status) = grid.fresh.status(site) else {
         return false;
     };
     let worker = status.worker.to_string();
-    grid.fresh.says_any(site, &["kill", "-9", &worker]);
+    grid.fresh.says_any(site, &["sh", "-c", script, "sh", &worker]);
     true
+}
+
+/// Kills a broker, or starts the one that was killed last.
+fn change_broker(grid: &mut Grid, away: &mut Option<&'static str>, random: &mut fastrand::Rng) {
+    match away.take() {
+        Some(site) => grid.start_broker_of(site),
+        None => {
+            let site = random.choice(BROKERS).unwrap_or(BROKERS[0]);
+            grid.kill_broker_of(site);
+            *away = Some(site);
+        }
+    }
 }
 
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
 fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_random() {
     let scenario = root().join("tests/e2e/two-relays.toml").display().to_string();
-    let Some(mut grid) = Grid::start("chaos", &scenario, &SITES, "orsay", &[]) else {
+    let Some(mut grid) = Grid::start_several("chaos", &scenario, &SITES, &BROKERS) else {
         return;
     };
     for (site, more) in [
@@ -65,14 +94,24 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
     println!("    CHAOS_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let until = Instant::now() + Duration::from_secs(number("CHAOS_SECONDS", SECONDS));
-    let (mut kills, mut cuts) = (0_u64, 0_u64);
+    let (mut counts, mut away) = (Counts::default(), None);
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(random.u64(200..2000)));
-        if random.u8(0..10) == 0 {
-            grid.resets_lanes("rennes", "lyon");
-            cuts += 1;
-        } else if kill_worker(&grid, random.choice(SITES).unwrap_or("lyon")) {
-            kills += 1;
+        let site = random.choice(SITES).unwrap_or("lyon");
+        match random.u8(0..30) {
+            0..3 => {
+                grid.resets_lanes("rennes", "lyon");
+                counts.cuts += 1;
+            }
+            3..6 => {
+                change_broker(&mut grid, &mut away, &mut random);
+                counts.brokers += u64::from(away.is_some());
+            }
+            6 => counts.stops += u64::from(to_worker(&grid, site, "kill -STOP $1; sleep 5; kill -CONT $1")),
+            _ => {
+                let signal = random.choice(SIGNALS).unwrap_or("KILL");
+                counts.kills += u64::from(to_worker(&grid, site, &format!("kill -{signal} $1")));
+            }
         }
         if random.u8(0..10) == 0 {
             let job = random.usize(0..jobs.len());
@@ -80,8 +119,9 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
         }
     }
     let rounds: Vec<u64> = jobs.iter().map(Job::rounds).collect();
-    println!("    {kills} kills and {cuts} cuts; rounds of the jobs: {rounds:?}");
-    assert!(kills > 0);
+    println!("    {counts:?}; rounds of the jobs: {rounds:?}");
+    assert!(counts.kills > 0);
+    away.inspect(|site| grid.start_broker_of(site));
     for job in &mut jobs {
         job.goes_on("the last kill");
     }
@@ -93,5 +133,9 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
         })
     });
     let ends = SITES.map(|site| grid.fresh.status(site).unwrap().worker_ends);
-    assert_eq!(ends.iter().sum::<u64>(), kills, "no worker has ended by itself");
+    assert_eq!(
+        ends.iter().sum::<u64>(),
+        counts.kills,
+        "no worker has ended by itself"
+    );
 }

@@ -86,7 +86,7 @@ fn debian_open_mpi_goes_on_without_a_killed_broker_which_knows_members_and_jobs_
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_goes_on_while_three_brokers_are_killed_in_turn_and_a_site_that_one_revoked_is_out_at_all()
 {
-    let Some(mut grid) = Grid::start_several("endure-brokers", "orsay-rennes-bordeaux", THREE) else {
+    let Some(mut grid) = Grid::start_several("endure-brokers", "orsay-rennes-bordeaux", THREE, THREE) else {
         return;
     };
     grid.join("orsay", &[]);

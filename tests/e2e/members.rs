@@ -10,11 +10,17 @@ use std::path::Path;
 /// Where sites of a scenario have their head nodes' public addresses, in its order.
 const PUBLIC: [&str; 4] = ["198.51.100.1", "198.51.100.5", "198.51.100.9", "198.51.100.13"];
 
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
 /// Emulated sites that join a grid one after the other.
 pub struct Grid {
     pub fresh: Fresh,
     sites: Vec<String>,
-    /// Where the broker runs.
+    /// Sites with brokers of their own, where there are several.
+    brokers: Vec<String>,
+    /// Where the broker runs that commands ask.
     home: String,
     directory: String,
 }
@@ -30,7 +36,8 @@ impl Grid {
         let directory = fresh.directory.join("grid").display().to_string();
         let mut grid = Grid {
             fresh,
-            sites: sites.iter().map(|site| (*site).to_owned()).collect(),
+            sites: owned(sites),
+            brokers: Vec::new(),
             home: home.to_owned(),
             directory,
         };
@@ -43,8 +50,8 @@ impl Grid {
         Some(grid)
     }
 
-    /// Starts the emulated sites and a broker at each of them, all of one grid.
-    pub fn start_several(name: &str, scenario: &str, sites: &[&str]) -> Option<Grid> {
+    /// Starts the emulated sites and a broker at each of `brokers`, all of one grid.
+    pub fn start_several(name: &str, scenario: &str, sites: &[&str], brokers: &[&str]) -> Option<Grid> {
         if let Err(reason) = namespaces::probe() {
             println!("skipped: {reason}");
             return None;
@@ -53,24 +60,25 @@ impl Grid {
         let mut grid = Grid {
             directory: fresh.directory.join("grid").display().to_string(),
             fresh,
-            sites: sites.iter().map(|site| (*site).to_owned()).collect(),
-            home: sites[0].to_owned(),
+            sites: owned(sites),
+            brokers: owned(brokers),
+            home: brokers[0].to_owned(),
         };
-        let brokers: Vec<String> = sites
+        let addresses: Vec<String> = brokers
             .iter()
             .map(|site| format!("{}:7443", grid.public(site)))
             .collect();
-        grid.says(&["grid", "create", "g5k", "--brokers", &brokers.join(",")]);
-        for site in sites {
+        grid.says(&["grid", "create", "g5k", "--brokers", &addresses.join(",")]);
+        for site in brokers {
             grid.start_broker_of(site);
         }
-        grid.ask_at(sites[0]);
+        grid.ask_at(brokers[0]);
         Some(grid)
     }
 
     /// Where the files of a site's own broker are.
     fn directory_of(&self, site: &str) -> String {
-        let number = self.place(site) + 1;
+        let number = self.brokers.iter().position(|known| known == site).unwrap() + 1;
         let directory = self.fresh.directory.join(format!("grid/broker-{number}"));
         directory.display().to_string()
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # what: jobs of both Debian MPIs and a world of sites' own MPIs that check every byte while the workers of
-#   their gateways are killed every 0.2 to 2 s, behind a NAT, through relays and TLS, with cuts in between
+#   their gateways are killed by signals of every kind every 0.2 to 2 s or stopped for 5 s, behind a NAT,
+#   through relays and TLS, while connections are cut and two brokers die and return
 # needs: root, or user namespaces
 # takes: eleven minutes; one minute of it is part of `make test`
 set -euo pipefail
