@@ -20,15 +20,43 @@ fn end_worker(grid: &Grid, site: u8, signal: Signal) -> Status {
     let before = grid.status(site);
     assert_ne!(before.worker, before.pid);
     kill(pid(before.worker), signal).unwrap();
-    let mut after = None;
-    wait_for("the next worker", || {
-        after = grid.try_status(site).filter(|now| now.worker != before.worker);
-        after.is_some()
-    });
-    let after = after.unwrap();
+    let began = Instant::now();
+    let after = loop {
+        if let Some(after) = grid.try_status(site).filter(|now| now.worker != before.worker) {
+            break after;
+        }
+        let is_late = began.elapsed() > DEADLINE;
+        assert!(
+            !is_late,
+            "no worker follows one ended by {signal}: {}",
+            processes(before.pid, before.worker)
+        );
+        std::thread::yield_now();
+    };
     assert_eq!(after.pid, before.pid, "supervisors see the same process");
     assert_eq!(after.worker_ends, before.worker_ends + 1);
     after
+}
+
+/// What the kernel says of a keeper, of its children and of a worker.
+fn processes(keeper: u32, worker: u32) -> String {
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
+    let children = read(format!("/proc/{keeper}/task/{keeper}/children"));
+    let children = children
+        .split_whitespace()
+        .filter_map(|number| number.parse().ok());
+    let of_one = |process: u32| {
+        let status = read(format!("/proc/{process}/status"));
+        let wanted = ["State", "Threads", "SigPnd", "ShdPnd", "SigBlk", "SigIgn"];
+        let lines = status
+            .lines()
+            .filter(|line| wanted.iter().any(|name| line.starts_with(name)));
+        let lines: Vec<&str> = lines.collect();
+        let waits = ["wchan", "syscall"].map(|name| read(format!("/proc/{process}/{name}")));
+        format!("\n{process}: {lines:?} {waits:?}")
+    };
+    let all = [keeper, worker].into_iter().chain(children);
+    all.map(of_one).collect()
 }
 
 fn how(status: &Status) -> &str {
