@@ -1,53 +1,15 @@
 //! `causeway broker` and `causeway grid` as they are run: what was answered is there after a kill -9.
 
+use crate::running::Running;
 use causeway_broker::api::{Node, Reach, Record, Subnet, new_instance};
 use causeway_broker::client::{Client, ClientConfig, Event, Membership, join};
 use causeway_broker::clock::Clock;
 use causeway_broker::join_token::JoinToken;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_secs(30);
-
-struct Running {
-    child: Child,
-    address: String,
-}
-
-impl Running {
-    fn start(grid: &Path) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
-        command
-            .args(["broker", "--config"])
-            .arg(grid.join("broker.toml"))
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let line = lines.next().unwrap().unwrap();
-        let address = line.split(" at ").nth(1).and_then(|rest| rest.split(',').next());
-        let address = address
-            .unwrap_or_else(|| panic!("causeway broker said: {line}"))
-            .to_owned();
-        // A pipe that is full would stop the broker.
-        std::thread::spawn(move || lines.for_each(drop));
-        Running { child, address }
-    }
-
-    /// The signal that nobody can prepare for.
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn causeway(grid: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));

@@ -1,89 +1,17 @@
 //! `causeway grid` with several brokers, as it is run: they are made, killed, added, replaced and taken out
 //! of service.
 
+use crate::running::Running;
 use causeway_broker::client::{Membership, join};
 use causeway_broker::clock::Clock;
 use causeway_broker::join_token::JoinToken;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_secs(30);
-
-/// A broker that runs, and what it says.
-struct Running {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Running {
-    fn start(directory: &Path) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
-        command
-            .args(["broker", "--config"])
-            .arg(directory.join("broker.toml"));
-        Running::of(command)
-    }
-
-    /// Starts one with a copy of its directory on a disk of 3 MB, which this returns as seen from outside.
-    fn start_on_disk(directory: &Path, disk: &Path) -> (Running, PathBuf) {
-        std::fs::create_dir(disk).unwrap();
-        let script = "mount -t tmpfs -o size=3m,mode=700 none \"$2\" && cp -a \"$1\"/. \"$2\" && \
-                      exec \"$0\" broker --config \"$2/broker.toml\"";
-        let mut command = Command::new("unshare");
-        command
-            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
-            .arg(env!("CARGO_BIN_EXE_causeway"))
-            .args([directory, disk]);
-        let running = Running::of(command);
-        let root = PathBuf::from(format!("/proc/{}/root", running.child.id()));
-        (running, root.join(disk.strip_prefix("/").unwrap()))
-    }
-
-    fn of(mut command: Command) -> Running {
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let (told, lines) = channel();
-        let said = BufReader::new(child.stderr.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            said.map_while(Result::ok)
-                .take_while(|line| told.send(line.clone()).is_ok())
-                .for_each(drop);
-        });
-        let running = Running { child, lines };
-        running.says(" at ");
-        running
-    }
-
-    /// Waits for a line of its log.
-    fn says(&self, what: &str) {
-        let began = Instant::now();
-        let mut others = Vec::new();
-        while let Some(left) = DEADLINE.checked_sub(began.elapsed()) {
-            match self.lines.recv_timeout(left) {
-                Ok(line) if line.contains(what) => return,
-                Ok(line) => others.push(line),
-                Err(_) => break,
-            }
-        }
-        panic!("the broker did not say {what:?} within {DEADLINE:?}, but {others:#?}");
-    }
-
-    /// The signal that nobody can prepare for.
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn causeway(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
@@ -185,7 +113,7 @@ impl Place {
             let left = DEADLINE.checked_sub(began.elapsed());
             let left = left.unwrap_or_else(|| panic!("{broker} never listed {what:?} but {list}"));
             // No news within a second is as good a reason to look as news.
-            let _ = running.lines.recv_timeout(left.min(Duration::from_secs(1)));
+            running.says_something(left.min(Duration::from_secs(1)));
         }
     }
 }

@@ -22,6 +22,7 @@ mod report;
 mod resources;
 mod run_directory;
 mod run_exits;
+mod running;
 mod sites;
 mod start_node;
 mod status_watch;
