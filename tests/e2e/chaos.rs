@@ -23,8 +23,8 @@ fn number(name: &str, default: u64) -> u64 {
 const BROKERS: [&str; 2] = ["orsay", "lyon"];
 
 /// Signals that end a worker and are no fault of its own.
-const SIGNALS: [&str; 11] = [
-    "KILL", "QUIT", "USR1", "USR2", "ALRM", "STKFLT", "XCPU", "VTALRM", "PROF", "IO", "PWR",
+const SIGNALS: [&str; 10] = [
+    "KILL", "QUIT", "USR1", "USR2", "ALRM", "STKFLT", "XCPU", "VTALRM", "PROF", "PWR",
 ];
 
 /// What happens, and how often it has.
