@@ -22,9 +22,9 @@ fn number(name: &str, default: u64) -> u64 {
 /// Sites of brokers.
 const BROKERS: [&str; 2] = ["orsay", "lyon"];
 
-/// Signals that end a worker and are no fault of its own.
-const SIGNALS: [&str; 10] = [
-    "KILL", "QUIT", "USR1", "USR2", "ALRM", "STKFLT", "XCPU", "VTALRM", "PROF", "PWR",
+/// Signals that end a worker, are no fault of its own, and that nobody who starts one has it ignore.
+const SIGNALS: [&str; 9] = [
+    "KILL", "USR1", "USR2", "ALRM", "STKFLT", "XCPU", "VTALRM", "PROF", "PWR",
 ];
 
 /// What happens, and how often it has.
