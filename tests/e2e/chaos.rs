@@ -22,8 +22,8 @@ fn number(name: &str, default: u64) -> u64 {
 /// Sites of brokers.
 const BROKERS: [&str; 2] = ["orsay", "lyon"];
 
-/// Signals that end a worker. No fault of its own raises them, nobody who starts a program has it ignore them,
-/// and every shell knows them.
+/// Signals that end a worker. No fault of its own raises them, nobody who starts a program has it ignore
+/// them, and every shell knows them.
 const SIGNALS: [&str; 8] = ["KILL", "USR1", "USR2", "ALRM", "XCPU", "VTALRM", "PROF", "PWR"];
 
 /// What happens, and how often it has.
