@@ -7,26 +7,17 @@
 //! process's only way to what it holds. Blocks of an arena without a file are ordinary memory.
 #![allow(unsafe_code)]
 
+use crate::free::{Free, SPARE};
 use crate::mapping::{self, Mapping, PAGE};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use crate::place::{BLOCK_BYTES, HEADER_BYTES, Place, SLOT_BYTES, heap_block, number, release};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Bytes of a block: room for four of the largest frames of a tunnel, enough to keep the kernel busy between
-/// two rounds of a driver.
-pub const BLOCK_BYTES: usize = 4 * (16 + 60 * 1024);
-
-const HEADER_BYTES: usize = 64;
-const SLOT_BYTES: usize = (HEADER_BYTES + BLOCK_BYTES).next_multiple_of(PAGE);
+use std::time::Instant;
 
 /// Slots that are mapped at a time: 8 MiB.
 const SLOTS: usize = 32;
-
-/// Free blocks that keep their memory.
-const SPARE: usize = 16;
 
 /// The owner of the blocks of all queues.
 pub(crate) const QUEUES: u64 = u64::MAX;
@@ -57,13 +48,10 @@ struct Inner {
     is_private: AtomicBool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     extents: Vec<Mapping>,
-    /// Blocks that may be used, those that keep their memory last.
-    free: Vec<Place>,
-    /// How many of them do not.
-    cold: usize,
+    free: Free,
     /// Blocks that may be used once what is known has been written down.
     given_back: Vec<Place>,
     serial: u64,
@@ -71,15 +59,17 @@ struct State {
     is_abandoned: bool,
 }
 
-/// A block's address and number.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    begin: NonNull<u8>,
-    number: u32,
+impl State {
+    fn new() -> State {
+        State {
+            extents: Vec::new(),
+            free: Free::new(),
+            given_back: Vec::new(),
+            serial: 0,
+            is_abandoned: false,
+        }
+    }
 }
-
-// SAFETY: an address belongs to no thread; whoever has it has the block.
-unsafe impl Send for Place {}
 
 /// A block, which is its holder's alone. It goes back when this is dropped.
 #[derive(Debug)]
@@ -130,7 +120,7 @@ impl Arena {
         Arena(Arc::new(Inner {
             file: None,
             front: None,
-            state: Mutex::default(),
+            state: Mutex::new(State::new()),
             is_private: AtomicBool::new(true),
         }))
     }
@@ -161,8 +151,7 @@ impl Arena {
         for _ in 0..extents {
             arena.extend(&mut state)?;
         }
-        let all = std::mem::take(&mut state.free);
-        state.cold = 0;
+        let all = state.free.take_all();
         drop(state);
         let reading = arena.0.front.as_ref();
         let reading = reading.map_or(0, |front| front.number(0).load(Ordering::Acquire));
@@ -200,7 +189,7 @@ impl Arena {
         Ok(Arena(Arc::new(Inner {
             file: Some(file),
             front: Some(front),
-            state: Mutex::default(),
+            state: Mutex::new(State::new()),
             is_private: AtomicBool::new(false),
         })))
     }
@@ -240,10 +229,9 @@ impl Arena {
     pub fn block(&self, owner: u64) -> Block {
         let mut state = self.state();
         if state.free.is_empty() && self.extend(&mut state).is_err() {
-            state.free.push(heap_block());
+            state.free.put(heap_block());
         }
-        let place = state.free.pop().unwrap_or_else(heap_block);
-        state.cold = state.cold.min(state.free.len());
+        let place = state.free.take().unwrap_or_else(heap_block);
         state.serial += 1;
         let serial = state.serial;
         drop(state);
@@ -260,28 +248,33 @@ impl Arena {
 
     /// Blocks that were given back before may be used again, since what is known has been written down.
     pub fn settle(&self) {
+        self.settle_at(Instant::now());
+    }
+
+    fn settle_at(&self, now: Instant) {
         let mut state = self.state();
         for place in std::mem::take(&mut state.given_back) {
             self.free(&mut state, place);
+        }
+        if let Some(file) = &self.0.file {
+            let idle = state.free.idle(now).iter();
+            for place in idle.filter(|place| place.number != u32::MAX) {
+                mapping::forget(file.as_fd(), offset_of(place.number), SLOT_BYTES);
+            }
         }
     }
 
     fn free(&self, state: &mut State, place: Place) {
         number(place, OWNER).store(0, Ordering::Release);
-        if state.free.len() - state.cold < SPARE {
-            state.free.push(place);
-        } else if place.number == u32::MAX {
-            release(place);
-        } else if let Some(file) = &self.0.file {
-            mapping::forget(file.as_fd(), offset_of(place.number), SLOT_BYTES);
-            state.free.insert(0, place);
-            state.cold += 1;
+        if place.number == u32::MAX && state.free.warm() >= SPARE {
+            return release(place);
         }
+        state.free.put(place);
     }
 
     fn extend(&self, state: &mut State) -> io::Result<()> {
         let Some(file) = &self.0.file else {
-            state.free.push(heap_block());
+            state.free.put(heap_block());
             return Ok(());
         };
         let first = state.extents.len() * SLOTS;
@@ -291,7 +284,7 @@ impl Arena {
         // Fits: below MOST_SLOTS.
         let extent = Mapping::new(file.as_fd(), offset_of(first as u32), SLOTS * SLOT_BYTES)?;
         for slot in (0..SLOTS).rev() {
-            state.free.push(Place {
+            state.free.put(Place {
                 begin: extent.at(slot * SLOT_BYTES),
                 number: (first + slot) as u32,
             });
@@ -308,7 +301,11 @@ impl Arena {
 impl Drop for Inner {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let all = state.free.drain(..).chain(state.given_back.drain(..));
+        let all = state
+            .free
+            .take_all()
+            .into_iter()
+            .chain(state.given_back.drain(..));
         all.filter(|place| place.number == u32::MAX).for_each(release);
     }
 }
@@ -389,42 +386,15 @@ impl Drop for Block {
     }
 }
 
-/// A number of a block's header.
-fn number<'a>(place: Place, index: usize) -> &'a AtomicU64 {
-    // SAFETY: it lies within the header, which is aligned and lasts as long as the arena; every bit pattern
-    // is a number.
-    unsafe { place.begin.cast::<AtomicU64>().add(index).as_ref() }
-}
-
 fn offset_of(slot: u32) -> u64 {
     (PAGE + slot as usize * SLOT_BYTES) as u64
-}
-
-fn layout() -> Layout {
-    Layout::from_size_align(SLOT_BYTES, HEADER_BYTES).unwrap_or(Layout::new::<u64>())
-}
-
-fn heap_block() -> Place {
-    // SAFETY: the layout has a size.
-    let begin = unsafe { alloc_zeroed(layout()) };
-    let Some(begin) = NonNull::new(begin) else {
-        handle_alloc_error(layout())
-    };
-    Place {
-        begin,
-        number: u32::MAX,
-    }
-}
-
-fn release(place: Place) {
-    // SAFETY: it comes from `heap_block`, and nobody has it any more.
-    unsafe { dealloc(place.begin.as_ptr(), layout()) };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::fd::BorrowedFd;
+    use std::time::Duration;
 
     fn again(arena: &Arena) -> (Arena, Vec<Found>) {
         let file = arena.0.file.as_ref().unwrap().try_clone().unwrap();
@@ -478,6 +448,8 @@ mod tests {
                 drop(blocks);
                 arena.settle();
             }
+            let now = Instant::now();
+            (10..13).for_each(|seconds| arena.settle_at(now + Duration::from_secs(seconds)));
             let Some(file) = arena.descriptor() else { continue };
             assert!(arena.state().extents.len() <= 4);
             // SAFETY: the arena has it open.

@@ -6,16 +6,19 @@
 //! frames in blocks and the records of the last commit.
 
 mod arena;
+mod free;
 mod journal;
 mod mapping;
+mod place;
 mod queue;
 mod shared;
 
 use std::io;
 use std::os::fd::OwnedFd;
 
-pub use arena::{Arena, BLOCK_BYTES, Block, Found, Reading};
+pub use arena::{Arena, Block, Found, Reading};
 pub use journal::{Journal, Key, Record};
+pub use place::BLOCK_BYTES;
 pub use queue::{Places, Queue};
 pub use shared::SharedMemory;
 

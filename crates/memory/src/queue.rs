@@ -1,6 +1,7 @@
 //! Bytes in order, in blocks of an arena: the next process finds them by the numbers of the blocks.
 
-use crate::arena::{Arena, BLOCK_BYTES, Block, Found, QUEUES};
+use crate::arena::{Arena, Block, Found, QUEUES};
+use crate::place::BLOCK_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 

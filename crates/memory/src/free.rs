@@ -1,0 +1,102 @@
+//! Blocks that may be used, and which of them keep their memory.
+//!
+//! To take memory back, and have the kernel find and clear it anew, costs more than to copy a block's bytes.
+//! So a block keeps its memory while as many are needed again and again.
+
+use crate::place::Place;
+use std::time::{Duration, Instant};
+
+/// Free blocks that keep their memory in any case.
+pub(crate) const SPARE: usize = 16;
+
+/// This often, those that were not needed meanwhile lose it.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Blocks that nobody has.
+#[derive(Debug)]
+pub(crate) struct Free {
+    /// Those that keep their memory last, and of these the one that was given back last.
+    places: Vec<Place>,
+    /// How many do not.
+    cold: usize,
+    /// The fewest that did since the last look, and when that was.
+    least_warm: usize,
+    looked: Instant,
+}
+
+impl Free {
+    pub(crate) fn new() -> Free {
+        Free {
+            places: Vec::new(),
+            cold: 0,
+            least_warm: 0,
+            looked: Instant::now(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Counts those that keep their memory.
+    pub(crate) fn warm(&self) -> usize {
+        self.places.len() - self.cold
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Place> {
+        let place = self.places.pop()?;
+        self.cold = self.cold.min(self.places.len());
+        self.least_warm = self.least_warm.min(self.warm());
+        Some(place)
+    }
+
+    pub(crate) fn put(&mut self, place: Place) {
+        self.places.push(place);
+    }
+
+    /// Takes all out.
+    pub(crate) fn take_all(&mut self) -> Vec<Place> {
+        (self.cold, self.least_warm) = (0, 0);
+        std::mem::take(&mut self.places)
+    }
+
+    /// Those whose memory was not needed since the last look, if it is time. The caller takes it.
+    pub(crate) fn idle(&mut self, now: Instant) -> &[Place] {
+        let from = self.cold;
+        if now.saturating_duration_since(self.looked) >= LOOK_EVERY {
+            self.cold += self.least_warm.saturating_sub(SPARE);
+            self.least_warm = self.warm();
+            self.looked = now;
+        }
+        &self.places[from..self.cold]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::{heap_block, release};
+
+    #[test]
+    fn memory_that_is_needed_again_and_again_is_kept_and_the_rest_given_back_after_a_while() {
+        let mut free = Free::new();
+        (0..100).for_each(|_| free.put(heap_block()));
+        let mut now = Instant::now();
+        let mut idle = |free: &mut Free| {
+            now += LOOK_EVERY;
+            free.idle(now).len()
+        };
+        // What has just come counts from now on.
+        assert_eq!(idle(&mut free), 0);
+        let lost = [(); 3].map(|()| {
+            let taken: Vec<Place> = (0..70).filter_map(|_| free.take()).collect();
+            taken.into_iter().for_each(|place| free.put(place));
+            idle(&mut free)
+        });
+        assert_eq!(lost, [14, 0, 0]);
+        assert_eq!(free.warm(), 86);
+        assert_eq!(idle(&mut free), 70);
+        assert_eq!((idle(&mut free), free.warm()), (0, SPARE));
+        free.take_all().into_iter().for_each(release);
+    }
+}
