@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 const COMMITTED: usize = 0;
 const ROUND: usize = 8;
@@ -27,6 +28,11 @@ const NOTHING: u64 = u64::MAX;
 /// it stays in a processor's cache.
 const SHORTEST: usize = 256 * 1024;
 const TIMES: usize = 4;
+
+/// A half that is longer gives its memory back once this much time has gone by without another one: what is
+/// written anew into memory that was given back costs twice.
+const LONG: usize = 4 * (PAGE + SHORTEST);
+const QUIET: Duration = Duration::from_secs(1);
 
 /// What counts is at most this long; beyond, nothing is written down any more.
 const MOST: usize = 1 << 30;
@@ -133,6 +139,8 @@ pub struct Journal {
     /// Bytes of the records that count.
     live: usize,
     scratch: Vec<u8>,
+    /// When a half was left last that was long, until its memory is given back.
+    was_long: Option<Instant>,
     /// Nothing is written down any more, and why.
     failed: Option<io::Error>,
 }
@@ -206,6 +214,7 @@ impl Journal {
             index: HashMap::new(),
             live: 0,
             scratch: Vec::new(),
+            was_long: None,
             failed: None,
         })
     }
@@ -296,7 +305,22 @@ impl Journal {
             }
         }
         self.halves[self.current].set(COMMITTED, (self.end - PAGE) as u64);
+        if self.was_long.is_some_and(|since| since.elapsed() >= QUIET) {
+            self.was_long = None;
+            self.give_back();
+        }
         Ok(())
+    }
+
+    /// Gives the memory back that nothing is written to.
+    fn give_back(&self) {
+        for (index, half) in self.halves.iter().enumerate() {
+            let used = if index == self.current { self.end } else { 0 };
+            let from = used.max(PAGE + SHORTEST).next_multiple_of(PAGE);
+            if let Some(length) = half.mapping.len().checked_sub(from).filter(|length| *length > 0) {
+                mapping::forget(half.file.as_fd(), from as u64, length);
+            }
+        }
     }
 
     /// Copies what counts into the other half, which counts from then on.
@@ -318,10 +342,8 @@ impl Journal {
         }
         to.set(COMMITTED, (at - PAGE) as u64);
         to.set(ROUND, from.get(ROUND) + 1);
-        // A half that was long once would keep its memory.
-        if from.mapping.len() > 4 * (PAGE + SHORTEST) {
-            let length = from.mapping.len() - PAGE - SHORTEST;
-            mapping::forget(from.file.as_fd(), (PAGE + SHORTEST) as u64, length);
+        if from.mapping.len() > LONG {
+            self.was_long = Some(Instant::now());
         }
         (self.current, self.end) = (1 - self.current, at);
         Ok(())
@@ -399,6 +421,33 @@ mod tests {
             let live: usize = known.values().map(|value| value.len() + HEAD_BYTES).sum();
             assert_eq!(journal.live, live);
         }
+    }
+
+    #[test]
+    fn a_journal_that_was_long_gives_memory_back_when_it_is_quiet_and_keeps_what_counts() {
+        let mut journal = Journal::shared().unwrap();
+        let key = |id| Key::new(1, 2, id);
+        let value = vec![7; 100_000];
+        for round in 0..10 {
+            (0..30).for_each(|id| journal.put_bytes(key(id), &[&value[..], &[round]].concat()));
+            journal.commit().unwrap();
+        }
+        (1..30).for_each(|id| journal.remove(key(id)));
+        journal.commit().unwrap();
+        let took = |journal: &Journal| -> i64 {
+            let stats = journal
+                .halves
+                .iter()
+                .map(|half| nix::sys::stat::fstat(&half.file).unwrap());
+            stats.map(|stat| stat.st_blocks * 512).sum()
+        };
+        assert!(took(&journal) > 3_000_000 && journal.was_long.is_some());
+        journal.was_long = Instant::now().checked_sub(QUIET);
+        journal.commit().unwrap();
+        let most = 2 * (PAGE + SHORTEST) + PAGE + (journal.end - PAGE);
+        assert!(took(&journal) <= most as i64, "{} bytes", took(&journal));
+        let (_, found) = again(&journal);
+        assert_eq!((found.len(), found[&key(0)].len()), (1, value.len() + 1));
     }
 
     #[test]
