@@ -1,6 +1,8 @@
-"""What README.md says, computed from chaos.csv and gaps.csv."""
+"""What README.md says, computed from its rows."""
 
-from figures import median, read, values
+import statistics
+
+from figures import median, read, values, where
 
 
 def texts():
@@ -10,3 +12,25 @@ def texts():
     times = values(gaps, "longest_ms")
     yield (f"the longest was {median(gaps, 'longest_ms'):.1f} ms (median of {len(times)} runs, "
            f"{min(times):.1f} to {max(times):.1f} ms).")
+    yield from table()
+
+
+def table():
+    """The table of `before-after.csv`: medians, and the least and most."""
+    rows = read("before-after.csv")
+    speed, way = ("gbit_per_second_or_seconds", 2), ("one_way_us", 1)
+    for name, what, (column, digits) in (
+        ("clear text, 1 lane, Gbit/s", "plain 1 lane", speed),
+        ("clear text, 4 lanes, Gbit/s", "plain 4 lanes", speed),
+        ("TLS, 1 lane, Gbit/s", "TLS 1 lane", speed),
+        ("a relay that only copies, Gbit/s", "perfect copy 2 relays", speed),
+        ("clear text, 1 lane, 1 B one way, microseconds", "plain 1 lane", way),
+        ("TLS, 1 lane, 1 B one way, microseconds", "TLS 1 lane", way),
+        ("2000 streams opened, s", "causeway", ("gbit_per_second_or_seconds", 3)),
+    ):
+        cells = []
+        for build in ("before", "after"):
+            found = [float(row[column]) for row in where(rows, what=what, build=build)]
+            middle = statistics.median(found)
+            cells.append(f"{middle:.{digits}f} ({min(found):.{digits}f} to {max(found):.{digits}f})")
+        yield f"| {name} | {' | '.join(cells)} |"
