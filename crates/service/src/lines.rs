@@ -49,7 +49,7 @@ impl Lines {
     pub fn stderr() -> &'static Lines {
         static STDERR: OnceLock<Lines> = OnceLock::new();
         // Not eprintln!, which panics where stderr cannot be written: a full disk must end nothing.
-        STDERR.get_or_init(|| Lines::begin(io::stderr(), start, write_at_once))
+        STDERR.get_or_init(|| Lines::begin(io::stderr(), start, |line| write_at_once(line, 0)))
     }
 
     /// Lines that go to `writer`.
@@ -76,11 +76,15 @@ impl Lines {
         lines
     }
 
+    /// Says one line on standard error without the thread that writes others, which may be the one that
+    /// cannot any more. It waits for a reader for 200 ms at most.
+    pub fn say_at_once(text: impl Display) {
+        write_at_once(&as_line(text), 200);
+    }
+
     /// Says one line, without its end. Never waits for a reader.
     pub fn say(&self, text: impl Display) {
-        let mut line = Line(text).to_string();
-        line.truncate(line.floor_char_boundary(LINE_BYTES));
-        line.push('\n');
+        let line = as_line(text);
         let mut state = self.queue.lock();
         if state.closed {
             // Silence is better than waiting.
@@ -138,13 +142,21 @@ impl State {
     }
 }
 
-/// Writes a line to standard error if it has room for that. A line is not longer than what a pipe takes whole
+/// Writes a line to standard error, without a thread, if it has room for that within so many milliseconds. A
+/// line is not longer than what a pipe takes whole
 /// once it takes anything (PIPE_BUF, pipe(7)).
-fn write_at_once(line: &str) -> bool {
+fn write_at_once(line: &str, milliseconds: u8) -> bool {
     let stderr = io::stderr();
     let mut ready = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
-    let is_ready = poll(&mut ready, PollTimeout::ZERO).is_ok_and(|count| count > 0);
+    let is_ready = poll(&mut ready, PollTimeout::from(milliseconds)).is_ok_and(|count| count > 0);
     is_ready && stderr.lock().write_all(line.as_bytes()).is_ok()
+}
+
+fn as_line(text: impl Display) -> String {
+    let mut line = Line(text).to_string();
+    line.truncate(line.floor_char_boundary(LINE_BYTES));
+    line.push('\n');
+    line
 }
 
 fn told(dropped: u64) -> String {

@@ -6,6 +6,7 @@ use crate::steps;
 use crate::touched::Touched;
 use causeway_memory::{Journal, Key};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Longest message of the gateway to its peer: the description of a site with ten thousand nodes. Whoever
 /// gets one reads it in one turn of its loop.
@@ -80,14 +81,12 @@ impl Messages {
 
     /// The next whole message.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, ProtocolError> {
-        while let Some((_, bytes)) = self.ahead.get(&self.received) {
+        while let Entry::Occupied(next) = self.ahead.entry(self.received) {
             steps::step();
-            if self.begun.len() + bytes.len() > MAX_MESSAGE {
+            if self.begun.len() + next.get().1.len() > MAX_MESSAGE {
                 return Err(ProtocolError::Message(MAX_MESSAGE));
             }
-            let Some((more, bytes)) = self.ahead.remove(&self.received) else {
-                break;
-            };
+            let (more, bytes) = next.remove();
             self.touched.note(self.received);
             self.received += 1;
             self.ahead_bytes -= bytes.len();

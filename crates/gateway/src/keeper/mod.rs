@@ -19,6 +19,7 @@ use crate::sys::process::{self, Ended};
 use crate::sys::signals::Signals;
 use crate::sys::socket;
 use causeway_control::private;
+use causeway_service::Lines;
 use deaths::Deaths;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -99,7 +100,7 @@ impl Keeper {
             Some(_) => Listeners::inherit(&kept.listeners, &config)?,
             None => listen(&config)?,
         };
-        // First of all: it blocks a signal that would end this process.
+        // Before the memory: it blocks a signal that would end this process where that may not grow.
         let signals = Signals::take().map_err(GatewayError::Keeper)?;
         let memory = Arc::new(Memory::new().map_err(GatewayError::Memory)?);
         let orphans = orphans().map_err(GatewayError::Keeper)?;
@@ -146,7 +147,7 @@ impl Keeper {
                 Err(error) if self.is_first() => return Err(GatewayError::Keeper(error)),
                 Err(error) => {
                     // Too many processes of this user, or too little memory, for now.
-                    worker::say_at_once(format_args!(
+                    Lines::say_at_once(format_args!(
                         "causeway gateway {}: make a worker: {error}; it tries again in {MAKE_AGAIN:?}",
                         self.config.site
                     ));

@@ -5,12 +5,9 @@ use crate::gateway::Gateway;
 use crate::link::{Before, Ending, KeeperLink, KeptKeeper, Orphans};
 use crate::sys::process;
 use causeway_service::Lines;
-use causeway_wire::shown::Line;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::fmt::Display;
-use std::io::{self, Write};
+use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::panic::PanicHookInfo;
 use std::process::exit;
 use std::sync::Arc;
@@ -87,23 +84,12 @@ fn end_by_panic(site: &str, panic: &PanicHookInfo<'_>) {
     let payload = panic.payload();
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    say_at_once(format_args!(
+    Lines::say_at_once(format_args!(
         "causeway gateway {site}: a fault of this program ends its worker: {} (thread {}, {place})",
         text.unwrap_or("no reason given"),
         thread.name().unwrap_or("without a name"),
     ));
     std::process::abort();
-}
-
-/// Writes a line without the thread that writes others, which may be the one that cannot any more.
-pub(super) fn say_at_once(text: impl Display) {
-    let line = format!("{}\n", Line(text));
-    let stderr = io::stderr();
-    let mut writable = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
-    let timeout = PollTimeout::from(200_u8);
-    if poll(&mut writable, timeout).is_ok_and(|ready| ready > 0) {
-        let _ = io::stderr().write_all(line.as_bytes());
-    }
 }
 
 #[cfg(test)]
