@@ -20,11 +20,13 @@ for node in head 1 2; do
         chmod 755 /usr/local/bin/shell
         sed -i "/^root:/s|[^:]*\$|/usr/local/bin/shell|" /etc/passwd'
 done
-# trixie: Debian's installer gives a host's own name 127.0.1.1.
+# trixie: Debian's installer gives a host's own name 127.0.1.1. This checkout may itself lie below /tmp.
 for node in head 1 2; do
     change trixie-$node "hosts=\$(grep -v ' trixie-$node\$' /etc/hosts)
         printf '127.0.1.1 trixie-$node\n%s\n' \"\$hosts\" >/etc/hosts
-        mount -t tmpfs -o size=1m,mode=1777 tmpfs /tmp"
+        mkdir /run/checkout && mount --bind $root /run/checkout
+        mount -t tmpfs -o size=1m,mode=1777 tmpfs /tmp
+        mkdir -p $root && mount --bind /run/checkout $root"
 done
 # forky: an ordinary user, whose home is shared as that of root is.
 for node in head 1 2; do
