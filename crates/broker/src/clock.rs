@@ -82,16 +82,6 @@ pub fn span(seconds: u64) -> String {
     }
 }
 
-/// The seconds of a length of time as a person types it: a whole number with a unit, such as `30min`, `1h` or
-/// `2d`.
-pub fn seconds(text: &str) -> Option<u64> {
-    let units = [("min", 60), ("h", 3600), ("d", 86_400), ("s", 1)];
-    units.into_iter().find_map(|(unit, seconds)| {
-        let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        number.checked_mul(seconds)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -134,7 +134,9 @@ impl BrokerConfig {
         }
         let wanted = typed.certificate_life.as_ref();
         let life = wanted.map_or(Some(LIFE_SECONDS), |wanted| {
-            clock::seconds(wanted.get_ref()).filter(|life| LIVES.contains(life))
+            causeway_units::span(wanted.get_ref())
+                .ok()
+                .filter(|life| LIVES.contains(life))
         });
         if let (Some(wanted), None) = (wanted, life) {
             let (least, most) = (clock::span(*LIVES.start()), clock::span(*LIVES.end()));
@@ -144,7 +146,9 @@ impl BrokerConfig {
         }
         let wanted = typed.renewal_grace.as_ref();
         let grace = wanted.map_or(Some(GRACE_SECONDS), |wanted| {
-            clock::seconds(wanted.get_ref()).filter(|grace| *grace <= LONGEST_GRACE)
+            causeway_units::span(wanted.get_ref())
+                .ok()
+                .filter(|grace| *grace <= LONGEST_GRACE)
         });
         if let (Some(wanted), None) = (wanted, grace) {
             let most = clock::span(LONGEST_GRACE);

@@ -6,7 +6,7 @@ use crate::places::{self, NoHome};
 use crate::say;
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
 use causeway_broker::api::{Job, Subnet};
-use causeway_broker::clock::{Clock, date, seconds, span};
+use causeway_broker::clock::{Clock, date, span};
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MAX_TTL_SECONDS};
 use causeway_wire::Cidr;
@@ -303,11 +303,10 @@ fn line(site: &ListedSite, now: u64) -> String {
 }
 
 fn lifetime(text: &str) -> Result<u64, TextError> {
-    match seconds(text) {
-        Some(seconds) if (1..=MAX_TTL_SECONDS).contains(&seconds) => Ok(seconds),
-        Some(0) => Err("a token must be valid for some time; 1h is usual".into()),
-        Some(_) => Err(format!("a token is valid for at most {}", span(MAX_TTL_SECONDS)).into()),
-        None => Err("it is not a time such as 30min, 1h or 2d".into()),
+    match causeway_units::span(text)? {
+        0 => Err("a token must be valid for some time; 1h is usual".into()),
+        seconds @ 1..=MAX_TTL_SECONDS => Ok(seconds),
+        _ => Err(format!("a token is valid for at most {}", span(MAX_TTL_SECONDS)).into()),
     }
 }
 

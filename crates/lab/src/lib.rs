@@ -34,7 +34,6 @@ mod state_dir;
 mod subnet;
 mod sys;
 mod system;
-pub mod units;
 pub mod wan;
 
 pub use control::{Answer, Request};

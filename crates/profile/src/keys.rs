@@ -1,8 +1,8 @@
 //! The one table of what a profile in TOML may say: the reader refuses other keys, and the JSON schema, the
 //! table of docs/profile.md and tests are held to it.
 
-use crate::quantity::{LATENCY, LOSS, MEMORY, Measure, RATE, SPEED, TIME};
 use crate::{MAX_ALTERNATIVES, MAX_CORES, MAX_GROUPS, MAX_NETWORKS, MAX_RANKS};
+use causeway_units::{LATENCY, LOSS, Measure, RATE, SIZE, SPEED, TIME};
 
 /// A key of a table.
 #[derive(Debug)]
@@ -113,12 +113,7 @@ pub(crate) static NETWORK: &[Key] = &[
 ];
 
 const CORES: Key = key("cores", Kind::Count(MAX_CORES), "Cores for each rank.", "2");
-const MEMORY_KEY: Key = key(
-    "memory",
-    Kind::Measure(&MEMORY),
-    "Memory for each rank.",
-    "\"2GB\"",
-);
+const SIZE_KEY: Key = key("memory", Kind::Measure(&SIZE), "Memory for each rank.", "\"2GB\"");
 const SPEED_KEY: Key = key(
     "speed",
     Kind::Between,
@@ -141,7 +136,7 @@ pub(crate) static GROUP: &[Key] = &[
         "2",
     ),
     CORES,
-    MEMORY_KEY,
+    SIZE_KEY,
     SPEED_KEY,
     FEATURES,
     key(
@@ -180,7 +175,7 @@ pub(crate) static GROUP: &[Key] = &[
 pub(crate) static ALTERNATIVE: &[Key] = &[
     key("ranks", Kind::Count(MAX_RANKS), "How many ranks.", "16"),
     CORES,
-    MEMORY_KEY,
+    SIZE_KEY,
     SPEED_KEY,
     FEATURES,
     key(

@@ -11,7 +11,6 @@ mod job;
 mod keys;
 mod model;
 mod notes;
-mod quantity;
 mod reading;
 mod schema;
 #[cfg(test)]
@@ -53,5 +52,4 @@ pub const MAX_CORES: u32 = 4096;
 pub const MAX_WORDS: usize = 256;
 /// Longest word of a command, as long as a path may be.
 pub const MAX_WORD_BYTES: usize = 4096;
-/// Longest time of a job, in seconds: a year, as for `causeway run --time`.
-pub const MAX_SECONDS: u64 = 31_536_000;
+pub use causeway_units::MAX_SECONDS;

@@ -2,8 +2,8 @@
 //! such as names of groups, only the reader knows.
 
 use crate::keys::{Key, Kind, MAX, MIN, ROOT};
-use crate::quantity::{Measure, SPEED, pattern};
 use crate::{MAX_NAMES, MAX_RANKS, MAX_WORD_BYTES, MAX_WORDS};
+use causeway_units::{Measure, SPEED, pattern};
 use serde_json::{Map, Value, json};
 
 /// The name of a site, group or network, as `causeway_wire::grid::is_site_name` has it.

@@ -127,7 +127,7 @@ alternatives = [{ ranks = "3", program = "x" }, 7]
         "9: network.one.latency: has no max",
         "11: groups.a.ranks: is not a whole number from 1 to 1000000, nor a text such as \"0,4-7\"",
         "12: groups.a.cores: is not a whole number from 1 to 4096",
-        "13: groups.a.memory: is not an amount of memory such as \"2GB\" or \"512MiB\"",
+        "13: groups.a.memory: is not a size such as \"2GB\" or \"512MiB\"",
         "14: groups.a.speed: has a min above its max",
         "15: groups.a.features: is not a list of 1 to 64 names",
         "16: groups.a.sites: \"all\" is not a name of 1 to 63 letters, digits, '-', '_' or '.'",

@@ -3,9 +3,9 @@
 use crate::keys::{ALTERNATIVE, GROUP, MAX, MIN, MIN_MAX, NETWORK, ROOT};
 use crate::model::{Alternative, Group, Needs, Network, Profile, Ranks, Speed};
 use crate::notes::Notes;
-use crate::quantity::{LATENCY, LOSS, MEMORY, Measure, RATE, SPEED, TIME};
 use crate::toml_walk::{Table, count, measure, text, words};
 use crate::{MAX_ALTERNATIVES, MAX_CORES, MAX_GROUPS, MAX_NAMES, MAX_NETWORKS, MAX_RANGES, MAX_RANKS};
+use causeway_units::{LATENCY, LOSS, Measure, RATE, SIZE, SPEED, TIME};
 use causeway_wire::TextError;
 use causeway_wire::grid::is_site_name;
 use std::collections::BTreeMap;
@@ -106,7 +106,7 @@ fn group(name: &str, table: &Table, ranges: &mut Ranges, notes: &mut Notes) -> G
 fn needs(table: &Table, notes: &mut Notes) -> Needs {
     Needs {
         cores: table.read("cores", notes, |value| count(value, MAX_CORES)),
-        memory_bytes: table.read("memory", notes, |value| measure(value, &MEMORY)),
+        memory_bytes: table.read("memory", notes, |value| measure(value, &SIZE)),
         speed: speed(table, notes),
         features: names(table, "features", notes),
         sites: names(table, "sites", notes),

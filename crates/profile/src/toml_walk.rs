@@ -2,8 +2,8 @@
 
 use crate::keys::Key;
 use crate::notes::Notes;
-use crate::quantity::{Measure, SPEED};
 use crate::{MAX_WORD_BYTES, MAX_WORDS};
+use causeway_units::{Measure, SPEED};
 use causeway_wire::TextError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -1,7 +1,7 @@
 //! Writes a profile in TOML. Comments of a text that was read are not kept.
 
 use crate::model::{Group, Needs, Network, Profile, Ranks, Speed};
-use crate::quantity::{LATENCY, LOSS, MEMORY, RATE, SPEED, TIME};
+use causeway_units::{LATENCY, LOSS, RATE, SIZE, SPEED, TIME};
 use std::fmt::Write as _;
 
 /// The text of a profile. It says all that a profile can say.
@@ -90,7 +90,7 @@ fn needs(needs: &Needs) -> Vec<(String, String)> {
         ("cores", needs.cores.map(|cores| cores.to_string())),
         (
             "memory",
-            needs.memory_bytes.map(|bytes| quoted(&MEMORY.show(bytes))),
+            needs.memory_bytes.map(|bytes| quoted(&SIZE.show(bytes))),
         ),
         ("speed", needs.speed.map(speed)),
         ("features", needs.features.as_ref().map(names)),

@@ -4,11 +4,11 @@
 
 use crate::model::{Group, Network, Profile, Ranks};
 use crate::notes::Notes;
-use crate::quantity::{LATENCY, MEMORY, Measure, RATE, plain};
 use crate::xml_execution;
 use crate::xml_walk::{Known, NOTHING, TEXT, at, child_named, elements, path, required, text};
 use crate::xml_writer::{KILOBYTES_PER_SECOND, MEGABYTES, MILLISECONDS, Unit};
 use crate::{MAX_CORES, MAX_GROUPS, MAX_NETWORKS, MAX_RANKS};
+use causeway_units::{LATENCY, Measure, RATE, SIZE, plain};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashSet;
 
@@ -406,7 +406,7 @@ fn host_parameter(node: Node, group: &mut Group, notes: &mut Notes) {
             let key = format!("{key}.memory");
             if let Some(text) = bound(node, "min", &key, notes) {
                 assumed(node, notes);
-                let bytes = measure_of(&text, &MEMORY, MEGABYTES);
+                let bytes = measure_of(&text, &SIZE, MEGABYTES);
                 set(&mut group.needs.memory_bytes, bytes, &key, notes);
             }
         }

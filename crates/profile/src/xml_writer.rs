@@ -1,8 +1,8 @@
 //! Writes a profile in QCG's XML. What that form cannot say is an error that names it, never left out.
 
 use crate::model::{Group, Network, Profile, Ranks};
-use crate::quantity::plain;
 use crate::xml_walk::trimmed;
+use causeway_units::plain;
 use std::fmt::{self, Write as _};
 
 /// The unit of a number in QCG's XML, which names none.

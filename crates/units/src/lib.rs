@@ -1,16 +1,21 @@
-//! Quantities with units. They are read exactly: "0.1%" is a whole number of the finest unit, or a mistake.
+//! Quantities as people write them: "11.6ms", "1 Gbit/s", "2MB", "0.1%", "30min". They are read exactly: each is
+//! a whole number of the finest unit, or a mistake. A number without a unit is one too, because nobody can tell
+//! later what it meant. Decimal prefixes are powers of 1000, "KiB" and "MiB" powers of 1024.
+#![forbid(unsafe_code)]
 
 use causeway_wire::TextError;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// Most digits before and behind the point. Their product with the largest factor fits into 128 bits.
 const MAX_DIGITS: (usize, usize) = (15, 9);
 
 /// A kind of quantity: its units as multiples of the finest one, and which values make sense.
 #[derive(Debug)]
-pub(crate) struct Measure {
+pub struct Measure {
     /// Names and factors; where two are as short, the first is written.
     pub units: &'static [(&'static str, u64)],
+    /// In the finest unit.
     pub range: RangeInclusive<u64>,
     /// The finest that is told apart.
     pub finest: &'static str,
@@ -19,7 +24,7 @@ pub(crate) struct Measure {
 }
 
 /// Rates in bit/s. Nothing is slower than a modem, and no network is faster than 1000 Tbit/s.
-pub(crate) static RATE: Measure = Measure {
+pub static RATE: Measure = Measure {
     units: &[
         ("Gbit/s", 1_000_000_000),
         ("Mbit/s", 1_000_000),
@@ -36,7 +41,7 @@ pub(crate) static RATE: Measure = Measure {
 };
 
 /// Latencies in ns, up to a minute.
-pub(crate) static LATENCY: Measure = Measure {
+pub static LATENCY: Measure = Measure {
     units: &[("ms", 1_000_000), ("us", 1_000), ("s", 1_000_000_000)],
     range: 1..=60_000_000_000,
     finest: "0.001us",
@@ -44,15 +49,29 @@ pub(crate) static LATENCY: Measure = Measure {
 };
 
 /// Losses in parts of a thousand million. Whoever loses all has no network.
-pub(crate) static LOSS: Measure = Measure {
+pub static LOSS: Measure = Measure {
     units: &[("%", 10_000_000)],
     range: 0..=999_999_999,
     finest: "0.0000001%",
     such_as: "a share below 100% such as \"0.1%\"",
 };
 
-/// Memory in bytes, up to 1000 TB.
-pub(crate) static MEMORY: Measure = Measure {
+/// Times on a network in ns, from nothing to a day.
+pub static DELAY: Measure = Measure {
+    units: &[
+        ("ms", 1_000_000),
+        ("us", 1_000),
+        ("µs", 1_000),
+        ("ns", 1),
+        ("s", 1_000_000_000),
+    ],
+    range: 0..=86_400_000_000_000,
+    finest: "1ns",
+    such_as: "a time such as \"11.6ms\"",
+};
+
+/// Memory and files in bytes, up to 1000 TB.
+pub static SIZE: Measure = Measure {
     units: &[
         ("GB", 1_000_000_000),
         ("MB", 1_000_000),
@@ -66,31 +85,92 @@ pub(crate) static MEMORY: Measure = Measure {
     ],
     range: 1..=1_000_000_000_000_000,
     finest: "1B",
-    such_as: "an amount of memory such as \"2GB\" or \"512MiB\"",
+    such_as: "a size such as \"2GB\" or \"512MiB\"",
 };
 
-/// Times in s, as those of `causeway run --time`.
-pub(crate) static TIME: Measure = Measure {
-    units: &[("h", 3600), ("min", 60), ("s", 1), ("d", 86_400)],
-    range: 1..=crate::MAX_SECONDS,
+const LONG: &[(&str, u64)] = &[("h", 3600), ("min", 60), ("s", 1), ("d", 86_400)];
+
+/// Lifetimes and times since something was, in s, from nothing to a century.
+pub static SPAN: Measure = Measure {
+    units: LONG,
+    range: 0..=100 * MAX_SECONDS,
+    finest: "1s",
+    such_as: "a time such as \"30min\", \"1h\" or \"2d\"",
+};
+
+/// Times of jobs in s, up to a year.
+pub static TIME: Measure = Measure {
+    units: LONG,
+    range: 1..=MAX_SECONDS,
     finest: "1s",
     such_as: "a time such as \"90s\", \"30min\", \"1h\" or \"2d\", up to a year",
 };
 
 /// Speeds in thousandths, without a unit.
-pub(crate) static SPEED: Measure = Measure {
+pub static SPEED: Measure = Measure {
     units: &[("", 1_000)],
     range: 1..=1_000_000,
     finest: "0.001",
     such_as: "a number from 0.001 to 1000 such as 1.2",
 };
 
+/// A year.
+pub const MAX_SECONDS: u64 = 31_536_000;
+
+/// Reads a time on a network, such as "11.6ms".
+///
+/// # Errors
+/// See [`Measure::read`].
+pub fn delay(text: &str) -> Result<Duration, TextError> {
+    DELAY.read(text).map(Duration::from_nanos)
+}
+
+/// Reads a rate in bit/s, such as "1Gbit/s".
+///
+/// # Errors
+/// See [`Measure::read`].
+pub fn rate(text: &str) -> Result<u64, TextError> {
+    RATE.read(text)
+}
+
+/// Reads a size in bytes, such as "2MB".
+///
+/// # Errors
+/// See [`Measure::read`].
+pub fn size(text: &str) -> Result<u64, TextError> {
+    SIZE.read(text)
+}
+
+/// Reads a share that is lost, such as "0.1%", as a fraction of one.
+///
+/// # Errors
+/// See [`Measure::read`].
+pub fn loss(text: &str) -> Result<f64, TextError> {
+    Ok(LOSS.read(text)? as f64 / 1e9)
+}
+
+/// Reads a lifetime in seconds, such as "7d".
+///
+/// # Errors
+/// See [`Measure::read`].
+pub fn span(text: &str) -> Result<u64, TextError> {
+    SPAN.read(text)
+}
+
+/// Reads a time of a job, such as "30min".
+///
+/// # Errors
+/// See [`Measure::read`].
+pub fn time(text: &str) -> Result<Duration, TextError> {
+    TIME.read(text).map(Duration::from_secs)
+}
+
 impl Measure {
     /// Reads a number with its unit, in the finest unit.
     ///
     /// # Errors
     /// It has another form, is finer than the finest, or out of range.
-    pub(crate) fn read(&self, text: &str) -> Result<u64, TextError> {
+    pub fn read(&self, text: &str) -> Result<u64, TextError> {
         let end = text
             .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
             .unwrap_or(text.len());
@@ -107,7 +187,7 @@ impl Measure {
     ///
     /// # Errors
     /// See [`Measure::read`].
-    pub(crate) fn read_plain(&self, number: &str, factor: u64) -> Result<u64, TextError> {
+    pub fn read_plain(&self, number: &str, factor: u64) -> Result<u64, TextError> {
         self.read_number(number, factor, number)
     }
 
@@ -127,7 +207,7 @@ impl Measure {
     }
 
     /// Writes a value in the unit that makes it shortest, without a point where it can be.
-    pub(crate) fn show(&self, value: u64) -> String {
+    pub fn show(&self, value: u64) -> String {
         let forms = self.units.iter().filter_map(|(unit, factor)| {
             let number = plain(value, *factor)?;
             Some(format!("{number}{unit}"))
@@ -143,7 +223,7 @@ impl Measure {
 }
 
 /// A value of the finest unit in a unit of this factor, exactly; none where it needs too many digits.
-pub(crate) fn plain(value: u64, factor: u64) -> Option<String> {
+pub fn plain(value: u64, factor: u64) -> Option<String> {
     let factor = u128::from(factor);
     for decimals in 0..=MAX_DIGITS.1 {
         let scale = 10_u128.pow(u32::try_from(decimals).ok()?);
@@ -173,7 +253,7 @@ fn decimal(number: &str) -> Option<(u128, u32)> {
 }
 
 /// The form of such a text, as a regular expression of JSON Schema.
-pub(crate) fn pattern(measure: &Measure) -> String {
+pub fn pattern(measure: &Measure) -> String {
     let units: Vec<&str> = measure.units.iter().map(|(name, _)| *name).collect();
     let (whole, rest) = MAX_DIGITS;
     format!(
@@ -192,10 +272,15 @@ mod tests {
         assert_eq!(RATE.read("1.5 Gbit/s").unwrap(), 1_500_000_000);
         assert_eq!(LATENCY.read("5ms").unwrap(), 5_000_000);
         assert_eq!(LOSS.read("0.1%").unwrap(), 1_000_000);
-        assert_eq!(MEMORY.read("2GB").unwrap(), 2_000_000_000);
-        assert_eq!(MEMORY.read("1GiB").unwrap(), 1 << 30);
+        assert_eq!(SIZE.read("2GB").unwrap(), 2_000_000_000);
+        assert_eq!(SIZE.read("1GiB").unwrap(), 1 << 30);
         assert_eq!(TIME.read("1.5h").unwrap(), 5400);
         assert_eq!(SPEED.read("1.2").unwrap(), 1200);
+        assert_eq!(delay("11.6ms").unwrap(), Duration::from_micros(11_600));
+        assert_eq!(delay("0s").unwrap(), Duration::ZERO);
+        assert_eq!(rate("1 Gbit/s").unwrap(), 1_000_000_000);
+        assert_eq!(time("2d").unwrap(), Duration::from_secs(172_800));
+        assert!((loss("0.1%").unwrap() - 0.001).abs() < 1e-12);
     }
 
     #[test]
@@ -227,7 +312,7 @@ mod tests {
         assert_eq!(LATENCY.show(5_000_000), "5ms");
         assert_eq!(LOSS.show(1_000_000), "0.1%");
         assert_eq!(TIME.show(3600), "1h");
-        assert_eq!(MEMORY.show(1 << 30), "1GiB");
+        assert_eq!(SIZE.show(1 << 30), "1GiB");
         assert_eq!(SPEED.show(2_000), "2");
     }
 
@@ -236,7 +321,7 @@ mod tests {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        for measure in [&RATE, &LATENCY, &LOSS, &MEMORY, &TIME, &SPEED] {
+        for measure in [&RATE, &LATENCY, &DELAY, &LOSS, &SIZE, &SPAN, &TIME, &SPEED] {
             for _ in 0..2_000 {
                 let value = random.u64(measure.range.clone()) >> random.u32(0..50);
                 let value = value.max(*measure.range.start());

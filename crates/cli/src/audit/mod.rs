@@ -110,12 +110,7 @@ fn is_wanted(args: &Args, entry: &AuditEntry) -> bool {
 
 /// A length of time before now, or a time as it is written.
 fn since(text: &str) -> Result<String, TextError> {
-    let units = [("min", 60), ("h", 3600), ("d", 86_400), ("s", 1)];
-    let length = units.into_iter().find_map(|(unit, seconds)| {
-        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-        number.checked_mul(seconds)
-    });
-    if let Some(length) = length {
+    if let Ok(length) = causeway_units::span(text) {
         return Ok(timestamp(Clock::system().now().saturating_sub(length)));
     }
     let is_date = text.len() >= 10 && text.bytes().all(|byte| b"0123456789-:TZ".contains(&byte));

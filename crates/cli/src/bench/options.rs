@@ -2,7 +2,7 @@
 
 use causeway_bench::cell::{Settings, Traffic, Way};
 use causeway_bench::plan::KnownLink;
-use causeway_lab::units;
+use causeway_units as units;
 use causeway_wire::TextError;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -250,8 +250,8 @@ fn traffic(text: &str) -> Result<Traffic, TextError> {
 /// It is something else.
 pub fn link(text: &str) -> Result<KnownLink, TextError> {
     let (time, rate) = text.split_once(',').ok_or("it is not TIME,RATE")?;
-    let time = units::duration(time).map_err(|error| error.to_string())?;
-    let rate = units::rate_bits_per_second(rate).map_err(|error| error.to_string())?;
+    let time = units::delay(time)?;
+    let rate = units::rate(rate)?;
     Ok(KnownLink {
         round_trip_us: time.as_secs_f64() * 1e6,
         rate_bits_per_second: rate as f64,

@@ -9,7 +9,8 @@ use crate::failure::Failure;
 use crate::run::leftovers;
 use crate::say;
 use causeway_lab::wan::LinkChange;
-use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all, units};
+use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all};
+use causeway_units as units;
 use causeway_wire::TextError;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -127,16 +128,16 @@ pub struct LinkArgs {
     /// The other.
     b: String,
     /// Round-trip time, such as 40ms.
-    #[arg(long, value_parser = units::duration)]
+    #[arg(long, value_parser = units::delay)]
     rtt: Option<Duration>,
     /// Rate, such as 100Mbit/s.
-    #[arg(long, value_parser = units::rate_bits_per_second)]
+    #[arg(long, value_parser = units::rate)]
     rate: Option<u64>,
     /// Queue, such as 2MB.
-    #[arg(long, value_parser = units::size_bytes)]
+    #[arg(long, value_parser = units::size)]
     queue: Option<u64>,
     /// Loss, such as 0.1%.
-    #[arg(long, value_parser = units::fraction)]
+    #[arg(long, value_parser = units::loss)]
     loss: Option<f64>,
     /// Cut the link.
     #[arg(long, conflicts_with = "up")]

@@ -92,15 +92,15 @@ pub struct Args {
     pub alloc: Vec<String>,
     /// Get allocations of the batch systems of all sites of --sites at the same time, each for so long, run,
     /// and give them back (docs/batch.md).
-    #[arg(long, value_name = "TIME", value_parser = coallocation::duration, requires = "sites", conflicts_with_all = [
+    #[arg(long, value_name = "TIME", value_parser = causeway_units::time, requires = "sites", conflicts_with_all = [
         "alloc", "direct", "transparent",
     ])]
     pub time: Option<Duration>,
     /// Give up if the allocations of --time, or a submitted job, have not begun after so long [default: 6h].
-    #[arg(long, value_name = "TIME", value_parser = coallocation::duration)]
+    #[arg(long, value_name = "TIME", value_parser = causeway_units::time)]
     pub wait: Option<Duration>,
     /// Give all nodes back if those of one site have waited for the others for so long, and ask again.
-    #[arg(long, value_name = "TIME", value_parser = coallocation::duration, default_value = "5min", requires = "time")]
+    #[arg(long, value_name = "TIME", value_parser = causeway_units::time, default_value = "5min", requires = "time")]
     pub idle: Duration,
     /// Give a site's batch system options for the allocation, such as rennes:'--partition=fast --account=p7'.
     /// The site says which it allows.

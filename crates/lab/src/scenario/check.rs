@@ -7,7 +7,7 @@ use super::mistake::Mistakes;
 use super::typed::{At, FIREWALL_KINDS, Keys, TypedFirewall, TypedLink, TypedScenario, TypedSite};
 use super::{Batch, Fabric, Firewall, Link, Scenario, Site, Subnet};
 use crate::networks::{LAB_NETWORKS, MAX_SITES};
-use crate::units;
+use causeway_units as units;
 
 /// Returns `None` when something that everything else hangs on is missing; the reason is in `mistakes`.
 pub(super) fn check(typed: &TypedScenario, mistakes: &mut Mistakes) -> Option<Scenario> {
@@ -102,11 +102,11 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
         None => Some(Firewall::Open),
     };
     let lan_rtt = match &typed.lan_rtt {
-        Some(text) => read(text, "site.lan_rtt", units::duration, mistakes),
+        Some(text) => read(text, "site.lan_rtt", units::delay, mistakes),
         None => Some(Duration::ZERO),
     };
     let rate = typed.lan_rate.as_ref();
-    let rate = rate.map(|text| read(text, "site.lan_rate", units::rate_bits_per_second, mistakes));
+    let rate = rate.map(|text| read(text, "site.lan_rate", units::rate, mistakes));
     let fabric = match &typed.fabric {
         Some(text) => read(text, "site.fabric", fabric, mistakes),
         None => Some(Fabric::default()),
@@ -210,15 +210,15 @@ fn link(typed: &TypedLink, mistakes: &mut Mistakes) -> Option<Link> {
     let line = Some(typed.line);
     let between = required(&typed.between, line, "link.between", &typed.present, mistakes);
     let rtt = required(&typed.rtt, line, "link.rtt", &typed.present, mistakes)
-        .and_then(|text| read(&text, "link.rtt", units::duration, mistakes));
+        .and_then(|text| read(&text, "link.rtt", units::delay, mistakes));
     let rate = required(&typed.rate, line, "link.rate", &typed.present, mistakes)
-        .and_then(|text| read(&text, "link.rate", units::rate_bits_per_second, mistakes));
+        .and_then(|text| read(&text, "link.rate", units::rate, mistakes));
     let queue = match &typed.queue {
-        Some(text) => read(text, "link.queue", units::size_bytes, mistakes),
+        Some(text) => read(text, "link.queue", units::size, mistakes),
         None => Some(DEFAULT_QUEUE_BYTES),
     };
     let loss = match &typed.loss {
-        Some(text) => read(text, "link.loss", units::fraction, mistakes),
+        Some(text) => read(text, "link.loss", units::loss, mistakes),
         None => Some(0.0),
     };
     let link = Link {
@@ -345,14 +345,14 @@ fn required<T: Clone>(
     value.clone()
 }
 
-fn read<T>(
+fn read<T, E: ToString>(
     text: &At<String>,
     key: &str,
-    parse: impl Fn(&str) -> Result<T, String>,
+    parse: impl Fn(&str) -> Result<T, E>,
     mistakes: &mut Mistakes,
 ) -> Option<T> {
     parse(&text.value)
-        .map_err(|reason| mistakes.add(Some(text.line), key, reason))
+        .map_err(|reason| mistakes.add(Some(text.line), key, reason.to_string()))
         .ok()
 }
 
