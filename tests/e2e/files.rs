@@ -18,6 +18,10 @@ fn debian_mpis_run_what_is_sent_to_sites_without_it_and_leave_nothing_but_what_i
         "killed: nothing is left\n",
         "4\ncopies after --send-anew: 0\n",
         "copies: 3\n4\ncopies again: 3\n",
+        "of its own\nof its own\n",
+        "are too many for node 10.2.0.1 of nancy: whoever runs nancy lets other sites' jobs send 5000000, by files in \
+         [accept]",
+        "--send lyon:input: the job does not run at lyon, but at rennes, nancy",
         "out-leads-away of nancy is left out",
         "--send ../of-rennes: name a file below the current directory",
         "--send nowhere: there is no such file here",

@@ -74,6 +74,16 @@ echo "copies: $(held)"
 $nancy "ssh nancy-1 'echo wrong >~/.cache/causeway/sent/$wanted'"
 causeway run --send input -- mpirun.mpich -ppn 1 -n 4 sha256sum input/large | grep -c "$wanted"
 echo "copies again: $(held)"
+# One site gets a file of its own under the name of another, and nothing beyond what it takes.
+cp work.sh other.sh
+sed -i 's/^exit 3/echo "of its own"/' other.sh
+causeway run --send input --send work.sh --send nancy:../work/other.sh=work.sh -- mpirun.mpich -ppn 1 -n 4 sh -c './work.sh || true'
+conf=/run/causeway-lab/gateway/nancy.toml
+$nancy "sed -i 's/^jobs = /files = \"5MB\"\n&/' $conf && $(command -v causeway) gateway --config $conf --drain"
+head -c 2100000 /dev/urandom >input/larger
+causeway run --send input -- mpirun.mpich -n 4 hostname
+rm input/larger
+causeway run --send lyon:input -- mpirun.mpich -n 4 hostname
 causeway run --send ../of-rennes -- mpirun.mpich -n 4 hostname
 causeway run --send nowhere -- mpirun.mpich -n 4 hostname
 causeway run --send input --fetch '$(id)' -- mpirun.mpich -n 4 hostname

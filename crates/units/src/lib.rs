@@ -1,6 +1,6 @@
-//! Quantities as people write them: "11.6ms", "1 Gbit/s", "2MB", "0.1%", "30min". They are read exactly: each is
-//! a whole number of the finest unit, or a mistake. A number without a unit is one too, because nobody can tell
-//! later what it meant. Decimal prefixes are powers of 1000, "KiB" and "MiB" powers of 1024.
+//! Quantities as people write them: "11.6ms", "1 Gbit/s", "2MB", "0.1%", "30min". They are read exactly: each
+//! is a whole number of the finest unit, or a mistake. A number without a unit is one too, because nobody can
+//! tell later what it meant. Decimal prefixes are powers of 1000, "KiB" and "MiB" powers of 1024.
 #![forbid(unsafe_code)]
 
 use causeway_wire::TextError;
@@ -15,7 +15,7 @@ const MAX_DIGITS: (usize, usize) = (15, 9);
 pub struct Measure {
     /// Names and factors; where two are as short, the first is written.
     pub units: &'static [(&'static str, u64)],
-    /// In the finest unit.
+    /// The least and the greatest value that make sense, in the finest unit.
     pub range: RangeInclusive<u64>,
     /// The finest that is told apart.
     pub finest: &'static str,

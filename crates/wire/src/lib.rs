@@ -50,6 +50,9 @@ pub mod env {
     /// The site of a node, as its own gateway says when it starts something there. Where no gateway has
     /// started a process, it is missing.
     pub const SITE: &str = "CAUSEWAY_SITE";
+    /// Bytes of files that a job of another site may send to this node, as the site's gateway says: `files`
+    /// of `[accept]`.
+    pub const ACCEPT_FILES: &str = "CAUSEWAY_ACCEPT_FILES";
     /// Version, site and rendezvous of a process in a run over sites that each run their own MPI. The shim
     /// only asks whether it is set.
     pub const WORLD: &str = "CAUSEWAY_WORLD";

@@ -47,6 +47,9 @@ pub struct Args {
     /// else would tell.
     #[arg(long, value_name = "SECONDS")]
     lease: Option<u64>,
+    /// Bytes of files that the other site's job may send here.
+    #[arg(long, value_name = "BYTES")]
+    files: Option<u64>,
 }
 
 /// How this site starts MPI programs, by its gateway's configuration.
@@ -234,6 +237,10 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
         None => command.env_remove(env::SITE),
     };
     args.mpi.set(&mut command);
+    match args.files {
+        Some(bytes) => command.env(env::ACCEPT_FILES, bytes.to_string()),
+        None => command.env_remove(env::ACCEPT_FILES),
+    };
     let login = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let path = request.path.iter().map(|entry| entry.as_os());
     let path: Vec<&OsStr> = path.chain([login.as_os_str()]).collect();

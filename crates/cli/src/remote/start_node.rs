@@ -61,6 +61,9 @@ pub struct Args {
     /// Slots of the allocation's nodes, in its order.
     #[arg(long, value_delimiter = ',')]
     pub slots: Vec<u32>,
+    /// Bytes of files that the other site's job may send to the node.
+    #[arg(long, value_name = "BYTES")]
+    pub files: Option<u64>,
     /// The node to start on.
     pub node: String,
 }
@@ -120,6 +123,7 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
             here.arg("--site").arg(site);
         }
         here.args(args.mpi.options());
+        here.args(args.files.map(|bytes| format!("--files={bytes}")));
         return Err(StartError::Own(here.exec()));
     }
     let mut child = start(args, &own)?;
@@ -192,6 +196,9 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     }
     for option in args.mpi.options() {
         remote.push(format!(" {}", quoted(Path::new(&option))));
+    }
+    if let Some(bytes) = args.files {
+        remote.push(format!(" --files {bytes}"));
     }
     let mut command = Command::new(program);
     command

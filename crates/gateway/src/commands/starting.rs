@@ -47,9 +47,16 @@ impl Commands {
         let mpi = [("--mpi-start", &mpi.start), ("--mpi-setup", &mpi.setup)].into_iter();
         let mpi =
             mpi.filter_map(|(option, text)| Some(OsString::from(format!("{option}={}", text.as_ref()?))));
+        let bound = driver
+            .config
+            .accept
+            .files
+            .filter(|_| start.site != driver.config.site);
+        let bound = bound.map(|bytes| OsString::from(format!("--files={bytes}")));
         let arguments = ["start-node".into(), "--control".into(), control, site, own]
             .into_iter()
             .chain(mpi)
+            .chain(bound)
             .chain(batch)
             .chain(words)
             .chain(["--".into(), OsString::from(&start.node)]);

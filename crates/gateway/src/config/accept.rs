@@ -26,6 +26,8 @@ pub struct Accept {
     /// Processes that one job of another site may have started here at a time; none: as many as the listed
     /// nodes have slots.
     pub max_processes: Option<u32>,
+    /// Bytes that `causeway run --send` of another site copies to a node here for one job; none: any number.
+    pub files: Option<u64>,
     /// Take part in jobs whose streams may cross in clear text, too: whoever is on the way may run programs
     /// here.
     pub over_clear_text: bool,
@@ -170,6 +172,7 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
         max_processes: reader
             .integer(&accept, "max_processes", 1..=MAX_PROCESSES)
             .and_then(|count| u32::try_from(count).ok()),
+        files: reader.string(&accept, "files", causeway_units::size),
         over_clear_text: reader.boolean(&accept, "over_clear_text").unwrap_or(false),
     };
     let known = [
@@ -178,6 +181,7 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
         "connect_from",
         "addresses",
         "max_processes",
+        "files",
         "over_clear_text",
     ];
     reader.no_other_keys(&accept, &known);

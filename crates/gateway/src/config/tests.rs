@@ -191,7 +191,7 @@ fn what_others_may_do_is_said_for_each_site_port_and_address() {
     let with = |lines: &str| parse(&GOOD.replace("[grid]", &format!("[accept]\n{lines}\n[grid]")));
     let accept = with(
         "jobs = [\"nancy\"]\nconnect_from = [\"lyon:22\", \"all:8000-8999\"]\naddresses = [\"10.1.0.64/28\", \
-         \"10.1.0.253\"]\nmax_processes = 3",
+         \"10.1.0.253\"]\nmax_processes = 3\nfiles = \"10GB\"",
     );
     let accept = accept.unwrap().accept;
     assert!(accept.takes_jobs_of("nancy") && !accept.takes_jobs_of("lyon"));
@@ -199,6 +199,7 @@ fn what_others_may_do_is_said_for_each_site_port_and_address() {
     assert!(accept.takes_connections_to("nancy", 8999) && !accept.takes_connections_to("nancy", 9000));
     assert!(accept.opens([10, 1, 0, 79].into()) && !accept.opens([10, 1, 0, 80].into()));
     assert!(accept.opens([10, 1, 0, 253].into()) && accept.max_processes == Some(3));
+    assert_eq!(accept.files, Some(10_000_000_000));
     let is_partner = |lines: &str, site: &str| with(lines).unwrap().accept.is_partner(site);
     assert!(accept.is_partner("nancy") && !accept.is_partner("lyon"));
     let named = "jobs = [\"nancy\"]\npartners = [\"lyon\"]";
@@ -217,6 +218,7 @@ fn what_others_may_do_is_said_for_each_site_port_and_address() {
         ("connect_from = [\"nancy:9-8\"]", "is not SITE:PORT"),
         ("addresses = [\"10.0.0.0/8\"]", "is not in the site's subnets"),
         ("max_processes = 0", "is not a whole number from 1"),
+        ("files = \"10\"", "accept.files: \"10\" is not a size"),
         ("job = []", "accept.job: is not a key here"),
     ] {
         let said = with(line).unwrap_err().to_string();

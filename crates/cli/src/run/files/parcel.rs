@@ -1,6 +1,8 @@
-//! The parcel that is sent: the files below the paths that the user names, and which of them may stay at the
-//! nodes for later jobs.
+//! The parcel that is sent: the files below the paths that the user names, which sites get them, and which of
+//! them may stay at the nodes for later jobs.
 
+use super::sent::Sent;
+use crate::say;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -20,59 +22,98 @@ const MOST_KEPT: usize = 1000;
 pub(super) struct Large {
     /// SHA-256 of its bytes, in hexadecimal digits.
     pub(super) digest: String,
-    path: PathBuf,
+    /// Where it comes in the job's directory.
+    name: PathBuf,
+    /// The path that the user named, by its number.
+    of: usize,
     mode: u32,
     /// When it was changed, in seconds since 1970.
     changed: i64,
 }
 
 impl Large {
-    /// A line for `read -r digest mode changed path`.
+    /// A line for `read -r digest mode changed name`.
     pub(super) fn line(&self) -> Vec<u8> {
         let head = format!("{} {:o} {} ", self.digest, self.mode & 0o777, self.changed);
-        [head.as_bytes(), self.path.as_os_str().as_bytes(), b"\n"].concat()
+        [head.as_bytes(), self.name.as_os_str().as_bytes(), b"\n"].concat()
     }
 }
 
-/// All that is sent, in the order in which tar writes it.
-#[derive(Debug, Default)]
+/// A file, directory or symbolic link of a parcel.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Where it is here.
+    pub(super) path: PathBuf,
+    /// Where it comes in the job's directory.
+    pub(super) name: PathBuf,
+    pub(super) bytes: u64,
+    of: usize,
+}
+
+/// All that is sent, directories before what is in them.
+#[derive(Debug)]
 pub(super) struct Parcel {
-    entries: Vec<(PathBuf, u64)>,
-    pub(super) large: Vec<Large>,
+    sent: Vec<Sent>,
+    entries: Vec<Entry>,
+    large: Vec<Large>,
 }
 
 impl Parcel {
-    /// Lists what is at and below these paths of a directory. With `keep`, large files are read, to know them
-    /// by their bytes.
+    /// Lists what is at and below these paths. With `keep`, large files are read, to know them by their
+    /// bytes.
     ///
     /// # Errors
     /// Something cannot be read, with its path.
-    pub(super) fn of(here: &Path, paths: &[PathBuf], keep: bool) -> io::Result<Parcel> {
-        let mut parcel = Parcel::default();
-        for path in paths {
-            parcel.add(here, path, keep)?;
+    pub(super) fn of(sent: Vec<Sent>, keep: bool) -> io::Result<Parcel> {
+        let mut parcel = Parcel {
+            sent: Vec::new(),
+            entries: Vec::new(),
+            large: Vec::new(),
+        };
+        for (of, sent) in sent.iter().enumerate() {
+            parcel.add(&sent.path, &sent.name, of, keep)?;
         }
-        Ok(parcel)
+        Ok(Parcel { sent, ..parcel })
     }
 
-    fn add(&mut self, here: &Path, path: &Path, keep: bool) -> io::Result<()> {
+    fn add(&mut self, path: &Path, name: &Path, of: usize, keep: bool) -> io::Result<()> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let place = here.join(path);
-        let found = place.symlink_metadata().map_err(named)?;
-        let bytes = if found.is_file() { found.len() } else { 0 };
-        self.entries.push((path.to_owned(), bytes));
-        if found.is_dir() {
-            let mut names: Vec<_> = fs::read_dir(&place)
+        let found = path.symlink_metadata().map_err(named)?;
+        let (kind, bytes) = (found.file_type(), found.len());
+        if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
+            say::error(format_args!(
+                "causeway: --send: {} is left out: it is no file, directory or symbolic link",
+                path.display()
+            ));
+            return Ok(());
+        }
+        // The job's directory itself is there.
+        if !name.as_os_str().is_empty() {
+            self.entries.push(Entry {
+                path: path.to_owned(),
+                name: name.to_owned(),
+                bytes: if kind.is_file() { bytes } else { 0 },
+                of,
+            });
+        }
+        if kind.is_dir() {
+            let mut names: Vec<_> = fs::read_dir(path)
                 .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect())
                 .map_err(named)?;
             names.sort();
-            for name in names {
-                self.add(here, &path.join(name), keep)?;
+            for inner in names {
+                self.add(&path.join(&inner), &name.join(&inner), of, keep)?;
             }
-        } else if keep && bytes >= LARGE_BYTES && self.large.len() < MOST_KEPT && is_one_word(path) {
+        } else if keep
+            && kind.is_file()
+            && bytes >= LARGE_BYTES
+            && self.large.len() < MOST_KEPT
+            && is_one_word(name)
+        {
             self.large.push(Large {
-                digest: digest(&place).map_err(named)?,
-                path: path.to_owned(),
+                digest: digest(path).map_err(named)?,
+                name: name.to_owned(),
+                of,
                 mode: found.mode(),
                 changed: found.mtime(),
             });
@@ -80,35 +121,29 @@ impl Parcel {
         Ok(())
     }
 
-    /// The large files that a node has by these digests.
-    pub(super) fn among(&self, digests: &HashSet<String>) -> Vec<&Large> {
-        self.large
-            .iter()
-            .filter(|large| digests.contains(&large.digest))
+    fn is_for(&self, site: &str, of: usize) -> bool {
+        self.sent[of].is_for(site, &self.sent)
+    }
+
+    /// The digests of what a site gets and may keep, each on a line.
+    pub(super) fn digests(&self, site: &str) -> String {
+        let large = self.large.iter().filter(|large| self.is_for(site, large.of));
+        large.map(|large| large.digest.clone() + "\n").collect()
+    }
+
+    /// The large files of a site that its node has by these digests, and those that it has not.
+    pub(super) fn large(&self, site: &str, digests: &HashSet<String>) -> (Vec<&Large>, Vec<&Large>) {
+        let large = self.large.iter().filter(|large| self.is_for(site, large.of));
+        large.partition(|large| digests.contains(&large.digest))
+    }
+
+    /// What a site gets, but for these files.
+    pub(super) fn without(&self, site: &str, left_out: &[&Large]) -> Vec<&Entry> {
+        let left_out: HashSet<_> = left_out.iter().map(|large| (large.of, &large.name)).collect();
+        let entries = self.entries.iter().filter(|entry| self.is_for(site, entry.of));
+        entries
+            .filter(|entry| !left_out.contains(&(entry.of, &entry.name)))
             .collect()
-    }
-
-    /// The names of all but these files, each with a zero behind it as tar reads them; and how many bytes the
-    /// files have.
-    pub(super) fn without(&self, left_out: &[&Large]) -> (Vec<u8>, u64) {
-        let left_out: HashSet<&Path> = left_out.iter().map(|large| large.path.as_path()).collect();
-        let sent = self
-            .entries
-            .iter()
-            .filter(|(path, _)| !left_out.contains(path.as_path()));
-        let (mut names, mut total) = (Vec::new(), 0);
-        for (path, bytes) in sent {
-            names.extend_from_slice(path.as_os_str().as_bytes());
-            names.push(0);
-            total += bytes;
-        }
-        (names, total)
-    }
-
-    /// The large files other than these.
-    pub(super) fn others_than(&self, files: &[&Large]) -> Vec<&Large> {
-        let others = self.large.iter().filter(|large| !files.contains(large));
-        others.collect()
     }
 }
 
@@ -133,8 +168,14 @@ fn digest(path: &Path) -> io::Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// A parcel of what is typed here as `--send PATH=NAME`.
+    pub(in crate::run::files) fn parcel(typed: &[String], keep: bool) -> Parcel {
+        let sent = typed.iter().map(|typed| Sent::read(Path::new(typed)).unwrap());
+        Parcel::of(sent.collect(), keep).unwrap()
+    }
 
     #[test]
     fn large_files_are_known_by_their_bytes_and_all_else_is_sent() {
@@ -145,40 +186,60 @@ mod tests {
         fs::write(here.path().join("in/odd\nname"), &large).unwrap();
         fs::write(here.path().join("in/small"), "small").unwrap();
         std::os::unix::fs::symlink("small", here.path().join("in/link")).unwrap();
-        let parcel = Parcel::of(here.path(), &["in".into()], true).unwrap();
-        let [known] = &parcel.large[..] else {
-            panic!("{:?}", parcel.large);
+        let _socket = std::os::unix::net::UnixListener::bind(here.path().join("in/socket")).unwrap();
+        let typed = [format!("{}=in", here.path().join("in").display())];
+        let all = parcel(&typed, true);
+        let [known] = &all.large[..] else {
+            panic!("{:?}", all.large);
         };
-        assert_eq!(known.path, Path::new("in/deep/a b"));
+        assert_eq!(known.name, Path::new("in/deep/a b"));
         let line = String::from_utf8(known.line()).unwrap();
         assert!(
             line.ends_with(" in/deep/a b\n") && line.split(' ').count() == 5,
             "{line}"
         );
-        let (names, bytes) = parcel.without(&[]);
+        let names = |entries: Vec<&Entry>| {
+            let bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
+            let names = entries.iter().map(|entry| entry.name.display().to_string());
+            (names.collect::<Vec<_>>().join(" "), bytes)
+        };
         assert_eq!(
-            names
-                .split(|byte| *byte == 0)
-                .filter(|name| !name.is_empty())
-                .count(),
-            6
+            names(all.without("nancy", &[])),
+            (
+                "in in/deep in/deep/a b in/link in/odd\nname in/small".to_owned(),
+                2 * LARGE_BYTES + 5
+            )
         );
-        assert_eq!(bytes, 2 * LARGE_BYTES + 5);
         let there = HashSet::from([known.digest.clone()]);
-        let found = parcel.among(&there);
-        let (names, bytes) = parcel.without(&found);
-        let names = String::from_utf8(names).unwrap();
-        assert_eq!(names, "in\0in/deep\0in/link\0in/odd\nname\0in/small\0");
-        assert_eq!(bytes, LARGE_BYTES + 5);
-        assert!(parcel.others_than(&found).is_empty());
-        assert_eq!(parcel.others_than(&[]), found);
-        assert!(
-            Parcel::of(here.path(), &["in".into()], false)
-                .unwrap()
-                .large
-                .is_empty()
+        let (found, others) = all.large("nancy", &there);
+        assert_eq!((&found[..], &others[..]), (&[known][..], &[][..]));
+        assert_eq!(
+            names(all.without("nancy", &found)),
+            (
+                "in in/deep in/link in/odd\nname in/small".to_owned(),
+                LARGE_BYTES + 5
+            )
         );
-        let missing = Parcel::of(here.path(), &["none".into()], true).unwrap_err();
-        assert!(missing.to_string().starts_with("none: "), "{missing}");
+        assert_eq!(all.digests("nancy"), format!("{}\n", known.digest));
+        assert!(parcel(&typed, false).large.is_empty());
+    }
+
+    #[test]
+    fn each_site_gets_its_own_file_of_a_name() {
+        let here = tempfile::tempdir().unwrap();
+        for (name, byte) in [("app", b'a'), ("app.arm64", b'b')] {
+            fs::write(here.path().join(name), vec![byte; LARGE_BYTES as usize]).unwrap();
+        }
+        let typed = |site: &str, name: &str| format!("{site}{}=app", here.path().join(name).display());
+        let all = parcel(&[typed("", "app"), typed("nancy:", "app.arm64")], true);
+        for (site, path) in [("rennes", "app"), ("nancy", "app.arm64")] {
+            let entries = all.without(site, &[]);
+            assert_eq!(entries.len(), 1, "{site}");
+            assert_eq!(entries[0].path, here.path().join(path));
+            let (_, kept) = all.large(site, &HashSet::new());
+            assert_eq!(kept.len(), 1, "{site}");
+            assert!(all.without(site, &kept).is_empty());
+        }
+        assert_ne!(all.digests("rennes"), all.digests("nancy"));
     }
 }

@@ -4,14 +4,15 @@
 //! copy is read and compared with its name before it is used, so nothing that has happened to it meanwhile
 //! does harm.
 
-use super::parcel::{Large, Parcel};
+use super::archive;
+use super::parcel::{Entry, Large, Parcel};
 use super::progress::Progress;
+use super::sent::Sent;
 use super::{Files, Place, failed};
 use crate::run::error::RunError;
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::channel;
 
 /// Prints which of the files of standard input are there and are what their names say.
@@ -46,60 +47,60 @@ struct Part<'p> {
     place: &'p Place,
     /// What it has.
     there: Vec<&'p Large>,
-    names: Vec<u8>,
-    bytes: u64,
+    /// What may stay for a later job.
+    keeps: Vec<&'p Large>,
+    entries: Vec<&'p Entry>,
+}
+
+impl Part<'_> {
+    fn bytes(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.bytes).sum()
+    }
 }
 
 impl Files {
     /// Copies files to every place that has a directory of its own, all at once. With `keep`, copies of large
     /// ones stay there for later jobs.
-    pub(super) fn copy_out(&self, paths: &[PathBuf], keep: bool) -> Result<(), RunError> {
-        let parcel = Parcel::of(&self.here, paths, keep);
-        let parcel = parcel.map_err(|error| failed("--send", error))?;
+    pub(super) fn copy_out(&self, sent: Vec<Sent>, keep: bool) -> Result<(), RunError> {
+        let parcel = Parcel::of(sent, keep).map_err(|error| failed("--send", error))?;
         let places: Vec<&Place> = self.places.iter().filter(|place| place.is_made).collect();
+        for place in &places {
+            place.accepts(&parcel)?;
+        }
         let parts = self.look(&parcel, places)?;
         self.send_parts(&parts)?;
         let takes = parts.iter().map(|part| (part.place, lines(&part.there)));
         self.have_done(TAKE, takes.collect())?;
-        let keeps = parts
-            .iter()
-            .map(|part| (part.place, lines(&parcel.others_than(&part.there))));
+        let keeps = parts.iter().map(|part| (part.place, lines(&part.keeps)));
         self.have_done(KEEP, keeps.collect())
     }
 
     /// Asks each place what it has.
     fn look<'p>(&self, parcel: &'p Parcel, places: Vec<&'p Place>) -> Result<Vec<Part<'p>>, RunError> {
-        let wanted: String = parcel
-            .large
-            .iter()
-            .map(|large| large.digest.clone() + "\n")
-            .collect();
         let mut looks = Vec::new();
         for place in places {
+            let wanted = parcel.digests(&place.site);
             let look = match wanted.is_empty() {
                 true => None,
-                false => Some(self.start(LOOK, place, wanted.clone().into_bytes(), Stdio::piped())?),
+                false => Some(self.start(LOOK, place, wanted.into_bytes(), Stdio::piped())?),
             };
             looks.push((place, look));
         }
-        looks
-            .into_iter()
-            .map(|(place, look)| {
-                let there = parcel.among(&look.map_or_else(HashSet::new, found));
-                let (names, bytes) = parcel.without(&there);
-                Ok(Part {
-                    place,
-                    there,
-                    names,
-                    bytes,
-                })
-            })
-            .collect()
+        let parts = looks.into_iter().map(|(place, look)| {
+            let (there, keeps) = parcel.large(&place.site, &look.map_or_else(HashSet::new, found));
+            Part {
+                place,
+                entries: parcel.without(&place.site, &there),
+                there,
+                keeps,
+            }
+        });
+        Ok(parts.collect())
     }
 
     /// Sends what each place lacks.
     fn send_parts(&self, parts: &[Part<'_>]) -> Result<(), RunError> {
-        let progress = Progress::begin(parts.iter().map(|part| part.bytes).sum(), parts.len());
+        let progress = Progress::begin(parts.iter().map(Part::bytes).sum(), parts.len());
         let line = format!("exec tar -xf - -C /tmp/{}", self.name);
         std::thread::scope(|scope| {
             let (sender, ended) = channel();
@@ -133,35 +134,17 @@ impl Files {
     }
 
     fn send_part(&self, part: &Part<'_>, line: &str, progress: &Progress) -> io::Result<()> {
-        let mut names = tempfile::tempfile()?;
-        names.write_all(&part.names)?;
-        io::Seek::rewind(&mut names)?;
-        let mut tar = Command::new("tar");
-        tar.arg("-C").arg(&self.here);
-        tar.args([
-            "-cf",
-            "-",
-            "--no-recursion",
-            "--null",
-            "--verbatim-files-from",
-            "-T",
-            "-",
-        ]);
-        let mut tar = tar.stdin(names).stdout(Stdio::piped()).spawn()?;
         let mut copy = self.command(part.place.node.as_deref(), line);
         let mut copy = copy.stdin(Stdio::piped()).spawn()?;
-        let passed = match (tar.stdout.take(), copy.stdin.take()) {
-            (Some(from), Some(to)) => pass(from, to, progress),
-            _ => Ok(()),
+        let passed = match copy.stdin.take() {
+            Some(to) => archive::write(&part.entries, Counted { to, progress }),
+            None => Ok(()),
         };
-        if passed.is_err() {
-            let _ = tar.kill();
-        }
-        let (packed, taken) = (tar.wait()?, copy.wait()?);
-        match (passed, packed.success() && taken.success()) {
-            (Ok(()), true) => Ok(()),
-            (Err(error), _) if error.kind() != ErrorKind::BrokenPipe => Err(error),
-            _ => Err(io::Error::other(format!("tar: {packed} here, {taken} there"))),
+        let taken = copy.wait()?;
+        match passed {
+            Ok(()) if taken.success() => Ok(()),
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+            _ => Err(io::Error::other(format!("tar: {taken} there"))),
         }
     }
 
@@ -214,28 +197,32 @@ fn found(mut look: Child) -> HashSet<String> {
     right.map(str::to_owned).collect()
 }
 
-/// Copies an archive from tar to a place.
-fn pass(mut from: impl Read, mut to: impl Write, progress: &Progress) -> io::Result<()> {
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return to.flush(),
-            Ok(count) => {
-                to.write_all(&buffer[..count])?;
-                progress.add(count);
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+/// A place's input, and how much has gone there.
+struct Counted<'p, W> {
+    to: W,
+    progress: &'p Progress,
+}
+
+impl<W: Write> Write for Counted<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.to.write(bytes)?;
+        self.progress.add(count);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::parcel::tests::parcel;
     use super::*;
     use std::fs::{self, File};
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
+    use std::process::Command;
 
     fn run(script: &str, home: &Path, input: &[u8]) -> String {
         let script = script.replace("/tmp/NAME", &home.join("job").display().to_string());
@@ -256,8 +243,8 @@ mod tests {
         fs::create_dir_all(job.join("in")).unwrap();
         fs::write(job.join("in/a b"), vec![b'x'; 1 << 20]).unwrap();
         fs::set_permissions(job.join("in/a b"), PermissionsExt::from_mode(0o750)).unwrap();
-        let parcel = Parcel::of(&job, &["in".into()], true).unwrap();
-        let all: Vec<&Large> = parcel.large.iter().collect();
+        let parcel = parcel(&[format!("{}=in", job.join("in").display())], true);
+        let (_, all) = parcel.large("nancy", &HashSet::new());
         let digest = &all[0].digest;
         let asked = format!("{digest}\n");
         assert_eq!(run(LOOK, home.path(), asked.as_bytes()), "");
@@ -292,9 +279,10 @@ mod tests {
         let mut digests = Vec::new();
         for number in 0..4_u8 {
             fs::write(job.join("file"), vec![number; 1 << 20]).unwrap();
-            let parcel = Parcel::of(&job, &["file".into()], true).unwrap();
-            run(KEEP, home.path(), &parcel.large[0].line());
-            let digest = parcel.large[0].digest.clone();
+            let parcel = parcel(&[format!("{}=file", job.join("file").display())], true);
+            let (_, large) = parcel.large("nancy", &HashSet::new());
+            run(KEEP, home.path(), &large[0].line());
+            let digest = large[0].digest.clone();
             // As if a minute had gone by with each.
             let copy = home.path().join(".cache/causeway/sent").join(&digest);
             let time =

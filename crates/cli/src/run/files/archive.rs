@@ -1,0 +1,131 @@
+//! Writes a parcel's files in the form that `tar -xf -` at a place reads.
+
+use super::parcel::Entry;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use tar::{Builder, Header, HeaderMode};
+
+const BUFFER: usize = 1 << 16;
+
+/// Writes an archive of these entries, to its end.
+///
+/// # Errors
+/// Something cannot be read, with its path, or has become shorter; those of writing.
+pub(super) fn write(entries: &[&Entry], to: impl Write) -> io::Result<()> {
+    let mut archive = Builder::new(BufWriter::with_capacity(BUFFER, to));
+    for entry in entries {
+        append(&mut archive, entry).map_err(|error| match error.kind() {
+            // Nobody reads any more.
+            ErrorKind::BrokenPipe => error,
+            kind => io::Error::new(kind, format!("{}: {error}", entry.path.display())),
+        })?;
+    }
+    archive.into_inner()?.flush()
+}
+
+fn append(archive: &mut Builder<impl Write>, entry: &Entry) -> io::Result<()> {
+    let found = entry.path.symlink_metadata()?;
+    let mut header = Header::new_gnu();
+    header.set_metadata_in_mode(&found, HeaderMode::Complete);
+    if found.is_symlink() {
+        let target = fs::read_link(&entry.path)?;
+        return archive.append_link(&mut header, &entry.name, target);
+    }
+    if found.is_dir() {
+        return archive.append_data(&mut header, &entry.name, io::empty());
+    }
+    let whole = Whole {
+        file: File::open(&entry.path)?,
+        left: found.len(),
+    };
+    archive.append_data(&mut header, &entry.name, whole)
+}
+
+/// As many bytes of a file as its header says, though it grows meanwhile.
+struct Whole {
+    file: File,
+    left: u64,
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let count = self.file.read(&mut buffer[..most])?;
+        if count == 0 && most > 0 {
+            return Err(io::Error::other("it has become shorter while it was sent"));
+        }
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parcel::tests::parcel;
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    /// What tar makes of an archive.
+    fn unpacked(archive: &[u8]) -> tempfile::TempDir {
+        let there = tempfile::tempdir().unwrap();
+        let mut tar = Command::new("tar");
+        let tar = tar.args(["-xf", "-", "-C"]).arg(there.path());
+        let mut tar = tar.stdin(Stdio::piped()).spawn().unwrap();
+        tar.stdin.take().unwrap().write_all(archive).unwrap();
+        assert!(tar.wait().unwrap().success());
+        there
+    }
+
+    #[test]
+    fn tar_reads_files_directories_and_links_with_their_modes_and_times() {
+        let here = tempfile::tempdir().unwrap();
+        let deep = here.path().join("in").join("d".repeat(150));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("a b"), vec![b'x'; 100_000]).unwrap();
+        fs::set_permissions(deep.join("a b"), PermissionsExt::from_mode(0o750)).unwrap();
+        fs::write(here.path().join("in/odd\nname"), "").unwrap();
+        let target = "t".repeat(140);
+        std::os::unix::fs::symlink(&target, here.path().join("in/link")).unwrap();
+        let all = parcel(&[format!("{}=to/app", here.path().join("in").display())], false);
+        let mut archive = Vec::new();
+        write(&all.without("nancy", &[]), &mut archive).unwrap();
+        let there = unpacked(&archive);
+        let at = |name: &Path| there.path().join("to/app").join(name);
+        let sent = deep.join("a b").metadata().unwrap();
+        let come = at(&Path::new(&"d".repeat(150)).join("a b"));
+        assert_eq!(fs::read(&come).unwrap(), vec![b'x'; 100_000]);
+        let come = come.metadata().unwrap();
+        assert_eq!((come.mode(), come.mtime()), (sent.mode(), sent.mtime()));
+        assert_eq!(fs::read(at(Path::new("odd\nname"))).unwrap(), b"");
+        assert_eq!(fs::read_link(at(Path::new("link"))).unwrap(), Path::new(&target));
+    }
+
+    #[test]
+    fn a_file_that_grows_is_sent_as_it_was_and_one_that_shrinks_is_refused() {
+        let here = tempfile::tempdir().unwrap();
+        let file = here.path().join("file");
+        fs::write(&file, "12345").unwrap();
+        let whole = |left| Whole {
+            file: File::open(&file).unwrap(),
+            left,
+        };
+        let mut read = String::new();
+        whole(3).read_to_string(&mut read).unwrap();
+        assert_eq!(read, "123");
+        let error = whole(6).read_to_string(&mut read).unwrap_err();
+        assert!(error.to_string().contains("shorter"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let here = tempfile::tempdir().unwrap();
+        let file = here.path().join("file");
+        fs::write(&file, "12345").unwrap();
+        let all = parcel(&[format!("{}=file", file.display())], false);
+        fs::remove_file(&file).unwrap();
+        let error = write(&all.without("nancy", &[]), Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("file: No such file"), "{error}");
+    }
+}
