@@ -34,7 +34,7 @@ $(TARGET)/release/mpi.stamp: mpi/build.sh tools/setup/pypi-headers.txt $(MPI_SOU
 	@mpi/build.sh $(@D)
 	@touch $@
 
-dist: ## target/dist/causeway-VERSION-linux-x86_64.tar.zst and packages, for every Linux with glibc 2.28 or newer; ARCH=aarch64 for arm64
+dist: ## target/dist/causeway-VERSION-linux-x86_64.tar.gz, .tar.zst and packages, for every Linux with glibc 2.28 or newer; ARCH=aarch64 for arm64
 	@tools/dist/dist.sh
 
 source: ## target/dist/causeway-VERSION-source.tar.xz, from which make install builds without the network

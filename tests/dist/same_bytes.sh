@@ -13,7 +13,7 @@ mkdir -p "$elsewhere/clone/.cache/mpi"
 for name in headers dist wheel lint; do cp -r "$root/.cache/mpi/$name" "$elsewhere/clone/.cache/mpi/"; done
 env -u CARGO_TARGET_DIR make --no-print-directory -C "$elsewhere/clone" dist
 status=0
-for made in "$dist"/*.{tar.zst,deb,rpm,whl}; do
+for made in "$dist"/*.{tar.zst,tar.gz,deb,rpm,whl}; do
     if cmp "$made" "$elsewhere/clone/target/dist/$(basename "$made")"; then
         echo "same bytes: $(basename "$made")"
     else

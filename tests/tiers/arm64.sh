@@ -10,7 +10,7 @@ tools/setup/arm64.sh
 made setup build
 . tests/arm64/common.sh
 arm64_build
-cargo test --release --target "$arm64_triple" -p causeway-{wire,tunnel,mpis} --lib --tests
+cargo test --release --target "$arm64_triple" --package=causeway-{wire,tunnel,mpis} --lib --tests
 cargo test --release --target "$arm64_triple" -p causeway-shim --lib
 export CC=$arm64_compiler EMULATOR=$arm64_emulator
 tests/libraries/signatures.sh

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # what: the tar of `make dist`: in Debian 11 (glibc 2.31) it runs a job of each MPI there over two sites, from
 #   any directory; made twice in different folders, it has the same bytes. Debian 11 to 14 as four sites,
-#   each with its own MPIs, as one world; one MPI over two sites of each; accounts and hosts that are odd
+#   each with its own MPIs, as one world; one MPI over two sites of each; accounts and hosts that are odd;
+#   from nothing to a job by two commands, timed
 # needs: root; the network once; 2.7 GB for roots
 # takes: twenty-five minutes
 set -euo pipefail
@@ -15,4 +16,5 @@ cp -r "$target"/dist/causeway-*-linux-x86_64 "$target/systems/tar"
 tests/systems/worlds.sh
 tests/systems/pairs.sh
 tests/systems/odd.sh
+tests/systems/minute.sh
 tests/dist/same_bytes.sh

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # dist.sh: makes target/dist/causeway-VERSION-linux-x86_64.tar.zst, which runs from any directory of a Linux
-# with glibc 2.28 or newer; with ARCH=aarch64 one for arm64, in target/dist-aarch64. Debug symbols are in a
-# tar of their own, and packages.sh makes packages of the same files. The bytes depend on the commit, and on
-# the versions of Rust, binutils and zstd, but not on the folder, the user or the time.
+# with glibc 2.28 or newer, and the same as .tar.gz, for systems without zstd; with ARCH=aarch64 those for
+# arm64, in target/dist-aarch64. Debug symbols are in a tar of their own, and packages.sh makes packages of
+# the same files. The bytes depend on the commit, and on the versions of Rust, binutils, gzip and zstd, but
+# not on the folder, the user or the time.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
@@ -100,15 +101,22 @@ programs() {
     for file in "$tree"/lib/causeway/*; do divide "$file"; done
 }
 
-pack() { # directory, name of the tar, how hard zstd tries
+pack() { # directory, name of the tar, how hard zstd tries, whether gzip compresses it, too
+    local made=("$2.tar.zst") file
     find "$1" -type d -exec chmod 755 {} +
     # GNU's format has no times of access or creation, which pax has.
     tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
         -C "$(dirname "$1")" -cf "$out/$2.tar.part" "$(basename "$1")"
     # One thread: the bytes may depend on how the work was divided.
     zstd --quiet "-$3" --single-thread --force "$out/$2.tar.part" -o "$out/$2.tar.zst"
+    if [ -n "${4:-}" ]; then
+        gzip -9 --no-name --stdout "$out/$2.tar.part" >"$out/$2.tar.gz"
+        made+=("$2.tar.gz")
+    fi
     rm "$out/$2.tar.part"
-    (cd "$out" && sha256sum "$2.tar.zst" >"$2.tar.zst.sha256" && ls -l "$2.tar.zst")
+    for file in "${made[@]}"; do
+        (cd "$out" && sha256sum "$file" >"$file.sha256" && ls -l "$file")
+    done
 }
 
 rm -rf "$tree" "$out/debug" "$out/c"
@@ -120,7 +128,7 @@ programs
 EMULATOR=$emulator tools/dist/documents.sh "$tree" "$version" "$triple" "$("$out/bin/zig" version)"
 (cd "$tree" && find . -type f -print0 | sort -z | xargs -0 sha256sum >"$out/sums" && mv "$out/sums" SHA256SUMS)
 tools/dist/portable.py --glibc "$glibc" "$tree" "$root" "$out" "$cargo_home"
-pack "$tree" "$name" 19
+pack "$tree" "$name" 19 gzip
 # A hundred megabytes, which level 19 would take minutes for.
 pack "$debug" "$name-debug" 9
 tools/dist/packages.sh "$tree" "$version" "$glibc" "$arch"
