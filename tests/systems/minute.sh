@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# minute.sh [SYSTEM...]: from nothing to a job over two sites of a system (bullseye, bookworm, trixie and forky,
-# or these): one command installs a package, `causeway up` makes the grid, and each MPI of the system runs a
-# job. Prints what each step took as rows of a table; ROWS names a file that gets them, too.
+# minute.sh [SYSTEM...]: from nothing to a job over two sites of a system (bullseye, bookworm, trixie and
+# forky, or these): one command installs a package, `causeway up` makes the grid, and each MPI of the system
+# runs a job. Prints what each step took as rows of a table; ROWS names a file that gets them, too.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 systems=("$@")
