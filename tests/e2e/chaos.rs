@@ -1,8 +1,10 @@
 //! Gateways whose workers are killed or stopped at random while jobs check every byte that crosses them,
-//! through a NAT, relays and TLS, and while connections between gateways are cut and brokers die, too.
+//! through a NAT, relays and TLS, and while connections between gateways are cut, brokers die or lose the
+//! network between them, and disks of gateways are full, too.
 //! CHAOS_SECONDS sets for how long, CHAOS_SEED what happens when.
 
 use crate::endure::Job;
+use crate::fresh::right;
 use crate::grid::root;
 use crate::members::Grid;
 use crate::mpi;
@@ -33,6 +35,19 @@ struct Counts {
     stops: u64,
     cuts: u64,
     brokers: u64,
+    apart: u64,
+    full: u64,
+}
+
+/// What is wrong at the moment, until it is mended.
+#[derive(Debug, Default)]
+struct Wrong {
+    /// The site whose broker is dead.
+    away: Option<&'static str>,
+    /// Whether nothing crosses between the two brokers.
+    apart: bool,
+    /// The site on whose disk a gateway can write nothing.
+    full: Option<&'static str>,
 }
 
 /// Has a shell do something with the worker of a site's gateway, `$1`; whether there was one.
@@ -43,6 +58,34 @@ fn to_worker(grid: &Grid, site: &str, script: &str) -> bool {
     let worker = status.worker.to_string();
     grid.fresh.says_any(site, &["sh", "-c", script, "sh", &worker]);
     true
+}
+
+/// Gives a site a small disk for what its gateway writes.
+fn small_disk(grid: &Grid, site: &str) {
+    let place = grid.fresh.directory.join(site).display().to_string();
+    let script = "mkdir -p $1; mount -t tmpfs -o size=4m tmpfs $1";
+    grid.fresh.says_any(site, &["sh", "-ec", script, "sh", &place]);
+}
+
+/// Fills the disk of a site, or makes room on the one that was filled last.
+fn change_disk(grid: &Grid, full: &mut Option<&'static str>, site: &'static str) {
+    let (site, script) = match full.take() {
+        Some(site) => (site, "rm $1/filled"),
+        None => {
+            *full = Some(site);
+            (site, "! head -c 8000000 /dev/zero >$1/filled")
+        }
+    };
+    let place = grid.fresh.directory.join(site).display().to_string();
+    grid.fresh.says_any(site, &["sh", "-ec", script, "sh", &place]);
+}
+
+/// Takes the network between the two brokers away, or gives it back.
+fn change_network(grid: &Grid, apart: &mut bool) {
+    *apart = !*apart;
+    let way = if *apart { "--down" } else { "--up" };
+    let words = ["link", "--lab", grid.fresh.name(), BROKERS[0], BROKERS[1], way];
+    right(&grid.fresh.lab(&words).output().unwrap());
 }
 
 /// Kills a broker, or starts the one that was killed last.
@@ -64,6 +107,7 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
     let Some(mut grid) = Grid::start_several("chaos", &scenario, &SITES, &BROKERS) else {
         return;
     };
+    SITES.iter().for_each(|site| small_disk(&grid, site));
     for (site, more) in [
         ("lyon", "--relay"),
         ("orsay", "--relay"),
@@ -93,18 +137,26 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
     println!("    CHAOS_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let until = Instant::now() + Duration::from_secs(number("CHAOS_SECONDS", SECONDS));
-    let (mut counts, mut away) = (Counts::default(), None);
+    let (mut counts, mut wrong) = (Counts::default(), Wrong::default());
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(random.u64(200..2000)));
         let site = random.choice(SITES).unwrap_or("lyon");
-        match random.u8(0..30) {
+        match random.u8(0..34) {
             0..3 => {
                 grid.resets_lanes("rennes", "lyon");
                 counts.cuts += 1;
             }
             3..6 => {
-                change_broker(&mut grid, &mut away, &mut random);
-                counts.brokers += u64::from(away.is_some());
+                change_broker(&mut grid, &mut wrong.away, &mut random);
+                counts.brokers += u64::from(wrong.away.is_some());
+            }
+            30..32 => {
+                change_network(&grid, &mut wrong.apart);
+                counts.apart += u64::from(wrong.apart);
+            }
+            32..34 => {
+                change_disk(&grid, &mut wrong.full, site);
+                counts.full += u64::from(wrong.full.is_some());
             }
             6 => counts.stops += u64::from(to_worker(&grid, site, "kill -STOP $1; sleep 5; kill -CONT $1")),
             _ => {
@@ -120,7 +172,13 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
     let rounds: Vec<u64> = jobs.iter().map(Job::rounds).collect();
     println!("    {counts:?}; rounds of the jobs: {rounds:?}");
     assert!(counts.kills > 0);
-    away.inspect(|site| grid.start_broker_of(site));
+    wrong.away.inspect(|site| grid.start_broker_of(site));
+    if wrong.apart {
+        change_network(&grid, &mut wrong.apart);
+    }
+    if wrong.full.is_some() {
+        change_disk(&grid, &mut wrong.full, SITES[0]);
+    }
     for job in &mut jobs {
         job.goes_on("the last kill");
     }
