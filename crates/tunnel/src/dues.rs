@@ -41,6 +41,15 @@ impl Dues {
         self.0.pop_front()
     }
 
+    /// What of lanes and of the tunnel as a whole comes next, whatever is before it.
+    pub(crate) fn take_noted(&mut self) -> Option<Event<'static>> {
+        let noted = self.0.iter().position(|due| matches!(due, Due::Event(_)))?;
+        match self.0.remove(noted) {
+            Some(Due::Event(event)) => Some(event),
+            _ => None,
+        }
+    }
+
     /// There may be more of it.
     pub(crate) fn put_back(&mut self, due: Due) {
         self.0.push_front(due);

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 impl Tunnel {
     /// Takes an event that no input brings now: see [`Tunnel::on_time`].
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        // Input tells of the fault.
-        self.next_event().unwrap_or(None)
+        // Input tells of the fault. Until it does, lanes die and the tunnel expires nevertheless.
+        self.next_event().unwrap_or_else(|_| self.dues.take_noted())
     }
 
     /// Takes the next event.

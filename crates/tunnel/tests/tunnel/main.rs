@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod common;
+mod frames;
 mod killed;
 mod lanes;
 mod model;
