@@ -68,6 +68,8 @@ export ZIG_LOCAL_CACHE_DIR=$out/zig ZIG_GLOBAL_CACHE_DIR=$out/zig
 export CARGO_ZIGBUILD_PYTHON_PATH=false CARGO_ZIGBUILD_ZIG_PATH=$out/bin/zig
 export CARGO_ZIGBUILD_CACHE_DIR=$out/zigbuild
 export PATH=$tools/bin:$PATH
+# A linker that somebody has set for the target would be taken in place of zig.
+unset "CARGO_TARGET_$(tr a-z- A-Z_ <<<"$triple")_LINKER"
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 # What stands for paths of this machine. The last one that fits is used.
 prefixes=("$cargo_home=cargo" "$root=causeway" "$out=causeway/target/dist")
