@@ -1,13 +1,16 @@
 //! Records by keys, of which the next process finds those of the last commit.
 //!
 //! ```text
-//! half: [ page: committed length, round | record | record | ... ]     record: [ key | length | value ]
+//! half: [ page: committed length, round | record | record | ... ]     record: [ key, length | value ]
 //! ```
+//! Numbers of keys and lengths take as many bytes as they need: a gateway has several records for each stream.
 //! A record is appended; the last with a key counts, and one without a value means that there is none. When
 //! a half has grown to several times what counts in it, that is copied into the other half. A commit is one
 //! store of a number: whoever is killed before it leaves the commit before.
 
+use crate::before;
 use crate::mapping::{self, Mapping, PAGE};
+use crate::record::{Head, Key, Record};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
@@ -15,14 +18,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-const COMMITTED: usize = 0;
-const ROUND: usize = 8;
-
-const KEY_BYTES: usize = 32;
-const HEAD_BYTES: usize = KEY_BYTES + 8;
-
-/// In the place of a length: the record takes one away.
-const NOTHING: u64 = u64::MAX;
+// Numbers 0 and 8 are those of `before`.
+const COMMITTED: usize = 16;
+const ROUND: usize = 24;
 
 /// A half is copied once it is this long, and this many times as long as what counts in it. Short, so that
 /// it stays in a processor's cache.
@@ -37,63 +35,33 @@ const QUIET: Duration = Duration::from_secs(1);
 /// What counts is at most this long; beyond, nothing is written down any more.
 const MOST: usize = 1 << 30;
 
-/// Names a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
-    /// What it tells of.
-    pub kind: u8,
-    /// The number of its owner.
-    pub owner: u64,
-    /// Which of the owner's.
-    pub id: u64,
-    /// Which part of that.
-    pub part: u64,
-}
-
-impl Key {
-    /// A key without parts.
-    pub fn new(kind: u8, owner: u64, id: u64) -> Key {
-        Key {
-            kind,
-            owner,
-            id,
-            part: 0,
-        }
-    }
-
-    fn encode(self) -> [u8; KEY_BYTES] {
-        let mut bytes = [0; KEY_BYTES];
-        bytes[0] = self.kind;
-        bytes[8..16].copy_from_slice(&self.owner.to_ne_bytes());
-        bytes[16..24].copy_from_slice(&self.id.to_ne_bytes());
-        bytes[24..].copy_from_slice(&self.part.to_ne_bytes());
-        bytes
-    }
-
-    fn decode(bytes: &[u8; KEY_BYTES]) -> Key {
-        Key {
-            kind: bytes[0],
-            owner: number_at(bytes, 8),
-            id: number_at(bytes, 16),
-            part: number_at(bytes, 24),
-        }
-    }
-}
-
-fn number_at(bytes: &[u8], at: usize) -> u64 {
-    let mut number = [0; 8];
-    number.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_ne_bytes(number)
-}
-
-/// A record that was found.
-pub type Record = (Key, Vec<u8>);
-
 /// Where the value of a record lies in the current half.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     at: usize,
-    length: usize,
+    length: u32,
+    /// Bytes of its head.
+    head: u32,
+}
+
+impl Place {
+    fn of(at: usize, head: &Head, value: &[u8]) -> Place {
+        // Neither is longer than what one journal may hold.
+        Place {
+            at: at + head.length,
+            length: value.len() as u32,
+            head: head.length as u32,
+        }
+    }
+
+    fn value(self, half: &Half) -> &[u8] {
+        half.mapping.bytes(self.at, self.length as usize)
+    }
+
+    /// What the record takes.
+    fn bytes(self) -> usize {
+        self.head as usize + self.length as usize
+    }
 }
 
 #[derive(Debug)]
@@ -162,6 +130,13 @@ impl Journal {
     /// Those of fstat(2) and mmap(2); what is committed cannot be read.
     pub fn open(files: [OwnedFd; 2]) -> io::Result<(Journal, Vec<Record>)> {
         let mut journal = Journal::of_files(files)?;
+        if journal
+            .halves
+            .iter()
+            .all(|half| half.get(ROUND) == 0 && half.get(COMMITTED) == 0)
+        {
+            journal.take_over()?;
+        }
         journal.current = usize::from(journal.halves[1].get(ROUND) > journal.halves[0].get(ROUND));
         let half = &journal.halves[journal.current];
         let committed = usize::try_from(half.get(COMMITTED)).unwrap_or(usize::MAX);
@@ -170,40 +145,48 @@ impl Journal {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let bytes = half.mapping.bytes(PAGE, committed);
-        let mut at = 0;
-        while at < committed {
-            let head = bytes.get(at..at + HEAD_BYTES).ok_or(io::ErrorKind::InvalidData)?;
-            let mut key = [0; KEY_BYTES];
-            key.copy_from_slice(&head[..KEY_BYTES]);
-            let (key, length) = (Key::decode(&key), number_at(head, KEY_BYTES));
-            at += HEAD_BYTES;
-            if length == NOTHING {
-                if let Some(place) = journal.index.remove(&key) {
-                    journal.live -= place.length + HEAD_BYTES;
-                }
-                continue;
-            }
-            let length = usize::try_from(length).unwrap_or(usize::MAX);
-            if length > committed - at {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            let place = Place {
-                at: PAGE + at,
-                length,
+        let mut left = bytes;
+        while !left.is_empty() {
+            let (key, length, rest) = Head::read(left).ok_or(io::ErrorKind::InvalidData)?;
+            let value = match length {
+                Some(length) => Some(rest.get(..length).ok_or(io::ErrorKind::InvalidData)?),
+                None => None,
             };
-            journal.live += length + HEAD_BYTES;
-            if let Some(place) = journal.index.insert(key, place) {
-                journal.live -= place.length + HEAD_BYTES;
-            }
-            at += length;
+            let gone = match value {
+                Some(value) => {
+                    let head = Head::new(key, Some(value));
+                    let place = Place::of(PAGE + bytes.len() - rest.len() - head.length, &head, value);
+                    journal.live += place.bytes();
+                    journal.index.insert(key, place)
+                }
+                None => journal.index.remove(&key),
+            };
+            journal.live -= gone.map_or(0, Place::bytes);
+            left = &rest[value.map_or(0, <[u8]>::len)..];
         }
         journal.end = PAGE + committed;
         let half = &journal.halves[journal.current];
         let records = journal.index.iter();
-        let value = |place: &Place| half.mapping.bytes(place.at, place.length).to_vec();
-        let mut records: Vec<Record> = records.map(|(key, place)| (*key, value(place))).collect();
+        let mut records: Vec<Record> = records
+            .map(|(key, place)| (*key, place.value(half).to_vec()))
+            .collect();
         records.sort_unstable_by_key(|(key, _)| *key);
         Ok((journal, records))
+    }
+
+    /// Writes down anew what a program before this one has written in its own form.
+    fn take_over(&mut self) -> io::Result<()> {
+        let halves = self.halves.each_ref().map(|half| &half.mapping);
+        let (current, records) = before::read(halves)?;
+        // Until the commit, whoever is killed leaves what was there.
+        self.current = 1 - current;
+        records
+            .iter()
+            .for_each(|(key, value)| self.put_bytes(*key, value));
+        self.halves[self.current].set(ROUND, 1);
+        self.commit()?;
+        *self = Journal::of_files(self.duplicate()?)?;
+        Ok(())
     }
 
     fn of_files([first, second]: [OwnedFd; 2]) -> io::Result<Journal> {
@@ -248,27 +231,23 @@ impl Journal {
     /// Writes a record of these bytes down, unless it is the same as before.
     pub fn put_bytes(&mut self, key: Key, value: &[u8]) {
         if let Some(place) = self.index.get(&key)
-            && self.halves[self.current].mapping.bytes(place.at, place.length) == value
+            && place.value(&self.halves[self.current]) == value
         {
             return;
         }
-        if let Some(at) = self.append(key, value.len() as u64, value) {
-            let place = Place {
-                at: at + HEAD_BYTES,
-                length: value.len(),
-            };
-            self.live += HEAD_BYTES + value.len();
-            if let Some(place) = self.index.insert(key, place) {
-                self.live -= HEAD_BYTES + place.length;
-            }
+        let head = Head::new(key, Some(value));
+        if let Some(at) = self.append(&head, value) {
+            let place = Place::of(at, &head, value);
+            self.live += place.bytes();
+            self.live -= self.index.insert(key, place).map_or(0, Place::bytes);
         }
     }
 
     /// Takes a record away.
     pub fn remove(&mut self, key: Key) {
         if let Some(place) = self.index.remove(&key) {
-            self.live -= HEAD_BYTES + place.length;
-            self.append(key, NOTHING, &[]);
+            self.live -= place.bytes();
+            self.append(&Head::new(key, None), &[]);
         }
     }
 
@@ -334,11 +313,12 @@ impl Journal {
         to.reach(PAGE + self.live)?;
         let mut at = PAGE;
         for (key, place) in &mut self.index {
-            let value = from.mapping.bytes(place.at, place.length);
-            let record = to.mapping.bytes_mut(at, HEAD_BYTES + value.len());
-            write(record, *key, value.len() as u64, value);
-            place.at = at + HEAD_BYTES;
-            at += record.len();
+            let value = place.value(from);
+            let head = Head::new(*key, Some(value));
+            let record = to.mapping.bytes_mut(at, head.length + value.len());
+            write(record, &head, value);
+            *place = Place::of(at, &head, value);
+            at += place.bytes();
         }
         to.set(COMMITTED, (at - PAGE) as u64);
         to.set(ROUND, from.get(ROUND) + 1);
@@ -350,26 +330,30 @@ impl Journal {
     }
 
     /// Where a record begins that was appended; none where there is no memory for it.
-    fn append(&mut self, key: Key, length: u64, value: &[u8]) -> Option<usize> {
+    fn append(&mut self, head: &Head, value: &[u8]) -> Option<usize> {
         if self.failed.is_some() {
             return None;
         }
-        let (at, end) = (self.end, self.end + HEAD_BYTES + value.len());
+        if value.len() > MOST {
+            self.failed = Some(io::ErrorKind::OutOfMemory.into());
+            return None;
+        }
+        let (at, end) = (self.end, self.end + head.length + value.len());
         let half = &mut self.halves[self.current];
         if let Err(error) = half.reach(end) {
             self.failed = Some(error);
             return None;
         }
-        write(half.mapping.bytes_mut(at, end - at), key, length, value);
+        write(half.mapping.bytes_mut(at, end - at), head, value);
         self.end = end;
         Some(at)
     }
 }
 
-fn write(record: &mut [u8], key: Key, length: u64, value: &[u8]) {
-    record[..KEY_BYTES].copy_from_slice(&key.encode());
-    record[KEY_BYTES..HEAD_BYTES].copy_from_slice(&length.to_ne_bytes());
-    record[HEAD_BYTES..].copy_from_slice(value);
+fn write(record: &mut [u8], head: &Head, value: &[u8]) {
+    let (front, back) = record.split_at_mut(head.length);
+    front.copy_from_slice(head.bytes());
+    back.copy_from_slice(value);
 }
 
 #[cfg(test)]
@@ -418,7 +402,8 @@ mod tests {
                 }
             }
             assert!(journal.halves.iter().map(|half| half.get(ROUND)).max() > Some(2));
-            let live: usize = known.values().map(|value| value.len() + HEAD_BYTES).sum();
+            let record = |(key, value): (&Key, &Vec<u8>)| value.len() + Head::new(*key, Some(value)).length;
+            let live: usize = known.iter().map(record).sum();
             assert_eq!(journal.live, live);
         }
     }

@@ -6,20 +6,23 @@
 //! frames in blocks and the records of the last commit.
 
 mod arena;
+mod before;
 mod free;
 mod journal;
 mod mapping;
 mod place;
 mod queue;
+mod record;
 mod shared;
 
 use std::io;
 use std::os::fd::OwnedFd;
 
 pub use arena::{Arena, Block, Found, Reading};
-pub use journal::{Journal, Key, Record};
+pub use journal::Journal;
 pub use place::BLOCK_BYTES;
 pub use queue::{Places, Queue};
+pub use record::{Key, Record};
 pub use shared::SharedMemory;
 
 /// Makes the files of an arena and of a journal, empty.
