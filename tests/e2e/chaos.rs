@@ -39,7 +39,7 @@ struct Counts {
     full: u64,
 }
 
-/// What is wrong at the moment, until it is mended.
+/// Faults that last until they are mended.
 #[derive(Debug, Default)]
 struct Wrong {
     /// The site whose broker is dead.

@@ -3,7 +3,8 @@
 //! ```text
 //! half: [ page: committed length, round | record | record | ... ]     record: [ key, length | value ]
 //! ```
-//! Numbers of keys and lengths take as many bytes as they need: a gateway has several records for each stream.
+//! Numbers of keys and lengths take as many bytes as they need: a gateway has several records for each
+//! stream.
 //! A record is appended; the last with a key counts, and one without a value means that there is none. When
 //! a half has grown to several times what counts in it, that is copied into the other half. A commit is one
 //! store of a number: whoever is killed before it leaves the commit before.

@@ -65,11 +65,11 @@ impl Family {
         }
     }
 
-    /// What Slurm's srun is told, so that it meets its programs.
-    pub fn srun_option(self) -> &'static str {
+    /// The type of Slurm's srun that meets its programs.
+    pub fn srun_type(self) -> &'static str {
         match self {
-            Family::OpenMpi => " --mpi=pmix",
-            Family::Mpich => " --mpi=pmi2",
+            Family::OpenMpi => "pmix",
+            Family::Mpich => "pmi2",
         }
     }
 

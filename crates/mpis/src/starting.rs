@@ -33,6 +33,16 @@ pub struct Here {
     pub has_slurm: bool,
     /// The user has chosen how srun meets MPIs.
     pub names_type: bool,
+    /// What srun can be told to meet MPIs by; empty where it did not say.
+    pub types: Vec<String>,
+}
+
+/// The types that `srun --mpi=list` names; nothing where there is no Slurm.
+pub fn srun_types(list: &str) -> Vec<String> {
+    let (_, types) = list.split_once("MPI plugin types are...").unwrap_or_default();
+    let words = types.lines().map(str::trim);
+    let words = words.take_while(|line| !line.contains("versions available"));
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// The start, with {ranks}, and why.
@@ -41,12 +51,12 @@ pub struct Here {
 /// Nothing here starts it, in words.
 pub fn choose(here: &Here) -> Result<(String, String), String> {
     let has = |name: &&&str| here.launchers.contains(*name);
-    if here.launchers.contains(&"srun") && (here.is_allocated || here.has_slurm) {
-        // Without it srun takes the site's default, which is often none.
-        let kind = here
-            .mpi
-            .filter(|_| !here.names_type)
-            .map_or("", Family::srun_option);
+    let is_there = here.launchers.contains(&"srun") && (here.is_allocated || here.has_slurm);
+    // Without one srun takes the site's default, which is often none.
+    let wanted = here.mpi.filter(|_| !here.names_type).map(Family::srun_type);
+    let lacks = wanted.filter(|wanted| !here.types.is_empty() && !here.types.iter().any(|has| has == wanted));
+    if is_there && lacks.is_none() {
+        let kind = wanted.map_or(String::new(), |wanted| format!(" --mpi={wanted}"));
         let place = if here.is_allocated {
             "this is an allocation of Slurm"
         } else {
@@ -60,6 +70,10 @@ pub fn choose(here: &Here) -> Result<(String, String), String> {
             format!("the program is {}'s", family.short_name()),
         ),
         None => (OF_ANY, "the program's MPI is not known".to_owned()),
+    };
+    let of = match lacks.filter(|_| is_there) {
+        Some(lacks) => format!("srun --mpi=list has no {lacks} here, {of}"),
+        None => of,
     };
     match fit.iter().find(has) {
         Some(launcher) => Ok((
@@ -97,6 +111,32 @@ mod tests {
         assert_eq!(start(&here), "srun -n {ranks} --mpi=pmix");
         here.names_type = true;
         assert_eq!(start(&here), "srun -n {ranks}");
+    }
+
+    #[test]
+    fn a_launcher_starts_what_srun_cannot_meet() {
+        let list = "MPI plugin types are...\n\tnone\n\tcray_shasta\n\tpmi2\n";
+        let mut here = Here {
+            mpi: Some(Family::OpenMpi),
+            launchers: vec!["srun", "mpirun.openmpi", "mpirun"],
+            is_allocated: true,
+            types: srun_types(list),
+            ..Here::default()
+        };
+        let (start, why) = choose(&here).unwrap();
+        assert_eq!(start, "mpirun.openmpi -n {ranks}");
+        assert!(
+            why.starts_with("srun --mpi=list has no pmix here, the program is"),
+            "{why}"
+        );
+        here.mpi = Some(Family::Mpich);
+        assert_eq!(choose(&here).unwrap().0, "srun -n {ranks} --mpi=pmi2");
+        here.mpi = Some(Family::OpenMpi);
+        here.names_type = true;
+        assert_eq!(choose(&here).unwrap().0, "srun -n {ranks}");
+        let more = "MPI plugin types are...\n\tpmix\nspecific pmix plugin versions available: pmix_v5\n";
+        assert_eq!(srun_types(more), ["pmix"]);
+        assert!(srun_types("srun: command not found").is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::Subject;
 use super::nodes::{self, Remote};
 use super::steps::Step;
 use causeway_control::SiteMpi;
+use causeway_mpis::starting::srun_types;
 use std::path::Path;
 
 /// Names of one kind that a step shows: hosts with many cards have many.
@@ -57,16 +58,13 @@ fn said(script: &str) -> String {
 
 /// What `srun --mpi=list` says; nothing where there is no Slurm.
 fn slurm(list: &str) -> Option<Step> {
-    let (_, types) = list.split_once("MPI plugin types are...")?;
-    let types: Vec<&str> = types
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.contains("versions available"))
-        .filter(|word| !word.is_empty())
-        .take(MOST_SHOWN)
-        .collect();
+    let mut types = srun_types(list);
+    if types.is_empty() {
+        return None;
+    }
+    types.truncate(MOST_SHOWN);
     let detail = format!("srun --mpi= takes {}", types.join(", "));
-    Some(if types.contains(&"pmix") || types.contains(&"pmi2") {
+    Some(if types.iter().any(|has| has == "pmix" || has == "pmi2") {
         Step::ok("Slurm", detail)
     } else {
         let remedy =

@@ -4,12 +4,12 @@
 
 use crate::say;
 use causeway_mpis::family::{Family, in_path};
-use causeway_mpis::starting::{Here, SLURM, STARTERS, choose};
+use causeway_mpis::starting::{Here, SLURM, STARTERS, choose, srun_types};
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 /// See the module.
 #[derive(Debug, clap::Args)]
@@ -86,13 +86,25 @@ fn look(program: &OsStr) -> Here {
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let exists = |name: &&str| in_path(&path, OsStr::new(name)).is_some();
     let program = in_path(&path, program);
+    let launchers: Vec<_> = STARTERS.into_iter().filter(exists).collect();
+    let types = launchers.contains(&"srun").then(srun_list);
     let configured = std::env::var_os("SLURM_CONF").is_some_and(|file| Path::new(&file).exists());
     Here {
         mpi: program.as_deref().and_then(Family::of),
         lacks_program: program.is_none(),
-        launchers: STARTERS.into_iter().filter(exists).collect(),
+        launchers,
         is_allocated: is_set("SLURM_JOB_ID"),
         has_slurm: configured || SLURM.iter().any(|file| Path::new(file).exists()),
         names_type: is_set("SLURM_MPI_TYPE"),
+        types: types.map_or_else(Vec::new, |list| srun_types(&list)),
     }
+}
+
+/// What srun says of its types. It may ask its controller for the configuration, which may be away.
+fn srun_list() -> String {
+    let mut list = Command::new("sh");
+    list.args(["-c", "timeout 10 srun --mpi=list 2>&1"])
+        .stdin(Stdio::null());
+    let said = list.output().map_or_else(|_| Vec::new(), |output| output.stdout);
+    String::from_utf8_lossy(&said).into_owned()
 }
