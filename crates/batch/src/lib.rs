@@ -10,7 +10,6 @@ mod oar_offer;
 pub mod offer;
 mod pbs;
 mod pbs_offer;
-mod quoted;
 pub mod release;
 mod slurm;
 mod slurm_offer;
@@ -25,7 +24,6 @@ use std::time::SystemTime;
 
 pub use hostlist::expand;
 use offer::{Offer, OfferError};
-pub use quoted::quoted;
 use word::Request;
 
 /// Most nodes of an allocation that are read.

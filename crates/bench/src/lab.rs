@@ -2,6 +2,7 @@
 //! this process.
 
 use crate::program::{Program, ProgramError, Running, io};
+use causeway_mpis::quoted;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{Error, ErrorKind};
@@ -41,7 +42,7 @@ impl Lab {
         std::fs::create_dir_all(directory).map_err(io(format!("create {}", directory.display())))?;
         // Its output file may hold the word that is waited for, from an earlier run.
         let _ = std::fs::remove_file(directory.join("stdout"));
-        let words: Vec<_> = shape.iter().map(|word| quoted(word)).collect();
+        let words: Vec<_> = shape.iter().map(quoted).collect();
         let shape = words.join(" ");
         // The kernel stops it should this process be killed: a lab left behind would disturb whatever is
         // measured next.
@@ -176,26 +177,9 @@ pub fn causeway() -> Result<String, ProgramError> {
     Ok(me.with_file_name("causeway").display().to_string())
 }
 
-/// One word for a shell, whatever it holds.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,%:+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shell_reads_a_quoted_word_as_it_was() {
-        assert_eq!(
-            ["plain-1.2", "lanes = 2", "it's", ""].map(quoted),
-            ["plain-1.2", "'lanes = 2'", r"'it'\''s'", "''"]
-        );
-    }
 
     #[test]
     fn entries_are_found_by_name_and_missing_ones_are_null() {

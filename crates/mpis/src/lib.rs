@@ -9,6 +9,7 @@
 //! - `environment`: the variables that a launcher gets. `eager`: the limits among them that depend on the
 //!   link.
 //! - `names`: what processes, daemons and the loader call things.
+//! - `quoted`: a word of a command line that a shell reads.
 //! - `starting`: what starts a site's own part of a job, a batch system's command or a launcher.
 //! - `system_file`: what a distribution has set for all users, and is taken back.
 //! - `versions`: which versions were seen to compute the same with all that.
@@ -26,8 +27,10 @@ pub mod launchers;
 mod mpi;
 pub mod names;
 pub mod options;
+mod quoted;
 pub mod starting;
 pub mod system_file;
 pub mod versions;
 
 pub use mpi::{Mpi, OwnHost, Row};
+pub use quoted::quoted;

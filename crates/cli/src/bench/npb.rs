@@ -1,8 +1,8 @@
 //! Builds the NAS Parallel Benchmarks from the user's copy of their sources, once for each MPI.
 
 use super::mpis::NamedMpi;
-use causeway_bench::lab::quoted;
 use causeway_bench::program::Program;
+use causeway_mpis::quoted;
 use causeway_wire::TextError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,8 +76,8 @@ impl Sources {
         let line = format!(
             "mkdir -p {bin} && make -C {root} {benchmark} CLASS={} NPROCS={ranks}",
             self.class,
-            bin = quoted(&root.join("bin").display().to_string()),
-            root = quoted(&root.display().to_string()),
+            bin = quoted(root.join("bin").display().to_string()),
+            root = quoted(root.display().to_string()),
         );
         self.run(&line, &copy, stop)?;
         let missing = || {
@@ -89,7 +89,7 @@ impl Sources {
 
     fn copy(&self, to: &Path, stop: &Arc<AtomicBool>) -> Result<(), TextError> {
         let source = std::path::absolute(&self.source).unwrap_or_else(|_| self.source.clone());
-        let source = quoted(&source.display().to_string());
+        let source = quoted(source.display().to_string());
         let line = match self.source.is_dir() {
             // Whoever may read the sources may not always write them.
             true => format!("cp -rL {source} source && chmod -R u+w source"),

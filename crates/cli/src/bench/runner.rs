@@ -8,11 +8,11 @@ use super::work::Work;
 use super::{Before, Grid};
 use crate::say;
 use causeway_bench::cell::{Cell, Settings, Traffic, Way};
-use causeway_bench::lab::quoted;
 use causeway_bench::matrix::{self, Ran};
 use causeway_bench::program::{Program, Running};
 use causeway_bench::row::{Outcome, Value};
 use causeway_control::NodeInfo;
+use causeway_mpis::quoted;
 use causeway_wire::TextError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -204,7 +204,7 @@ impl<'a> Runner<'a> {
                     .collect();
                 self.line(&[], &["--direct"], &bed.grid.one_at_each(), &command)?
             }
-            false => own.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            false => own.iter().map(quoted).collect::<Vec<_>>().join(" "),
         };
         let done = self.program(bed, &line, directory, self.limit)?.succeed();
         done.map_err(|error| format!("{}; its outputs are in {}", error.reason(), directory.display()))?;
@@ -245,10 +245,10 @@ impl<'a> Runner<'a> {
         }
         words.push("--".to_owned());
         words.extend(command.iter().cloned());
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = words.iter().map(quoted).collect();
         Ok(format!(
             "cd {} && {}",
-            quoted(&here.display().to_string()),
+            quoted(here.display().to_string()),
             words.join(" ")
         ))
     }

@@ -7,8 +7,9 @@
 use super::frame::{Frame, FrameError};
 use super::lease;
 use super::node_exec::MpiWords;
-use causeway_batch::{System, quoted};
+use causeway_batch::System;
 use causeway_gateway::config::REMOTE_SHELL;
+use causeway_mpis::quoted;
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::unistd::Pid;

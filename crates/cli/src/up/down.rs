@@ -6,7 +6,7 @@ use super::remove::programs_line;
 use super::steps::Work;
 use super::{confirmed, kept, pair};
 use crate::say;
-use causeway_batch::quoted;
+use causeway_mpis::quoted;
 use std::process::ExitCode;
 
 /// End the gateways and the broker that 'causeway up' has started, and remove what it has made.

@@ -1,7 +1,7 @@
 //! A head node, as `causeway up` works on it: through ssh, or this host itself.
 
 use crate::batch::commands::judge;
-use causeway_batch::quoted;
+use causeway_mpis::quoted;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Puts this installation of Causeway on a head node.
 
 use super::host::{COPY_PATIENCE, Host, PATIENCE};
-use causeway_batch::quoted;
+use causeway_mpis::quoted;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};

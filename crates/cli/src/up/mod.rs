@@ -18,7 +18,7 @@ mod steps;
 
 use crate::first_line::first_line;
 use crate::say;
-use causeway_batch::quoted;
+use causeway_mpis::quoted;
 use choose::{BROKER_PORT, Joins, Looked, Reached, WAN_PORT};
 pub use down::{DownArgs, down};
 use facts::Facts;

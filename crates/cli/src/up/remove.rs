@@ -2,10 +2,10 @@
 
 use super::install::INSTALLED;
 use crate::{ask, grid, join, places};
-use causeway_batch::quoted;
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_control as control;
+use causeway_mpis::quoted;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Pid;

@@ -4,7 +4,7 @@ use super::Site;
 use super::choose::{self, BROKER_PORT};
 use super::host::{Host, PATIENCE};
 use crate::say;
-use causeway_batch::quoted;
+use causeway_mpis::quoted;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 

@@ -18,9 +18,10 @@ mod twin;
 use crate::checkout::repository;
 use crate::pingpong::NotPingPong;
 use crate::results::{Part, Report};
-use causeway_bench::lab::{Lab, quoted};
+use causeway_bench::lab::Lab;
 use causeway_bench::program::{ProgramError, io};
 use causeway_bench::store::StoreError;
+use causeway_mpis::quoted;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -160,7 +161,7 @@ impl Mpi {
 
     /// The launcher's path, quoted for a shell.
     fn launcher(&self) -> String {
-        quoted(&self.path())
+        quoted(self.path())
     }
 }
 

@@ -5,8 +5,9 @@ use super::pings::{DIRECT, Pings, read};
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, Way};
 use crate::checkout::repository;
 use crate::results::Part;
-use causeway_bench::lab::{Lab, quoted};
+use causeway_bench::lab::Lab;
 use causeway_bench::program::io;
+use causeway_mpis::quoted;
 
 /// The way through a relay at each head node.
 const RELAYS: &str = "relays";
@@ -66,7 +67,7 @@ fn round_trips(
     (way, options, run): (&str, &str, u32),
 ) -> Result<String, BenchError> {
     let measure = std::env::current_exe().map_err(io("find this program"))?;
-    let byte = format!("{} byte", quoted(&measure.display().to_string()));
+    let byte = format!("{} byte", quoted(measure));
     let far = FAR_HEAD.replace("head", "1");
     let label = format!("plain-{way}-{run}{}", options.replace([' ', '-'], ""));
     let mut to = format!("{far}:7100");

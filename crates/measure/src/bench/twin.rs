@@ -1,9 +1,10 @@
 //! Two gateways of this host on loopback addresses, each a process of its own, and streams through both: what
 //! a shim does, done here, so that nothing but the gateways lies between the two ends.
 
-use causeway_bench::lab::{causeway, quoted};
+use causeway_bench::lab::causeway;
 use causeway_bench::program::{Program, ProgramError, Running, io};
 use causeway_control::{self as control, Plan, Reply, Request, Status};
+use causeway_mpis::quoted;
 use causeway_wire::preface::{ANSWER_BYTES, Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Sender, Token, Verdict};
 use std::fs::{DirBuilder, OpenOptions};
@@ -192,7 +193,7 @@ fn gateway(net: u8, site: u8, settings: &str, home: &Home, outputs: &Path) -> Re
     let command = format!(
         "exec setpriv --pdeathsig TERM {} gateway --config {}",
         quoted(&causeway()?),
-        quoted(&file.display().to_string())
+        quoted(file)
     );
     Program::new(command, &outputs, LIFE).start()
 }

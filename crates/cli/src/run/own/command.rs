@@ -4,8 +4,8 @@ use crate::preload::{ASAN_OPTIONS, asan_options, preload};
 use crate::run::MAX_NAME;
 use crate::run::error::RunError;
 use crate::run::own::rendezvous::message::VERSION;
-use causeway_mpis::launchers;
 use causeway_mpis::names::{FORWARDED, FORWARDS_ALL, SRUN_ENDS_ALL};
+use causeway_mpis::{launchers, quoted};
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -78,13 +78,10 @@ pub fn of_program(
     if launchers::STARTING.iter().any(|launcher| name == *launcher) {
         return Err(RunError::OwnLauncher(name.to_string_lossy().into_owned()));
     }
-    let words: Vec<String> = program
-        .iter()
-        .map(|word| quoted(&word.to_string_lossy()))
-        .collect();
+    let words: Vec<String> = program.iter().map(quoted).collect();
     let verbose = if is_verbose { " --verbose" } else { "" };
     let at = shares.iter().zip(&ranks).flat_map(|((site, _), ranks)| {
-        let own = quoted(&own.to_string_lossy());
+        let own = quoted(own);
         // Where the site has it at another path, it says so itself.
         let there = env::OWN_PROGRAM;
         let text = format!(
@@ -163,19 +160,13 @@ pub fn environment(
 /// gateway has as its `setup`, and runs the user's words as they are. Their shell outlives an interrupt, as
 /// one at a terminal does, until the launcher has ended.
 pub fn line(text: &str, directory: &Path) -> String {
-    let directory = directory.to_string_lossy();
     let script = format!("cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; {SETUP}$2\"");
     format!(
         "exec sh -c {} sh {} {}",
         quoted(&script),
-        quoted(&directory),
+        quoted(directory),
         quoted(text)
     )
-}
-
-/// A word for any shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -303,7 +294,7 @@ mod tests {
         let (at, ranks) = of_program(Path::new("/c/causeway"), &shares, &program, true).unwrap();
         assert_eq!(ranks, [32, 16]);
         assert_eq!(at[2], "nancy");
-        let words = r#"own='/c/causeway'; "${CAUSEWAY_PROGRAM:-$own}" start-program --ranks 16 --verbose -- './my app' 'it'\''s'"#;
+        let words = r#"own=/c/causeway; "${CAUSEWAY_PROGRAM:-$own}" start-program --ranks 16 --verbose -- './my app' 'it'\''s'"#;
         assert_eq!(at[3], words);
         let launcher = ["/usr/bin/mpirun", "-n", "2", "./app"].map(OsString::from);
         let refused = of_program(Path::new("/c/causeway"), &shares, &launcher, false).unwrap_err();

@@ -2,11 +2,11 @@
 
 use std::ffi::OsStr;
 
-/// A word for a shell: bare where that is safe, so that a remote shell that is none sees a plain path.
+/// A word for a shell: bare where that is safe, so that a remote shell that is none sees the path itself.
 pub fn quoted(word: impl AsRef<OsStr>) -> String {
     let text = word.as_ref().to_string_lossy();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,=:@%".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,=:@%".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_safe) {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
