@@ -58,7 +58,7 @@ fn records(mut bytes: &[u8]) -> Option<Vec<Record>> {
 mod tests {
     use super::*;
     use crate::{Journal, mapping};
-    use std::os::fd::AsFd;
+    use std::os::fd::{AsFd, OwnedFd};
 
     fn record(key: Key, value: Option<&[u8]>) -> Vec<u8> {
         let length = value.map_or(NOTHING, |value| value.len() as u64);
@@ -67,9 +67,19 @@ mod tests {
         [&head, value.unwrap_or_default()].concat()
     }
 
+    /// Files of which one half has such a journal.
+    fn files(half: usize, bytes: &[u8]) -> [OwnedFd; 2] {
+        let files = [(); 2].map(|()| mapping::file("test").unwrap());
+        let mut half = Mapping::new(files[half].as_fd(), 0, 4 * PAGE).unwrap();
+        half.bytes_mut(PAGE, bytes.len()).copy_from_slice(bytes);
+        half.number(COMMITTED)
+            .store(bytes.len() as u64, Ordering::Release);
+        half.number(ROUND).store(7, Ordering::Release);
+        files
+    }
+
     #[test]
     fn a_journal_of_the_form_before_is_taken_over_whole_and_goes_on() {
-        let files = [(); 2].map(|()| mapping::file("test").unwrap());
         let key = |id| Key::new(3, 4, id);
         let bytes = [
             record(key(1), Some(b"one")),
@@ -79,21 +89,27 @@ mod tests {
             record(key(1 << 40), Some(b"")),
         ]
         .concat();
-        {
-            let mut half = Mapping::new(files[1].as_fd(), 0, 4 * PAGE).unwrap();
-            half.bytes_mut(PAGE, bytes.len()).copy_from_slice(&bytes);
-            half.number(COMMITTED)
-                .store(bytes.len() as u64, Ordering::Release);
-            half.number(ROUND).store(7, Ordering::Release);
+        for half in 0..2 {
+            let (mut journal, found) = Journal::open(files(half, &bytes)).unwrap();
+            let expected = [(key(1), b"once more".to_vec()), (key(1 << 40), Vec::new())];
+            assert_eq!(found, expected);
+            journal.put_bytes(key(5), b"five");
+            journal.commit().unwrap();
+            let (_, found) = Journal::open(journal.duplicate().unwrap()).unwrap();
+            let five = (key(5), b"five".to_vec());
+            assert_eq!(found, [expected[0].clone(), five, expected[1].clone()]);
         }
-        let (mut journal, found) = Journal::open(files).unwrap();
-        let expected = [(key(1), b"once more".to_vec()), (key(1 << 40), Vec::new())];
-        assert_eq!(found, expected);
-        journal.put_bytes(key(5), b"five");
-        journal.commit().unwrap();
-        let (_, found) = Journal::open(journal.duplicate().unwrap()).unwrap();
-        let five = (key(5), b"five".to_vec());
-        assert_eq!(found, [expected[0].clone(), five, expected[1].clone()]);
+    }
+
+    #[test]
+    fn who_is_killed_while_it_takes_over_leaves_what_was_there() {
+        let key = Key::new(3, 4, 1);
+        let files = files(0, &record(key, Some(b"one")));
+        // What the commit of the other half stores, before its round.
+        let half = Mapping::new(files[1].as_fd(), 0, 4 * PAGE).unwrap();
+        half.number(16).store(3, Ordering::Release);
+        let (_, found) = Journal::open(files).unwrap();
+        assert_eq!(found, [(key, b"one".to_vec())]);
     }
 
     #[test]

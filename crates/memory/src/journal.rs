@@ -131,11 +131,9 @@ impl Journal {
     /// Those of fstat(2) and mmap(2); what is committed cannot be read.
     pub fn open(files: [OwnedFd; 2]) -> io::Result<(Journal, Vec<Record>)> {
         let mut journal = Journal::of_files(files)?;
-        if journal
-            .halves
-            .iter()
-            .all(|half| half.get(ROUND) == 0 && half.get(COMMITTED) == 0)
-        {
+        // The first half is the first to be written.
+        let is_new = journal.halves.iter().all(|half| half.get(ROUND) == 0);
+        if is_new && journal.halves[0].get(COMMITTED) == 0 {
             journal.take_over()?;
         }
         journal.current = usize::from(journal.halves[1].get(ROUND) > journal.halves[0].get(ROUND));
@@ -179,13 +177,13 @@ impl Journal {
     fn take_over(&mut self) -> io::Result<()> {
         let halves = self.halves.each_ref().map(|half| &half.mapping);
         let (current, records) = before::read(halves)?;
-        // Until the commit, whoever is killed leaves what was there.
+        // Until the round is set, whoever is killed leaves what was there.
         self.current = 1 - current;
         records
             .iter()
             .for_each(|(key, value)| self.put_bytes(*key, value));
-        self.halves[self.current].set(ROUND, 1);
         self.commit()?;
+        self.halves[self.current].set(ROUND, 1);
         *self = Journal::of_files(self.duplicate()?)?;
         Ok(())
     }

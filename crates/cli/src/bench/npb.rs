@@ -76,8 +76,8 @@ impl Sources {
         let line = format!(
             "mkdir -p {bin} && make -C {root} {benchmark} CLASS={} NPROCS={ranks}",
             self.class,
-            bin = quoted(root.join("bin").display().to_string()),
-            root = quoted(root.display().to_string()),
+            bin = quoted(root.join("bin")),
+            root = quoted(root),
         );
         self.run(&line, &copy, stop)?;
         let missing = || {
@@ -89,7 +89,7 @@ impl Sources {
 
     fn copy(&self, to: &Path, stop: &Arc<AtomicBool>) -> Result<(), TextError> {
         let source = std::path::absolute(&self.source).unwrap_or_else(|_| self.source.clone());
-        let source = quoted(source.display().to_string());
+        let source = quoted(source);
         let line = match self.source.is_dir() {
             // Whoever may read the sources may not always write them.
             true => format!("cp -rL {source} source && chmod -R u+w source"),

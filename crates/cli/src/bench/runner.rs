@@ -246,11 +246,7 @@ impl<'a> Runner<'a> {
         words.push("--".to_owned());
         words.extend(command.iter().cloned());
         let words: Vec<String> = words.iter().map(quoted).collect();
-        Ok(format!(
-            "cd {} && {}",
-            quoted(here.display().to_string()),
-            words.join(" ")
-        ))
+        Ok(format!("cd {} && {}", quoted(here), words.join(" ")))
     }
 
     /// Nodes that traffic beside a cell starts at, where ranks are on others.
