@@ -39,9 +39,9 @@ struct Counts {
     full: u64,
 }
 
-/// Faults that last until they are mended.
+/// What has failed and is not mended yet.
 #[derive(Debug, Default)]
-struct Wrong {
+struct Faults {
     /// The site whose broker is dead.
     away: Option<&'static str>,
     /// Whether nothing crosses between the two brokers.
@@ -137,7 +137,7 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
     println!("    CHAOS_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let until = Instant::now() + Duration::from_secs(number("CHAOS_SECONDS", SECONDS));
-    let (mut counts, mut wrong) = (Counts::default(), Wrong::default());
+    let (mut counts, mut faults) = (Counts::default(), Faults::default());
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(random.u64(200..2000)));
         let site = random.choice(SITES).unwrap_or("lyon");
@@ -147,16 +147,16 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
                 counts.cuts += 1;
             }
             3..6 => {
-                change_broker(&mut grid, &mut wrong.away, &mut random);
-                counts.brokers += u64::from(wrong.away.is_some());
+                change_broker(&mut grid, &mut faults.away, &mut random);
+                counts.brokers += u64::from(faults.away.is_some());
             }
             30..32 => {
-                change_network(&grid, &mut wrong.apart);
-                counts.apart += u64::from(wrong.apart);
+                change_network(&grid, &mut faults.apart);
+                counts.apart += u64::from(faults.apart);
             }
             32..34 => {
-                change_disk(&grid, &mut wrong.full, site);
-                counts.full += u64::from(wrong.full.is_some());
+                change_disk(&grid, &mut faults.full, site);
+                counts.full += u64::from(faults.full.is_some());
             }
             6 => counts.stops += u64::from(to_worker(&grid, site, "kill -STOP $1; sleep 5; kill -CONT $1")),
             _ => {
@@ -172,12 +172,12 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
     let rounds: Vec<u64> = jobs.iter().map(Job::rounds).collect();
     println!("    {counts:?}; rounds of the jobs: {rounds:?}");
     assert!(counts.kills > 0);
-    wrong.away.inspect(|site| grid.start_broker_of(site));
-    if wrong.apart {
-        change_network(&grid, &mut wrong.apart);
+    faults.away.inspect(|site| grid.start_broker_of(site));
+    if faults.apart {
+        change_network(&grid, &mut faults.apart);
     }
-    if wrong.full.is_some() {
-        change_disk(&grid, &mut wrong.full, SITES[0]);
+    if faults.full.is_some() {
+        change_disk(&grid, &mut faults.full, SITES[0]);
     }
     for job in &mut jobs {
         job.goes_on("the last kill");

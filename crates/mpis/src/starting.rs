@@ -37,6 +37,23 @@ pub struct Here {
     pub types: Vec<String>,
 }
 
+impl Here {
+    fn has_srun(&self) -> bool {
+        self.launchers.contains(&"srun") && (self.is_allocated || self.has_slurm)
+    }
+
+    /// The type by which srun has to meet the program, where Causeway chooses it. Without one srun takes the
+    /// site's default, which is often none.
+    fn wanted_type(&self) -> Option<&'static str> {
+        self.mpi.filter(|_| !self.names_type).map(Family::srun_type)
+    }
+
+    /// Whether the start depends on srun's types.
+    pub fn asks_srun(&self) -> bool {
+        self.has_srun() && self.wanted_type().is_some()
+    }
+}
+
 /// The types that `srun --mpi=list` names; nothing where there is no Slurm.
 pub fn srun_types(list: &str) -> Vec<String> {
     let (_, types) = list.split_once("MPI plugin types are...").unwrap_or_default();
@@ -51,9 +68,7 @@ pub fn srun_types(list: &str) -> Vec<String> {
 /// Nothing here starts it, in words.
 pub fn choose(here: &Here) -> Result<(String, String), String> {
     let has = |name: &&&str| here.launchers.contains(*name);
-    let is_there = here.launchers.contains(&"srun") && (here.is_allocated || here.has_slurm);
-    // Without one srun takes the site's default, which is often none.
-    let wanted = here.mpi.filter(|_| !here.names_type).map(Family::srun_type);
+    let (is_there, wanted) = (here.has_srun(), here.wanted_type());
     let lacks = wanted.filter(|wanted| !here.types.is_empty() && !here.types.iter().any(|has| has == wanted));
     if is_there && lacks.is_none() {
         let kind = wanted.map_or(String::new(), |wanted| format!(" --mpi={wanted}"));
@@ -72,6 +87,14 @@ pub fn choose(here: &Here) -> Result<(String, String), String> {
         None => (OF_ANY, "the program's MPI is not known".to_owned()),
     };
     let of = match lacks.filter(|_| is_there) {
+        // A launcher would start all ranks on this host, which is a login node.
+        Some(lacks) if !here.is_allocated => {
+            return Err(format!(
+                "{of}, but srun --mpi=list has no {lacks} there; run in an allocation (--time), in which {} starts it, or \
+                 say in [mpi] of its gateway's configuration how programs start",
+                fit.join(" or ")
+            ));
+        }
         Some(lacks) => format!("srun --mpi=list has no {lacks} here, {of}"),
         None => of,
     };
@@ -129,6 +152,11 @@ mod tests {
             why.starts_with("srun --mpi=list has no pmix here, the program is"),
             "{why}"
         );
+        // Elsewhere it would start all on a login node.
+        (here.is_allocated, here.has_slurm) = (false, true);
+        let reason = choose(&here).unwrap_err();
+        assert!(reason.contains("no pmix there; run in an allocation"), "{reason}");
+        here.is_allocated = true;
         here.mpi = Some(Family::Mpich);
         assert_eq!(choose(&here).unwrap().0, "srun -n {ranks} --mpi=pmi2");
         here.mpi = Some(Family::OpenMpi);

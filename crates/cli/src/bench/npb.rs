@@ -77,7 +77,7 @@ impl Sources {
             "mkdir -p {bin} && make -C {root} {benchmark} CLASS={} NPROCS={ranks}",
             self.class,
             bin = quoted(root.join("bin")),
-            root = quoted(root),
+            root = quoted(&root),
         );
         self.run(&line, &copy, stop)?;
         let missing = || {

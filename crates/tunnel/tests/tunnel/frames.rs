@@ -1,23 +1,10 @@
 //! What one end makes of frames that the other would not send, or not so.
 
-use crate::common::{Random, request};
+use crate::common::{Random, request, settings};
 use causeway_tunnel::frame::{HEADER_BYTES, MAX_PAYLOAD};
 use causeway_tunnel::messages::MAX_MESSAGE;
-use causeway_tunnel::{Event, Header, Kind, Limits, ProtocolError, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel::{Event, Header, Kind, ProtocolError, Settings, Side, StreamId, Tunnel};
 use std::time::Instant;
-
-fn settings() -> Settings {
-    Settings {
-        limits: Limits {
-            most: 400_000,
-            initial: 150_000,
-            budget: 1_000_000,
-            ..Limits::default()
-        },
-        lane_bytes: 200_000,
-        ..Settings::default()
-    }
-}
 
 fn every_second_byte(stream: u32, count: u64) -> Vec<u8> {
     (0..count)

@@ -2,26 +2,13 @@
 //! Seeded, in virtual time.
 
 use crate::common::sim::Sim;
-use crate::common::{pattern, request};
+use crate::common::{pattern, request, settings};
 use causeway_tunnel::frame::HEADER_BYTES;
-use causeway_tunnel::{Event, Limits, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
 use causeway_wire::Reason;
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(120);
-
-fn settings() -> Settings {
-    Settings {
-        limits: Limits {
-            most: 400_000,
-            initial: 150_000,
-            budget: 1_000_000,
-            ..Limits::default()
-        },
-        lane_bytes: 200_000,
-        ..Settings::default()
-    }
-}
 
 fn answer(id: u32) -> Vec<u8> {
     pattern(id as usize + 1000, 3000 * id as usize)

@@ -34,6 +34,11 @@ fn append(archive: &mut Builder<impl Write>, entry: &Entry) -> io::Result<()> {
     if found.is_dir() {
         return archive.append_data(&mut header, &entry.name, io::empty());
     }
+    if !found.is_file() {
+        return Err(io::Error::other(
+            "it is no file, directory or symbolic link any more",
+        ));
+    }
     let whole = Whole {
         file: File::open(&entry.path)?,
         left: found.len(),

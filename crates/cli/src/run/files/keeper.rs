@@ -8,7 +8,7 @@
 pub(super) const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; p=${d%/*}; umask 077
 trap '' HUP INT PIPE TERM; mkdir -p "$p"
 find "$p" -maxdepth 1 -name '*.alive' -mtime +6 | while read -r a; do rm -rf "${a%.alive}" "$a"; done
-find -L /tmp -maxdepth 1 -type l -name 'causeway-files-*' -exec rm -f {} + 2>/dev/null
+find -L /tmp -maxdepth 1 -type l -name 'causeway-files-*' -mtime +6 -exec rm -f {} + 2>/dev/null
 touch "$d.alive"; if mkdir "$d" 2>/dev/null; then o=made; else o=found; fi
 [ -d "$d" ] || { echo "mkdir $d failed" >&2; exit 1; }
 if [ -e "$l" ] || ln -s "$d" "$l"; then
@@ -47,7 +47,14 @@ mod tests {
             std::fs::create_dir_all(files.join(name).join("deep")).unwrap();
             let mark = std::fs::File::create(files.join(format!("{name}.alive"))).unwrap();
             mark.set_modified(std::time::SystemTime::now() - age).unwrap();
-            std::os::unix::fs::symlink(files.join(name), home.path().join(name)).unwrap();
+            let link = home.path().join(name);
+            std::os::unix::fs::symlink(files.join(name), &link).unwrap();
+            let since = format!("{} seconds ago", age.as_secs());
+            let touched = Command::new("touch")
+                .args(["-h", "-d", &since])
+                .arg(&link)
+                .status();
+            assert!(touched.unwrap().success());
         }
         for _ in 0..2 {
             let (mut keeper, said) = keeper(home.path(), "/usr/bin:/bin");

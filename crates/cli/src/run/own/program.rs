@@ -86,18 +86,20 @@ fn look(program: &OsStr) -> Here {
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let exists = |name: &&str| in_path(&path, OsStr::new(name)).is_some();
     let program = in_path(&path, program);
-    let launchers: Vec<_> = STARTERS.into_iter().filter(exists).collect();
-    let types = launchers.contains(&"srun").then(srun_list);
     let configured = std::env::var_os("SLURM_CONF").is_some_and(|file| Path::new(&file).exists());
-    Here {
+    let mut here = Here {
         mpi: program.as_deref().and_then(Family::of),
         lacks_program: program.is_none(),
-        launchers,
+        launchers: STARTERS.into_iter().filter(exists).collect(),
         is_allocated: is_set("SLURM_JOB_ID"),
         has_slurm: configured || SLURM.iter().any(|file| Path::new(file).exists()),
         names_type: is_set("SLURM_MPI_TYPE"),
-        types: types.map_or_else(Vec::new, |list| srun_types(&list)),
+        types: Vec::new(),
+    };
+    if here.asks_srun() {
+        here.types = srun_types(&srun_list());
     }
+    here
 }
 
 /// What srun says of its types. It may ask its controller for the configuration, which may be away.

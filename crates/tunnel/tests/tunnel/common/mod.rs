@@ -5,7 +5,7 @@ pub mod next;
 pub mod program;
 pub mod sim;
 
-use causeway_tunnel::{OpenRequest, Target};
+use causeway_tunnel::{Limits, OpenRequest, Settings, Target};
 use causeway_wire::Token;
 
 /// A small generator is enough here, and its sequence never changes with a dependency (Steele et al.,
@@ -23,6 +23,20 @@ impl Random {
 
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
+    }
+}
+
+/// Windows and lanes small enough to fill.
+pub fn settings() -> Settings {
+    Settings {
+        limits: Limits {
+            most: 400_000,
+            initial: 150_000,
+            budget: 1_000_000,
+            ..Limits::default()
+        },
+        lane_bytes: 200_000,
+        ..Settings::default()
     }
 }
 
