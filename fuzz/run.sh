@@ -19,7 +19,7 @@ rust=(--sanitizer none --target-dir "$build")
 compile() { # target
     local sources=("tests/libraries/world/${1#world_}_fuzz.c")
     case $1 in
-        world_messages) sources+=(mpi/world/join/{join,message,settings}.c) ;;
+        world_messages) sources+=(mpi/world/rendezvous/{rendezvous,message,settings}.c) ;;
         world_frames) sources+=(mpi/world/{engine,frames}/*.c) ;;
         world_streams) sources+=(mpi/world/{engine,frames,streams}/*.c) ;;
         *)

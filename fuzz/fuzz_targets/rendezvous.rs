@@ -8,7 +8,7 @@
 use causeway_wire::{Grid, Token};
 use meeting::{Action, Event, FAILURE, Key, Meeting};
 use message::{HEAD_BYTES, Incoming, Join, MessageError};
-use places::Places;
+use origins::Origins;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
@@ -18,8 +18,8 @@ mod meeting;
 #[path = "../../crates/cli/src/run/own/rendezvous/message.rs"]
 #[allow(dead_code)]
 mod message;
-#[path = "../../crates/cli/src/run/own/rendezvous/places.rs"]
-mod places;
+#[path = "../../crates/cli/src/run/own/rendezvous/origins.rs"]
+mod origins;
 
 const NUMBER: u64 = 5;
 const TOKEN: Token = Token([7; Token::BYTES]);
@@ -87,7 +87,7 @@ fn begin(bytes: &[u8]) {
 
 struct Run {
     meeting: Meeting,
-    places: Places,
+    origins: Origins,
     next: Key,
     /// The connection at each place; None where it was told its last.
     keys: [Option<Key>; SOURCES.len()],
@@ -105,7 +105,7 @@ impl Run {
             .expect("a grid");
         Run {
             meeting: Meeting::new(&SITES.map(str::to_owned), NUMBER),
-            places: Places {
+            origins: Origins {
                 own: grid.sites[0].clone(),
                 sites: grid.sites,
                 host: [10, 1, 0, 250].into(),
@@ -137,7 +137,7 @@ impl Run {
 
     fn message(&mut self, key: Key, place: usize, message: Incoming) {
         let source = SOURCES[place].map(|source| source.parse::<SocketAddr>().expect("an address"));
-        if let Err(why) = self.places.judge(source, &message) {
+        if let Err(why) = self.origins.judge(source, &message) {
             assert!(!why.contains(|letter: char| letter.is_control() && letter != '\t'));
             return self.meeting.on_broken(key, &why);
         }

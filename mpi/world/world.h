@@ -1,6 +1,6 @@
 /* The world library: one MPI_COMM_WORLD over sites that each run their own MPI. This header has what its
- * folders share: who is in the world. Read engine/engine.h for the path of messages, join/ for how a world
- * comes together, streams/ for sockets. */
+ * folders share: who is in the world. Read engine/engine.h for the path of messages, rendezvous/ for how a
+ * world comes together, streams/ for sockets. */
 #ifndef CAUSEWAY_WORLD_H
 #define CAUSEWAY_WORLD_H
 
@@ -29,7 +29,7 @@ struct world {
 };
 
 /* What native rank 0 of a site tells the rendezvous. */
-struct join_request {
+struct rendezvous_request {
     /* MPI's name and version, for messages to the user: "Open MPI 4.1.4". */
     const char *mpi;
     /* A hash of how this MPI lays out the named types. Sites with different ones refuse each other. */

@@ -13,7 +13,7 @@ targets=(all)
 build() { # MPI
     make_for "$1" "${targets[@]}"
     "mpicc.$1" "${strict[@]}" "$here/tsqr/check.c" "$out/$1/libcauseway_tsqr.a" -o "$out/$1/check" -llapack -lblas -lm
-    [ "$1" = mpich ] || cc "${strict[@]}" "$here/tsqr/layout.c" "$root/lib/tsqr/src/layout.c" -o "$out/layout"
+    [ "$1" = mpich ] || cc "${strict[@]}" "$here/tsqr/site_tree.c" "$root/lib/tsqr/src/site_tree.c" -o "$out/site_tree"
 }
 
 # killed MPI PATTERN: a rank is killed while all factorise; the job must end by itself and say why.
@@ -37,7 +37,7 @@ build openmpi
 # One core builds while the other has the first tests.
 build mpich &
 building=$!
-"$out/layout" "$seed" 500
+"$out/site_tree" "$seed" 500
 killings=()
 declare -A most=([openmpi]=7 [mpich]=5)
 for mpi in openmpi mpich; do

@@ -15,7 +15,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 LIBRARIES = {
     "common": ("binding", "forms", "tasks"),
     "collectives": ("select", "binding", "topology", "transfer", "intra_site", "algorithms", "async", "calls"),
-    "world": ("", "frames", "engine", "streams", "join", "handles", "native", "basic", "calls"),
+    "world": ("", "frames", "engine", "streams", "rendezvous", "handles", "native", "basic", "calls"),
     "messages": ("",),
     "ucx": ("",),
     "programs": ("bench", "data", "explain", "loader"),

@@ -5,7 +5,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a text is `HOST:PORT`, as a broker's place is written: a name, an IPv4 address, or an IPv6 address
+/// Whether a text is `HOST:PORT`, as a broker's address is written: a name, an IPv4 address, or an IPv6 one
 /// in brackets.
 pub fn is_host_and_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else {

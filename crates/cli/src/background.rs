@@ -4,7 +4,7 @@
 //! The child is in a session of its own, and writes its log to a file. This process waits until it serves, so
 //! that its status says whether it does.
 
-use crate::{places, say};
+use crate::{say, user_directories};
 use causeway_wire::TextError;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -120,7 +120,7 @@ impl Service<'_> {
     }
 
     fn log_file(&self) -> Result<PathBuf, TextError> {
-        let state = places::state().map_err(TextError::of)?;
+        let state = user_directories::state().map_err(TextError::of)?;
         Ok(state.join(format!("{}-{}.log", self.command, self.of)))
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::background::{Service, leave_session};
 use crate::grid::default_directory;
-use crate::places::NoHome;
 use crate::say;
+use crate::user_directories::NoHome;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{Broker, BrokerConfig, Options};
 use causeway_wire::TextError;

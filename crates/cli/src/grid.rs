@@ -2,8 +2,8 @@
 
 mod brokers;
 
-use crate::places::{self, NoHome};
 use crate::say;
+use crate::user_directories::{self, NoHome};
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
 use causeway_broker::api::{Job, Subnet};
 use causeway_broker::clock::{Clock, date, span};
@@ -57,7 +57,7 @@ pub struct CreateArgs {
     )]
     brokers: Vec<String>,
     #[command(flatten)]
-    place: Place,
+    grid: GridDirectory,
 }
 
 #[derive(Args)]
@@ -73,7 +73,7 @@ pub struct TokenArgs {
     #[arg(long, value_name = "CIDR")]
     subnet: Vec<Cidr>,
     #[command(flatten)]
-    place: Place,
+    grid: GridDirectory,
 }
 
 #[derive(Args)]
@@ -82,7 +82,7 @@ pub struct ListArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    grid: GridDirectory,
 }
 
 #[derive(Args)]
@@ -93,26 +93,26 @@ pub struct RevokeArgs {
     #[arg(long)]
     unknown: bool,
     #[command(flatten)]
-    place: Place,
+    grid: GridDirectory,
 }
 
 /// Which grid.
 #[derive(Args)]
-pub struct Place {
+pub struct GridDirectory {
     /// The grid's directory [default: ~/.local/share/causeway/grid].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-impl Place {
-    fn directory(&self) -> Result<PathBuf, NoHome> {
+impl GridDirectory {
+    fn path(&self) -> Result<PathBuf, NoHome> {
         self.dir.clone().map_or_else(default_directory, Ok)
     }
 }
 
 /// One grid for each user, unless another place is named.
 pub fn default_directory() -> Result<PathBuf, NoHome> {
-    Ok(places::data()?.join("grid"))
+    Ok(user_directories::data()?.join("grid"))
 }
 
 /// Runs one of them.
@@ -136,7 +136,7 @@ pub fn main(task: Task) -> ExitCode {
 
 fn create(args: &CreateArgs) -> Result<ExitCode, TextError> {
     if !args.brokers.is_empty() {
-        return brokers::create(&args.name, &args.brokers, &args.place);
+        return brokers::create(&args.name, &args.brokers, &args.grid);
     }
     let broker = match &args.broker {
         Some(broker) => broker.clone(),
@@ -145,11 +145,11 @@ fn create(args: &CreateArgs) -> Result<ExitCode, TextError> {
             format!("{}:{}", host.to_string_lossy(), causeway_broker::config::PORT)
         }
     };
-    let directory = args.place.directory().map_err(TextError::of)?;
+    let directory = args.grid.path().map_err(TextError::of)?;
     let config = causeway_broker::new_grid::create(&args.name, &broker, &directory, &Clock::system())
         .map_err(|error| error.to_string())?;
     let option = args
-        .place
+        .grid
         .dir
         .as_ref()
         .map_or_else(String::new, |dir| format!(" --dir {}", dir.display()));
@@ -170,7 +170,7 @@ fn token(args: &TokenArgs) -> Result<ExitCode, TextError> {
         ttl_seconds: args.ttl,
         subnets: args.subnet.iter().copied().map(Subnet).collect(),
     };
-    match ask(&args.place, &request)? {
+    match ask(&args.grid, &request)? {
         (AdminReply::Token(token), via) => {
             say::error(format_args!(
                 "site {} can join once within {} with this line{}:",
@@ -189,7 +189,7 @@ fn revoke(args: &RevokeArgs) -> Result<ExitCode, TextError> {
         site: args.site.clone(),
         unknown: args.unknown,
     };
-    match ask(&args.place, &request)? {
+    match ask(&args.grid, &request)? {
         (AdminReply::RevokedUntil(until), via) => Ok(say::result(format_args!(
             "site {} is revoked, with all that any broker has given it until {}{}",
             args.site,
@@ -206,7 +206,7 @@ fn revoke(args: &RevokeArgs) -> Result<ExitCode, TextError> {
 }
 
 fn list(args: &ListArgs) -> Result<ExitCode, TextError> {
-    let (AdminReply::Listing(listing), via) = ask(&args.place, &AdminRequest::List {})? else {
+    let (AdminReply::Listing(listing), via) = ask(&args.grid, &AdminRequest::List {})? else {
         return Err("the broker answered something else".into());
     };
     if args.json {
@@ -216,8 +216,8 @@ fn list(args: &ListArgs) -> Result<ExitCode, TextError> {
     Ok(say::result(text(&listing, via)))
 }
 
-fn ask(place: &Place, request: &AdminRequest) -> Result<(AdminReply, Via), TextError> {
-    let file = place.directory().map_err(TextError::of)?.join(CONFIG_FILE);
+fn ask(grid: &GridDirectory, request: &AdminRequest) -> Result<(AdminReply, Via), TextError> {
+    let file = grid.path().map_err(TextError::of)?.join(CONFIG_FILE);
     let config = BrokerConfig::load(&file).map_err(|mistakes| {
         format!("{mistakes}\nmake a grid with 'causeway grid create NAME', or name its directory with --dir")
     })?;

@@ -1,7 +1,7 @@
 //! `causeway gateway --join`: makes this host a site of a grid, and writes the gateway's configuration where
 //! there is none.
 
-use crate::places::{self, NoHome};
+use crate::user_directories::{self, NoHome};
 use causeway_batch::System;
 use causeway_broker::client::{JoinError, join_through};
 use causeway_broker::clock::Clock;
@@ -368,7 +368,7 @@ fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
 
 /// The configuration where none is named.
 pub fn default_config() -> Result<PathBuf, NoHome> {
-    Ok(places::config()?.join("gateway.toml"))
+    Ok(user_directories::config()?.join("gateway.toml"))
 }
 
 #[cfg(test)]

@@ -22,7 +22,6 @@ mod output;
 mod own_file;
 mod ping;
 mod place;
-mod places;
 mod preload;
 mod probe;
 mod profile;
@@ -38,6 +37,7 @@ mod status;
 mod text_file;
 mod tune;
 mod up;
+mod user_directories;
 mod version;
 
 use clap::{CommandFactory, Parser, Subcommand};

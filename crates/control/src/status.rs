@@ -180,7 +180,7 @@ pub struct BrokerStatus {
     /// Its number in the grid.
     pub number: u8,
     /// Where it is found, `HOST:PORT`.
-    pub places: Vec<String>,
+    pub addresses: Vec<String>,
     /// Why it does not answer; none while it does.
     pub away: Option<String>,
 }

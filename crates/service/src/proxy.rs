@@ -17,22 +17,22 @@ const MOST_SHOWN: usize = 200;
 /// A web proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// Its place, `HOST:PORT`.
-    place: String,
+    /// Its address, `HOST:PORT`.
+    address: String,
     /// `user:password`, as a header has it.
     credentials: Option<String>,
 }
 
-/// Names the place alone: who may see the configuration need not see the password.
+/// Names the address alone: who may see the configuration need not see the password.
 impl fmt::Debug for Proxy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Proxy({})", self.place)
+        write!(formatter, "Proxy({})", self.address)
     }
 }
 
 impl fmt::Display for Proxy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.place)
+        formatter.write_str(&self.address)
     }
 }
 
@@ -42,24 +42,24 @@ impl Proxy {
     /// # Errors
     /// What is wrong with it, for people.
     pub fn parse(text: &str) -> Result<Proxy, &'static str> {
-        let place = text.strip_prefix("http://").unwrap_or(text);
-        let place = place.strip_suffix('/').unwrap_or(place);
-        if place.contains("://") {
+        let address = text.strip_prefix("http://").unwrap_or(text);
+        let address = address.strip_suffix('/').unwrap_or(address);
+        if address.contains("://") {
             return Err("only proxies that are spoken to by http:// are known");
         }
-        if place.contains('@') {
+        if address.contains('@') {
             return Err(
                 "user and password are not named here, where others see them, but in the file of proxy_credentials",
             );
         }
-        let (host, port) = place.rsplit_once(':').unwrap_or((place, ""));
+        let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
         let is_host =
             !host.is_empty() && !host.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control());
         if !is_host || !port.parse::<u16>().is_ok_and(|port| port > 0) {
             return Err("is not http://HOST:PORT, such as http://proxy.example:3128");
         }
         Ok(Proxy {
-            place: place.to_owned(),
+            address: address.to_owned(),
             credentials: None,
         })
     }
@@ -79,7 +79,7 @@ impl Proxy {
     /// The proxy is not reached, refuses, or takes longer than `within`.
     pub fn connect(&self, target: &str, within: Duration) -> io::Result<TcpStream> {
         let until = Instant::now() + within;
-        let through = |error: Error| Error::new(error.kind(), format!("proxy {}: {error}", self.place));
+        let through = |error: Error| Error::new(error.kind(), format!("proxy {}: {error}", self.address));
         let mut stream = self.dial(until).map_err(through)?;
         let mut shake = || {
             stream.set_write_timeout(Some(left(until)?))?;
@@ -108,7 +108,7 @@ impl Proxy {
 
     fn dial(&self, until: Instant) -> io::Result<TcpStream> {
         let mut last = Error::new(ErrorKind::NotFound, "the name has no address");
-        for address in self.place.to_socket_addrs()? {
+        for address in self.address.to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, left(until)?) {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = error,

@@ -3,14 +3,14 @@
 //!
 //! Any user of that host can open one and stay silent. A real delivery has its preface with it, or the
 //! gateway connects once more so that the listener is looked at again. No lock and no memory of its own, for
-//! the reasons that `table` has: each place has one owner at a time, who has changed its state.
+//! the reasons that `table` has: each slot has one owner at a time, who has changed its state.
 
 use crate::sys;
 use libc::c_int;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Connections of a process at a time; with one more, the oldest goes.
-const PLACES: usize = 64;
+const SLOT_COUNT: usize = 64;
 
 /// How long one may stay silent: ages on a LAN.
 pub const PATIENCE_MS: u64 = 1000;
@@ -19,14 +19,14 @@ const FREE: u32 = 0;
 const BUSY: u32 = 1;
 const TAKEN: u32 = 2;
 
-struct Place {
+struct Slot {
     state: AtomicU32,
     /// The socket, and its cookie: it may be closed behind our back.
     fd: AtomicI32,
     cookie: AtomicU64,
     /// The listener's cookie.
     listener: AtomicU64,
-    /// A child of fork has the parent's places, which are not its own to hand out.
+    /// A child of fork has the parent's slots, which are not its own to hand out.
     process: AtomicU32,
     since_ms: AtomicU64,
     /// Its number among all that were set aside: some come within one millisecond.
@@ -35,8 +35,8 @@ struct Place {
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-static PLACE: [Place; PLACES] = [const {
-    Place {
+static SLOTS: [Slot; SLOT_COUNT] = [const {
+    Slot {
         state: AtomicU32::new(FREE),
         fd: AtomicI32::new(-1),
         cookie: AtomicU64::new(0),
@@ -45,9 +45,9 @@ static PLACE: [Place; PLACES] = [const {
         since_ms: AtomicU64::new(0),
         number: AtomicU64::new(0),
     }
-}; PLACES];
+}; SLOT_COUNT];
 
-/// How many places are not free: mostly none, which costs a load.
+/// How many slots are not free: mostly none, which costs a load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// What becomes of a connection that was looked at.
@@ -60,7 +60,7 @@ pub enum Look<T> {
     Found(T),
 }
 
-impl Place {
+impl Slot {
     fn claim(&self) -> bool {
         let claimed = self
             .state
@@ -73,48 +73,47 @@ impl Place {
         COUNT.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether the socket is still the one that was set aside, in this process. For the owner of the place.
+    /// Whether the socket is still the one that was set aside, in this process. For the owner of the slot.
     fn is_own(&self) -> bool {
         sys::cookie(self.fd.load(Ordering::Relaxed)) == Ok(self.cookie.load(Ordering::Relaxed))
     }
 }
 
-/// Sets a connection of a listener aside; where there is no place, the oldest is closed, or this one.
+/// Sets a connection of a listener aside; where there is no slot, the oldest is closed, or this one.
 pub fn put(listener: c_int, fd: c_int, now_ms: u64) {
     let cookies = (sys::cookie(listener), sys::cookie(fd));
     let (Ok(listener), Ok(cookie)) = cookies else {
         return sys::close(fd);
     };
-    let Some(place) = free_place().or_else(make_room) else {
+    let Some(slot) = free_slot().or_else(make_room) else {
         return sys::close(fd);
     };
-    place.fd.store(fd, Ordering::Relaxed);
-    place.cookie.store(cookie, Ordering::Relaxed);
-    place.listener.store(listener, Ordering::Relaxed);
-    place.process.store(std::process::id(), Ordering::Relaxed);
-    place.since_ms.store(now_ms, Ordering::Relaxed);
-    place
-        .number
+    slot.fd.store(fd, Ordering::Relaxed);
+    slot.cookie.store(cookie, Ordering::Relaxed);
+    slot.listener.store(listener, Ordering::Relaxed);
+    slot.process.store(std::process::id(), Ordering::Relaxed);
+    slot.since_ms.store(now_ms, Ordering::Relaxed);
+    slot.number
         .store(NEXT.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-    place.state.store(TAKEN, Ordering::Release);
+    slot.state.store(TAKEN, Ordering::Release);
 }
 
-/// A place that is the caller's to fill.
-fn free_place() -> Option<&'static Place> {
-    let claim = |place: &&Place| {
-        let claimed = place
+/// A slot that is the caller's to fill.
+fn free_slot() -> Option<&'static Slot> {
+    let claim = |slot: &&Slot| {
+        let claimed = slot
             .state
             .compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed);
         claimed.is_ok()
     };
-    let found = PLACE.iter().find(claim)?;
+    let found = SLOTS.iter().find(claim)?;
     COUNT.fetch_add(1, Ordering::Relaxed);
     Some(found)
 }
 
-fn make_room() -> Option<&'static Place> {
-    let number = |place: &&Place| place.number.load(Ordering::Relaxed);
-    let oldest = PLACE.iter().min_by_key(number)?;
+fn make_room() -> Option<&'static Slot> {
+    let number = |slot: &&Slot| slot.number.load(Ordering::Relaxed);
+    let oldest = SLOTS.iter().min_by_key(number)?;
     if !oldest.claim() {
         return None;
     }
@@ -135,32 +134,32 @@ pub fn find<T>(listener: c_int, now_ms: u64, mut look: impl FnMut(c_int, bool) -
         return None;
     }
     let listener = sys::cookie(listener).ok()?;
-    for place in &PLACE {
-        if !place.claim() {
+    for slot in &SLOTS {
+        if !slot.claim() {
             continue;
         }
-        let fd = place.fd.load(Ordering::Relaxed);
-        if !place.is_own() {
-            place.free();
+        let fd = slot.fd.load(Ordering::Relaxed);
+        if !slot.is_own() {
+            slot.free();
             continue;
         }
-        let is_late = now_ms.saturating_sub(place.since_ms.load(Ordering::Relaxed)) >= PATIENCE_MS;
-        let is_inherited = place.process.load(Ordering::Relaxed) != std::process::id();
-        if is_inherited || (is_late && place.listener.load(Ordering::Relaxed) != listener) {
+        let is_late = now_ms.saturating_sub(slot.since_ms.load(Ordering::Relaxed)) >= PATIENCE_MS;
+        let is_inherited = slot.process.load(Ordering::Relaxed) != std::process::id();
+        if is_inherited || (is_late && slot.listener.load(Ordering::Relaxed) != listener) {
             // The parent has its own descriptor of it; nobody accepts at that listener any more.
             sys::close(fd);
-            place.free();
+            slot.free();
             continue;
         }
-        if place.listener.load(Ordering::Relaxed) != listener {
-            place.state.store(TAKEN, Ordering::Release);
+        if slot.listener.load(Ordering::Relaxed) != listener {
+            slot.state.store(TAKEN, Ordering::Release);
             continue;
         }
         match look(fd, is_late) {
-            Look::Stays => place.state.store(TAKEN, Ordering::Release),
-            Look::Gone => place.free(),
+            Look::Stays => slot.state.store(TAKEN, Ordering::Release),
+            Look::Gone => slot.free(),
             Look::Found(found) => {
-                place.free();
+                slot.free();
                 return Some(found);
             }
         }
@@ -184,7 +183,7 @@ mod tests {
         Look::Stays
     }
 
-    /// One test, as the places are the process's.
+    /// One test, as the slots are the process's.
     #[test]
     fn what_is_set_aside_is_found_again_by_its_listener_alone_and_the_oldest_goes_first() {
         let (one, other) = (
@@ -208,14 +207,14 @@ mod tests {
         sys::close(fd);
         assert_eq!(find(one.as_raw_fd(), 6000, stays), None);
         // A flood.
-        let clients: Vec<_> = (0..=PLACES)
+        let clients: Vec<_> = (0..=SLOT_COUNT)
             .map(|number| {
                 let (client, fd) = pair(&one);
                 put(one.as_raw_fd(), fd, 7000 + number as u64);
                 client
             })
             .collect();
-        assert_eq!(COUNT.load(Ordering::Relaxed), PLACES, "the oldest was closed");
+        assert_eq!(COUNT.load(Ordering::Relaxed), SLOT_COUNT, "the oldest was closed");
         clients[0].set_nonblocking(true).unwrap();
         assert_eq!(std::io::Read::read(&mut &clients[0], &mut [0]).unwrap(), 0);
         // Late ones of another listener are of nobody who accepts.

@@ -1,6 +1,6 @@
 #include "links.h"
 
-#include "layout.h"
+#include "site_tree.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 #include "tree.h"
 
-#include "layout.h"
 #include "links.h"
+#include "site_tree.h"
 #include "topology.h"
 
 #include <stdio.h>
@@ -31,30 +31,30 @@ static void add_edges(causeway_tsqr_tree *tree, const int *members, int count)
 }
 
 /* The parent and the children of a site's first rank, over sites. */
-static void join_sites(causeway_tsqr_tree *tree, const struct tsqr_layout *layout, const int *leaders)
+static void join_sites(causeway_tsqr_tree *tree, const struct tsqr_site_tree *site_tree, const int *leaders)
 {
     int own = tree->site[tree->rank];
     if (leaders[own] != tree->rank)
         return;
-    if (layout->parent[own] >= 0)
-        tree->parent = leaders[layout->parent[own]];
+    if (site_tree->parent[own] >= 0)
+        tree->parent = leaders[site_tree->parent[own]];
     for (int i = 0; i < tree->sites; i++)
-        if (layout->parent[layout->order[i]] == own)
-            tree->children[tree->child_count++] = leaders[layout->order[i]];
+        if (site_tree->parent[site_tree->order[i]] == own)
+            tree->children[tree->child_count++] = leaders[site_tree->order[i]];
 }
 
 /* Rank 0 decides and tells all: links look a little different from either end. */
 static void lay_out_by_links(causeway_tsqr_tree *tree, const int *leaders, int columns)
 {
-    struct tsqr_layout layout;
+    struct tsqr_site_tree site_tree;
     double seconds[TSQR_MOST_MEASURED_SITES * TSQR_MOST_MEASURED_SITES];
-    tsqr_layout_binomial(tree->sites, &layout);
+    tsqr_site_tree_binomial(tree->sites, &site_tree);
     if (leaders[tree->site[tree->rank]] == tree->rank)
         tsqr_links_measure(tree->comm, leaders, tree->sites, seconds);
     if (tree->rank == 0)
-        tsqr_layout_make(tree->sites, seconds, tsqr_layout_merge_seconds(columns), &layout);
-    MPI_Bcast(&layout, sizeof layout, MPI_BYTE, 0, tree->comm);
-    join_sites(tree, &layout, leaders);
+        tsqr_site_tree_make(tree->sites, seconds, tsqr_site_tree_merge_seconds(columns), &site_tree);
+    MPI_Bcast(&site_tree, sizeof site_tree, MPI_BYTE, 0, tree->comm);
+    join_sites(tree, &site_tree, leaders);
 }
 
 static void lay_out(causeway_tsqr_tree *tree, int *members, int columns, int by_links)

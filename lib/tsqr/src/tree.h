@@ -1,5 +1,5 @@
 /* The tree of ranks, and the messages along its edges. Within a site it is a binomial tree, whose root is the
- * site's lowest rank. A tree that is made for the links between sites joins these roots (layout.h). So
+ * site's lowest rank. A tree that is made for the links between sites joins these roots (site_tree.h). So
  * sites - 1 edges join two sites. */
 #ifndef TSQR_TREE_H
 #define TSQR_TREE_H

@@ -7,11 +7,11 @@
 #include "world/engine/sending.h"
 #include "world/handles/comms.h"
 #include "world/handles/slots.h"
-#include "world/join/join.h"
 #include "world/native/data.h"
 #include "world/native/ending.h"
 #include "world/native/native.h"
 #include "world/native/unlike.h"
+#include "world/rendezvous/rendezvous.h"
 #include "world/streams/streams.h"
 
 #include <stdio.h>
@@ -86,15 +86,15 @@ static unsigned char *join(int processes, const struct sockaddr_storage *address
 {
     char mpi[128], why[512];
     name_mpi(mpi, sizeof mpi);
-    struct join_request request = {.mpi = mpi,
-                                   .layout = data_layout(),
-                                   .forms = forms_own(),
-                                   .tag_ub = native_tag_ub(),
-                                   .thread_level = thread_level(),
-                                   .processes = (uint32_t)processes,
-                                   .addresses = addresses};
+    struct rendezvous_request request = {.mpi = mpi,
+                                         .layout = data_layout(),
+                                         .forms = forms_own(),
+                                         .tag_ub = native_tag_ub(),
+                                         .thread_level = thread_level(),
+                                         .processes = (uint32_t)processes,
+                                         .addresses = addresses};
     unsigned char *world;
-    if (join_world(&request, &world, n, why, sizeof why))
+    if (rendezvous_world(&request, &world, n, why, sizeof why))
         ending_now("%s", why);
     return world;
 }
@@ -104,7 +104,7 @@ static void learn(int rank, int processes)
 {
     char why[512];
     struct sockaddr_storage mine = {0}, *all = NULL;
-    listener = join_listen(&mine, why, sizeof why);
+    listener = rendezvous_listen(&mine, why, sizeof why);
     if (listener < 0)
         ending_now("%s", why);
     if (rank == 0)
@@ -119,7 +119,7 @@ static void learn(int rank, int processes)
     if (!bytes)
         ending_now("out of memory for the list of the world's processes");
     spread(bytes, (int)length);
-    if (message_read_world(bytes, length, join_site(), (uint32_t)rank, &ours.world))
+    if (message_read_world(bytes, length, rendezvous_site(), (uint32_t)rank, &ours.world))
         ending_now("`causeway run` has said what this site cannot read; are both of one version?");
     free(bytes);
     free(all);
@@ -135,7 +135,7 @@ static void make_world(int rank)
     if (streams_start(&ours.world, listener, ours.engine))
         ending_now("the sockets to other sites cannot be watched (epoll)");
     if (rank == 0)
-        streams_watch(join_descriptor(), ending_heard);
+        streams_watch(rendezvous_descriptor(), ending_heard);
     unlike_begin(&ours.world);
     real.Comm_dup(handle.comm_world, &ours.hidden);
     real.Comm_set_errhandler(ours.hidden, handle.errors_return);
@@ -175,7 +175,7 @@ static void begin(void)
     char why[512];
     if (!mpi_calls_fit())
         return;
-    int wanted = join_wanted(why, sizeof why), rank, processes;
+    int wanted = rendezvous_wanted(why, sizeof why), rank, processes;
     if (wanted == 0 || is_spawned())
         return;
     if (wanted < 0)
@@ -211,7 +211,7 @@ BOTH(Init);
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     char why[512];
-    if (required > MPI_THREAD_SERIALIZED && mpi_calls_fit() && join_wanted(why, sizeof why) > 0)
+    if (required > MPI_THREAD_SERIALIZED && mpi_calls_fit() && rendezvous_wanted(why, sizeof why) > 0)
         required = MPI_THREAD_SERIALIZED;
     int status = PASS(Init_thread, argc, argv, required, provided);
     if (status == MPI_SUCCESS)
@@ -261,7 +261,7 @@ EXPORT int MPI_Finalize(void)
         real.Comm_rank(ours.site, &rank);
         real.Barrier(ours.site);
         if (rank == 0)
-            join_done();
+            rendezvous_done();
     }
     int status = PASS(Finalize);
     ours.is_on = 0;
@@ -276,7 +276,7 @@ EXPORT int MPI_Abort(MPI_Comm comm, int code)
         const struct process *process = &ours.world.processes[ours.world.me];
         snprintf(text, sizeof text, "rank %u at %s called MPI_Abort with code %d", ours.world.me,
                  ours.world.site_names[process->site], code);
-        join_abort((uint32_t)code, text);
+        rendezvous_abort((uint32_t)code, text);
     }
     return PASS(Abort, comm, code);
 }

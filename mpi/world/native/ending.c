@@ -2,7 +2,7 @@
 #include "world/native/ending.h"
 
 #include "world/handles/ours.h"
-#include "world/join/join.h"
+#include "world/rendezvous/rendezvous.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { GRACE_SECONDS = 2 };
 static void end_site(const char *text)
 {
     fprintf(stderr, "causeway world: %s\n", text);
-    join_abort(1, text);
+    rendezvous_abort(1, text);
     real.Abort(handle.comm_world, 1);
     abort();
 }
@@ -49,7 +49,7 @@ void ending_heard(void)
 {
     uint32_t code = 1;
     char text[MESSAGE_MOST_TEXT + 1] = "";
-    int heard = join_heard(&code, text, sizeof text);
+    int heard = rendezvous_heard(&code, text, sizeof text);
     if (heard == 0)
         return;
     if (heard < 0)

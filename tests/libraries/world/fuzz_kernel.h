@@ -1,5 +1,5 @@
-/* The kernel as world/streams and world/join see it in streams_fuzz.c and messages_fuzz.c, where this is
- * included in front of every file: sockets are socket pairs whose other ends the program holds, with
+/* The kernel as world/streams and world/rendezvous see it in streams_fuzz.c and messages_fuzz.c, where this
+ * is included in front of every file: sockets are socket pairs whose other ends the program holds, with
  * addresses and a clock that it chooses. */
 #ifndef CAUSEWAY_FUZZ_KERNEL_H
 #define CAUSEWAY_FUZZ_KERNEL_H

@@ -1,7 +1,7 @@
 /* Frames that the rendezvous, or whoever answers in its place, sends to native rank 0 of a site: read into a
  * world that is sound, or refused. The input: which process reads, then the frame behind its length, or all
  * that comes on the connection. libFuzzer drives it, or fuzz_random.c. */
-#include "world/join/join.h"
+#include "world/rendezvous/rendezvous.h"
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,17 +72,17 @@ static void live(const unsigned char *bytes, size_t n)
     char why[100] = "";
     setenv("CAUSEWAY_WORLD", "2,bc,10.1.0.253:4000", 1);
     setenv("CAUSEWAY_TOKEN", "30313233343536373839616263646566", 1);
-    CHECK(join_wanted(why, sizeof why) == 1);
+    CHECK(rendezvous_wanted(why, sizeof why) == 1);
     int pair[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     near_end = pair[0];
     far_end = pair[1];
     CHECK(send(far_end, bytes, n, 0) == (ssize_t)n && shutdown(far_end, SHUT_WR) == 0);
     struct sockaddr_storage address = {.ss_family = AF_INET};
-    struct join_request request = {.mpi = "X 1", .processes = 1, .addresses = &address};
+    struct rendezvous_request request = {.mpi = "X 1", .processes = 1, .addresses = &address};
     unsigned char *frame = NULL;
     size_t length = 0;
-    if (join_world(&request, &frame, &length, why, sizeof why) == 0) {
+    if (rendezvous_world(&request, &frame, &length, why, sizeof why) == 0) {
         struct world world;
         if (message_read_world(frame, length, "bc", 0, &world) == 0) {
             check_world(&world, "bc", 0);
@@ -92,13 +92,13 @@ static void live(const unsigned char *bytes, size_t n)
         uint32_t code;
         int heard = 0;
         for (size_t i = 0; i <= n && heard == 0; i++)
-            heard = join_heard(&code, why, 8);
+            heard = rendezvous_heard(&code, why, 8);
         CHECK(heard != 0 && strlen(why) < sizeof why);
-        join_done();
+        rendezvous_done();
     } else {
         CHECK(why[0] || n > 0);
     }
-    CHECK(join_descriptor() == -1);
+    CHECK(rendezvous_descriptor() == -1);
     close(far_end);
 }
 

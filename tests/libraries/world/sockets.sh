@@ -24,9 +24,9 @@ draw() { # target, cases, sources...
 }
 
 here=$root/tests/libraries/world
-run join "$here/join.c" "$root"/mpi/world/join/{message,settings}.c
+run rendezvous "$here/rendezvous.c" "$root"/mpi/world/rendezvous/{message,settings}.c
 run streams "$here"/{streams,plain_engine}.c "$root"/mpi/world/streams/*.c
-draw messages 20000 "$root"/mpi/world/join/{join,message,settings}.c
+draw messages 20000 "$root"/mpi/world/rendezvous/{rendezvous,message,settings}.c
 draw streams 5000 "$root"/mpi/world/{engine,frames,streams}/*.c
 
 # Two sites of one process each, if the command is built: they meet at its rendezvous and exchange 5 MB.
@@ -34,7 +34,7 @@ causeway=${CAUSEWAY:-${CARGO_TARGET_DIR:-$root/target}/release/causeway}
 [ -x "$causeway" ] || exit 0
 standin=$out/standin
 "${CC:-cc}" "${checks[@]}" \
-    -I "$root/mpi" "$here"/{standin,plain_engine}.c "$root"/mpi/world/{join,streams}/*.c -o "$standin" -ldl
+    -I "$root/mpi" "$here"/{standin,plain_engine}.c "$root"/mpi/world/{rendezvous,streams}/*.c -o "$standin" -ldl
 export CAUSEWAY_TOKEN=00112233445566778899aabbccddeeff
 exec 3< <(exec timeout 60 "$causeway" rendezvous --token "$CAUSEWAY_TOKEN" --site a --site b)
 rendezvous=$!

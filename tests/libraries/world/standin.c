@@ -1,7 +1,7 @@
 /* standin [BYTES]: stands in for a site's ranks, without an MPI: one process, which joins the world that
  * `causeway run --at` makes, exchanges so many bytes with each far process, in order, and is done. */
 #include "plain_engine.h"
-#include "world/join/join.h"
+#include "world/rendezvous/rendezvous.h"
 #include "world/streams/streams.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void fail(const char *why)
 static void abort_if_asked(const struct world *world, const char *word)
 {
     if (word && strcmp(word, "abort") == 0 && world->me + 1 == world->size) {
-        join_abort(7, "the last process called MPI_Abort(7)");
+        rendezvous_abort(7, "the last process called MPI_Abort(7)");
         exit(7);
     }
 }
@@ -45,17 +45,17 @@ int main(int count, char **words)
     struct world world;
     unsigned char *bytes = NULL;
     size_t n = 0;
-    int wanted = join_wanted(why, sizeof why);
+    int wanted = rendezvous_wanted(why, sizeof why);
     if (wanted <= 0)
         fail(wanted == 0 ? "there is no world to join" : why);
-    int listener = join_listen(&address, why, sizeof why);
+    int listener = rendezvous_listen(&address, why, sizeof why);
     if (listener < 0)
         fail(why);
-    struct join_request request = {
+    struct rendezvous_request request = {
         .mpi = "none", .tag_ub = 32767, .processes = 1, .addresses = &address, .layout = count > 2 ? 1 : 0};
-    if (join_world(&request, &bytes, &n, why, sizeof why) != 0)
+    if (rendezvous_world(&request, &bytes, &n, why, sizeof why) != 0)
         fail(why);
-    if (message_read_world(bytes, n, join_site(), 0, &world) != 0 || world.size > MOST_PEERS)
+    if (message_read_world(bytes, n, rendezvous_site(), 0, &world) != 0 || world.size > MOST_PEERS)
         fail("the world is not understood");
     free(bytes);
     abort_if_asked(&world, count > 1 ? words[1] : NULL);
@@ -65,8 +65,8 @@ int main(int count, char **words)
     exchange(&world, &engine, count > 1 ? strtoull(words[1], NULL, 10) : 1000);
     engine_say_bye(&engine);
     streams_stop(20000);
-    join_done();
-    printf("process %u of %u at %s: all right\n", world.me, world.size, join_site());
+    rendezvous_done();
+    printf("process %u of %u at %s: all right\n", world.me, world.size, rendezvous_site());
     message_free_world(&world);
     return 0;
 }

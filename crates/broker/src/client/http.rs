@@ -39,7 +39,7 @@ pub enum CallError {
     /// No connection.
     #[error("connect to the broker at {broker}: {source}")]
     Connect {
-        /// Its place.
+        /// Its address.
         broker: String,
         /// What the system said.
         source: io::Error,
@@ -47,7 +47,7 @@ pub enum CallError {
     /// Whoever answers there is not who has to, or its time is not now.
     #[error("the broker at {broker}: {reason}")]
     Trust {
-        /// Its place.
+        /// Its address.
         broker: String,
         /// Why.
         reason: TrustError,
@@ -55,7 +55,7 @@ pub enum CallError {
     /// TLS failed otherwise: where the broker refuses the own certificate, it says so in its log.
     #[error("TLS with the broker at {broker}: {reason}")]
     Tls {
-        /// Its place.
+        /// Its address.
         broker: String,
         /// What rustls said.
         reason: String,
@@ -66,7 +66,7 @@ pub enum CallError {
     /// It went away, or took too long.
     #[error("the broker at {broker} did not answer: {reason}")]
     Lost {
-        /// Its place.
+        /// Its address.
         broker: String,
         /// How it ended.
         reason: String,

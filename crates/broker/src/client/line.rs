@@ -29,9 +29,9 @@ const MAX_EXCHANGES: usize = 64;
 pub(super) struct Line {
     pub(super) key: BrokerKey,
     /// Where the broker is found, `HOST:PORT`.
-    pub(super) places: Vec<String>,
-    /// Which of the places answered last.
-    place: Cell<usize>,
+    pub(super) addresses: Vec<String>,
+    /// Which of the addresses answered last.
+    current: Cell<usize>,
     /// What the broker was told, in which of its histories.
     told: RefCell<Option<(String, Record)>>,
     messages_until: Cell<u64>,
@@ -43,12 +43,12 @@ pub(super) struct Line {
 
 impl Line {
     /// Makes a line, and the way to give it commands.
-    pub(super) fn new(key: BrokerKey, places: Vec<String>) -> (Line, mpsc::Sender<Command>) {
+    pub(super) fn new(key: BrokerKey, addresses: Vec<String>) -> (Line, mpsc::Sender<Command>) {
         let (orders, ordered) = mpsc::channel(MAX_ORDERS);
         let line = Line {
             key,
-            places,
-            place: Cell::new(0),
+            addresses,
+            current: Cell::new(0),
             told: RefCell::new(None),
             messages_until: Cell::new(0),
             exchange: RefCell::default(),
@@ -259,7 +259,7 @@ impl Line {
                 session.check_clock(self.key, ahead);
             }
         }
-        self.place.set(self.place.get() + 1);
+        self.current.set(self.current.get() + 1);
         let was_up = session.is_up(self.key);
         let others_serve = session.on_down(self.key, error.to_string());
         match error {
@@ -303,8 +303,8 @@ impl Line {
 
     pub(super) async fn connect(&self, session: &Session) -> Result<Connection, CallError> {
         let broker = self
-            .places
-            .get(self.place.get() % self.places.len().max(1))
+            .addresses
+            .get(self.current.get() % self.addresses.len().max(1))
             .cloned()
             .unwrap_or_default();
         let config = {

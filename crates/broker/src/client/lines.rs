@@ -25,18 +25,18 @@ async fn keep(session: &Rc<Session>) {
     let mut tasks: BTreeMap<BrokerKey, JoinHandle<()>> = BTreeMap::new();
     loop {
         let (wanted, present) = (session.wanted(), session.lines());
-        for (key, places) in &present {
-            if wanted.get(key) != Some(places) {
+        for (key, addresses) in &present {
+            if wanted.get(key) != Some(addresses) {
                 if let Some(task) = tasks.remove(key) {
                     task.abort();
                 }
                 session.remove_line(*key);
             }
         }
-        for (key, places) in wanted {
-            if present.get(&key) != Some(&places) {
-                let (line, orders) = Line::new(key, places.clone());
-                session.add_line(key, places, orders);
+        for (key, addresses) in wanted {
+            if present.get(&key) != Some(&addresses) {
+                let (line, orders) = Line::new(key, addresses.clone());
+                session.add_line(key, addresses, orders);
                 tasks.insert(key, spawn_local(line.run(session.clone())));
             }
         }

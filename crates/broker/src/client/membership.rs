@@ -97,7 +97,7 @@ pub enum JoinError {
         span(difference.unsigned_abs()), if *difference > 0 { "ahead of" } else { "behind" }
     )]
     Clock {
-        /// The broker's place.
+        /// The broker's address.
         broker: String,
         /// Seconds that this host's clock is ahead.
         difference: i64,

@@ -162,7 +162,7 @@ pub struct BrokerState {
     /// Its number.
     pub number: u8,
     /// Where it is found, `HOST:PORT`.
-    pub places: Vec<String>,
+    pub addresses: Vec<String>,
     /// Why it does not answer; none while it does.
     pub away: Option<String>,
 }

@@ -58,7 +58,7 @@ pub(super) enum Standing {
 
 /// What the session knows of a line.
 struct Known {
-    places: Vec<String>,
+    addresses: Vec<String>,
     standing: Standing,
     orders: mpsc::Sender<Command>,
 }
@@ -147,7 +147,7 @@ impl Session {
         }
     }
 
-    /// The brokers' places, by number; those of the membership where the grid has one broker.
+    /// The brokers' addresses, by number; those of the membership where the grid has one broker.
     pub(super) fn wanted(&self) -> BTreeMap<BrokerKey, Vec<String>> {
         let of_several = self.trust.with_records(|records| {
             let serving = records
@@ -163,10 +163,10 @@ impl Session {
     }
 
     /// Begins to hear of a broker, which takes orders there.
-    pub(super) fn add_line(&self, key: BrokerKey, places: Vec<String>, orders: mpsc::Sender<Command>) {
+    pub(super) fn add_line(&self, key: BrokerKey, addresses: Vec<String>, orders: mpsc::Sender<Command>) {
         self.cache.borrow_mut().begin(key, key == ONLY);
         let known = Known {
-            places,
+            addresses,
             standing: Standing::Trying,
             orders,
         };
@@ -187,12 +187,12 @@ impl Session {
         self.show();
     }
 
-    /// Lists the lines that there are, with the places of their brokers.
+    /// Lists the lines that there are, with the addresses of their brokers.
     pub(super) fn lines(&self) -> BTreeMap<BrokerKey, Vec<String>> {
         let lines = self.lines.borrow();
         lines
             .iter()
-            .map(|(key, line)| (*key, line.places.clone()))
+            .map(|(key, line)| (*key, line.addresses.clone()))
             .collect()
     }
 
@@ -232,7 +232,7 @@ impl Session {
             let several = lines.iter().filter(|(key, _)| **key != ONLY);
             let states = several.map(|(key, line)| BrokerState {
                 number: *key,
-                places: line.places.clone(),
+                addresses: line.addresses.clone(),
                 away: match &line.standing {
                     Standing::Up { .. } => None,
                     Standing::Trying => Some("not reached yet".to_owned()),
@@ -338,7 +338,7 @@ impl Session {
         let lines = self.lines.borrow();
         for line in self.concerned(&lines, command) {
             if !line.order(command.clone()) {
-                let reason = format!("too much is asked of the broker at {}", line.places.join(", "));
+                let reason = format!("too much is asked of the broker at {}", line.addresses.join(", "));
                 let what = command.to_string();
                 self.tell(Event::Failed { what, reason });
             }

@@ -160,12 +160,12 @@ pub(crate) fn authority_text(certificate: &CertificateDer<'_>) -> String {
 fn check(statement: &Statement) -> Result<(), TextError> {
     let site = match statement {
         Statement::Broker(record) => {
-            let places = 1..=MAX_PLACES;
+            let addresses = 1..=MAX_ADDRESSES;
             if record.number == ROOT
                 || record.number == MAX_BROKERS
                 || record.share >= SHARES
-                || !places.contains(&record.public.len())
-                || !record.public.iter().all(|place| is_host_and_port(place))
+                || !addresses.contains(&record.public.len())
+                || !record.public.iter().all(|address| is_host_and_port(address))
             {
                 return Err("it is of no broker that can be".into());
             }
@@ -208,7 +208,7 @@ fn check(statement: &Statement) -> Result<(), TextError> {
 }
 
 /// Addresses of one broker, as in its configuration.
-const MAX_PLACES: usize = 4;
+const MAX_ADDRESSES: usize = 4;
 
 /// Hexadecimal digits of a token's name and of a key's hash.
 const TOKEN_DIGITS: usize = 32;

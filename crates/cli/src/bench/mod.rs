@@ -1,8 +1,8 @@
 //! `causeway bench`: measures this grid and the MPIs on it, or an emulated one.
 //!
 //! crates/bench counts and keeps. Here is what only the command knows: `options`, the MPIs (`mpis`), the
-//! sites (`grid`), what runs (`work`, `npb`, `part`), where (`place`), how (`runner`, `by_hand`), and how far
-//! it is (`progress`). `worth` puts several such measurements together. `messages` measures nothing: it
+//! sites (`grid`), what runs (`work`, `npb`, `part`), where (`runs_on`), how (`runner`, `by_hand`), and how
+//! far it is (`progress`). `worth` puts several such measurements together. `messages` measures nothing: it
 //! counts.
 
 pub mod by_hand;
@@ -12,9 +12,9 @@ pub mod mpis;
 mod npb;
 pub mod options;
 pub mod part;
-mod place;
 mod progress;
 mod runner;
+mod runs_on;
 mod work;
 mod worth;
 
@@ -34,9 +34,9 @@ use grid::Grid;
 use mpis::NamedMpi;
 use npb::Sources;
 use options::{Common, Messages, Rounds};
-use place::Place;
 use progress::Shown;
 use runner::{Bed, Runner};
+use runs_on::Host;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -302,11 +302,11 @@ fn beds(common: &Common, routed: bool, work: &Work, out: &Path) -> Result<Vec<Be
             .filter(|_| names.len() > 1)
             .map(|lab| lab_name(lab))
             .unwrap_or_default();
-        let place = Place::start(lab.map(String::as_str), routed, &out.join("lab").join(&name))?;
-        let grid = grid_of(common, &place, work)?;
+        let host = Host::start(lab.map(String::as_str), routed, &out.join("lab").join(&name))?;
+        let grid = grid_of(common, &host, work)?;
         Ok(Bed {
             lab: name,
-            place,
+            host,
             grid,
         })
     };
@@ -322,14 +322,14 @@ fn lab_name(scenario: &str) -> String {
     stem.map_or_else(|| scenario.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-fn grid_of(common: &Common, place: &Place, work: &Work) -> Result<Grid, Failure> {
-    let status = place.status()?;
+fn grid_of(common: &Common, host: &Host, work: &Work) -> Result<Grid, Failure> {
+    let status = host.status()?;
     let sites = grid::sites(&status, &common.sites)?;
     let link = common.link.clone();
     Ok(Grid {
         causeway: std::env::current_exe().map_err(Failure::new)?,
-        link: link.or_else(|| place.link(&status, &sites[0].name, &sites[1].name)),
-        shares_cores: place.is_lab(),
+        link: link.or_else(|| host.link(&status, &sites[0].name, &sites[1].name)),
+        shares_cores: host.is_lab(),
         seed: common.seed,
         sites,
         ranks_each: common.ranks.unwrap_or(work.ranks()),

@@ -3,7 +3,7 @@
 use super::by_hand::{self, Allowed};
 use super::mpis::NamedMpi;
 use super::part::{FLOWING, cores_of};
-use super::place::Place;
+use super::runs_on::Host;
 use super::work::Work;
 use super::{Before, Grid};
 use crate::say;
@@ -33,7 +33,7 @@ const TRAFFIC_PORT: u16 = 65_000;
 pub struct Bed {
     /// Its name in cells; empty if there is one bed alone.
     pub lab: String,
-    pub place: Place,
+    pub host: Host,
     pub grid: Grid,
 }
 
@@ -64,7 +64,7 @@ impl matrix::Runner for Runner<'_> {
         let cores = self.cores_of(cell, bed, &directory);
         // Traffic beside is not the cell's.
         let beside = self.beside(bed, cell.traffic);
-        let network = || bed.place.network(&bed.grid, cell.way, &beside);
+        let network = || bed.host.network(&bed.grid, cell.way, &beside);
         let before = network();
         let measured = self.measure((cell, run), bed, &directory);
         let after = network();
@@ -124,7 +124,7 @@ impl<'a> Runner<'a> {
             .ok()?
             .succeed()
             .ok()?;
-        cores_of(&ended.stdout, bed.place.is_lab())
+        cores_of(&ended.stdout, bed.host.is_lab())
     }
 
     fn measure(
@@ -218,7 +218,7 @@ impl<'a> Runner<'a> {
         directory: &Path,
         limit: Duration,
     ) -> Result<Program, TextError> {
-        let program = bed.place.program(line, directory, limit);
+        let program = bed.host.program(line, directory, limit);
         let program = program.map_err(|error| error.reason())?;
         Ok(program.until(&self.stop))
     }

@@ -115,12 +115,12 @@ fn brokers(grid: &GridStatus) -> impl Iterator<Item = Step> {
     let count = grid.brokers.len();
     grid.brokers.iter().map(move |broker| {
         let name = format!("broker {}", broker.number);
-        let places = broker.places.join(", ");
+        let addresses = broker.addresses.join(", ");
         match &broker.away {
-            None => Step::ok(name, format!("answers at {places}")),
+            None => Step::ok(name, format!("answers at {addresses}")),
             Some(why) => Step::warn(
                 name,
-                format!("does not answer at {places}: {why}"),
+                format!("does not answer at {addresses}: {why}"),
                 format!(
                     "is 'causeway broker' running there, and can this host connect to its port (TCP)? The others of {count} go on                      meanwhile"
                 ),
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(brokers(&grid).count(), 0);
         let broker = |number: u8, away: Option<&str>| BrokerStatus {
             number,
-            places: vec![format!("b{number}:7443")],
+            addresses: vec![format!("b{number}:7443")],
             away: away.map(str::to_owned),
         };
         grid.brokers = vec![broker(1, None), broker(2, Some("connection refused"))];

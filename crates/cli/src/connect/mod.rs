@@ -8,13 +8,13 @@
 //! what it connects to reads no preface.
 
 mod copy;
-pub mod place;
+pub mod destination;
 
 use crate::say;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
 use causeway_wire::preface::{self, ANSWER_BYTES, NONCE_BYTES};
 use causeway_wire::{Preface, Reason, Sender, Token, Verdict};
-use place::{Place, PlaceError};
+use destination::{Destination, DestinationError};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -48,7 +48,7 @@ pub enum ConnectError {
     #[error("{0}")]
     Gateway(#[from] ControlError),
     #[error("{0}")]
-    Place(#[from] PlaceError),
+    Destination(#[from] DestinationError),
     #[error("cannot understand the gateway's answer: {0}")]
     Answer(String),
     #[error("{0} takes no connection from here: {1}")]
@@ -84,16 +84,16 @@ fn run(args: &Args) -> Result<(), ConnectError> {
     let host: String = args.host.chars().take(255).collect();
     let status = gateway_status()?;
     let mut _held = None;
-    let (destination, stream) = match place::find(&status, &args.host, args.port)? {
+    let (destination, stream) = match destination::find(&status, &args.host, args.port)? {
         // Nodes of one site reach each other without us.
-        Place::Here(address) => {
+        Destination::Here(address) => {
             let stream = TcpStream::connect_timeout(&address, VERDICT_DEADLINE);
             (
                 address,
                 stream.map_err(|error| ConnectError::Native(address, error))?,
             )
         }
-        Place::At {
+        Destination::At {
             site,
             address,
             gateway,

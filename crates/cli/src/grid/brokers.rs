@@ -1,9 +1,9 @@
 //! Several brokers of a grid: its authority makes them and takes them out of service, and any of them is told
 //! what it has signed.
 
-use super::{Place, ask};
-use crate::places;
+use super::{GridDirectory, ask};
 use crate::say;
+use crate::user_directories;
 use causeway_broker::admin::{AdminReply, AdminRequest};
 use causeway_broker::clock::{Clock, span};
 use causeway_broker::new_grid::CONFIG_FILE;
@@ -90,7 +90,7 @@ pub struct MoveArgs {
     /// The new directory of the authority.
     to: PathBuf,
     #[command(flatten)]
-    place: Place,
+    grid: GridDirectory,
 }
 
 #[derive(Args)]
@@ -98,12 +98,12 @@ pub struct TakeArgs {
     /// The file records.json of the authority's directory, or a copy of it.
     file: PathBuf,
     #[command(flatten)]
-    place: Place,
+    grid: GridDirectory,
 }
 
 /// Makes a grid of several brokers.
-pub fn create(name: &str, brokers: &[String], place: &Place) -> Result<ExitCode, TextError> {
-    let directory = place.directory().map_err(TextError::of)?;
+pub fn create(name: &str, brokers: &[String], grid: &GridDirectory) -> Result<ExitCode, TextError> {
+    let directory = grid.path().map_err(TextError::of)?;
     let configs = root::create_several(name, brokers, &directory, &Clock::system()).map_err(TextError::of)?;
     let mut lines = vec![format!(
         "grid {name} is in {}; the whole grid trusts {}: move that directory to a place of its own, such as a stick in a drawer",
@@ -166,7 +166,7 @@ pub fn replace(args: &ReplaceArgs) -> Result<ExitCode, TextError> {
 
 /// Gives the broker of a grid an authority of its own.
 pub fn move_authority(args: &MoveArgs) -> Result<ExitCode, TextError> {
-    let file = args.place.directory().map_err(TextError::of)?.join(CONFIG_FILE);
+    let file = args.grid.path().map_err(TextError::of)?.join(CONFIG_FILE);
     let config = BrokerConfig::load(&file).map_err(TextError::of)?;
     root::move_authority(&config, &args.to, &Clock::system()).map_err(TextError::of)?;
     Ok(say::result(format!(
@@ -190,7 +190,7 @@ pub fn take(args: &TakeArgs) -> Result<ExitCode, TextError> {
     let mut by = "";
     for part in records.chunks(RECORDS_AT_A_TIME) {
         let records = part.to_vec();
-        match ask(&args.place, &AdminRequest::Take { records })? {
+        match ask(&args.grid, &AdminRequest::Take { records })? {
             (AdminReply::Taken(count), via) => (news, by) = (news + count, super::note(via)),
             (other, _) => return Err(format!("the broker answered something else: {other:?}").into()),
         }
@@ -255,7 +255,7 @@ fn make(root: &mut Root, broker: &str, out: PathBuf) -> Result<PathBuf, TextErro
 
 fn of_new(config: &Path, broker: &str) -> String {
     let place = config.parent().unwrap_or(config);
-    let home = places::data().map(|data| data.join("grid"));
+    let home = user_directories::data().map(|data| data.join("grid"));
     let home = home.map_or_else(
         |_| "~/.local/share/causeway/grid".to_owned(),
         |home| home.display().to_string(),

@@ -1,7 +1,7 @@
 //! Measures how fast a stream carries bytes to another site. They go to a sink that the far gateway starts,
 //! which says how many came.
 
-use crate::connect::place::{self, Place};
+use crate::connect::destination::{self, Destination};
 use crate::connect::{ConnectError, gateway_status, start_job, through};
 use causeway_control::SINK_PORT;
 use causeway_wire::TextError;
@@ -56,13 +56,13 @@ fn open(site: &str) -> Result<(TcpStream, UnixStream), ConnectError> {
     });
     let host = gateway.map_or_else(|| site.to_owned(), |gateway| gateway.to_string());
     let (token, held) = start_job(format!("probe {site}"), site, false)?;
-    let stream = match place::find(&status, &host, SINK_PORT)? {
-        Place::At {
+    let stream = match destination::find(&status, &host, SINK_PORT)? {
+        Destination::At {
             site,
             address,
             gateway,
         } => through(token, (&status.site, &site), address, gateway)?,
-        Place::Here(address) => {
+        Destination::Here(address) => {
             return Err(ConnectError::Answer(format!(
                 "{site} has our own address {address}"
             )));

@@ -12,9 +12,9 @@
 
 use crate::lock::Lock;
 use crate::own_file;
-use crate::places;
 use crate::run::LOST;
 use crate::run::phase::{self, Phase};
+use crate::user_directories;
 use causeway_control::{self as control, ControlError, Request};
 use causeway_wire::TextError;
 use serde::de::DeserializeOwned;
@@ -123,7 +123,7 @@ pub struct Job {
 /// # Errors
 /// There is no home directory.
 pub fn place() -> Result<PathBuf, TextError> {
-    Ok(places::state().map_err(TextError::of)?.join("jobs"))
+    Ok(user_directories::state().map_err(TextError::of)?.join("jobs"))
 }
 
 /// Returns the jobs there, in the order in which they were submitted.

@@ -75,12 +75,12 @@ fn grid_lines(grid: &GridStatus, width: Width) -> String {
     let certificate = format!("certificate until {}", date(grid.certificate_ends));
     let mut text = width.lines(0, [&*member, &broker, &certificate]);
     for broker in &grid.brokers {
-        let places = broker.places.join(", ");
+        let addresses = broker.addresses.join(", ");
         let state = match &broker.away {
             None => "answers".to_owned(),
             Some(why) => format!("does not answer: {why}"),
         };
-        text += &width.lines(2, [&*format!("broker {} at {places} {state}", broker.number)]);
+        text += &width.lines(2, [&*format!("broker {} at {addresses} {state}", broker.number)]);
     }
     for (address, why) in &grid.unreached {
         text += &width.lines(2, [&*format!("cannot be dialled at {address}: {why}")]);

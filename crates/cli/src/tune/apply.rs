@@ -5,8 +5,8 @@ use super::host::{SYSCTL_ROOT, setting_path};
 use super::item::{Change, Item, Who};
 use super::journal::{Journal, JournalError, Undone};
 use super::mca_file::{self, MARK, McaFile};
-use crate::places::{self, NoHome};
 use crate::say;
+use crate::user_directories::{self, NoHome};
 use causeway_wire::TextError;
 use nix::unistd::{AccessFlags, access};
 use std::fmt::Write as _;
@@ -170,9 +170,9 @@ pub fn undo() -> ExitCode {
 /// A home directory may be shared by hosts: each has its own journal for its kernel.
 fn host_journal() -> Result<PathBuf, NoHome> {
     let host = nix::unistd::gethostname().unwrap_or_default();
-    Ok(places::state()?.join(format!("tune-{}.json", host.to_string_lossy())))
+    Ok(user_directories::state()?.join(format!("tune-{}.json", host.to_string_lossy())))
 }
 
 fn home_journal() -> Result<PathBuf, NoHome> {
-    Ok(places::state()?.join("tune-home.json"))
+    Ok(user_directories::state()?.join("tune-home.json"))
 }

@@ -4,7 +4,7 @@
 use super::entry::{self, Entry, Target};
 use super::host::{SYSCTL_ROOT, setting_path, words};
 use crate::lock::Lock;
-use crate::places::NoHome;
+use crate::user_directories::NoHome;
 use causeway_control::private;
 use causeway_wire::TextError;
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! Open MPI's file of parameters in the home directory: what the user has set there, and what causeway tune.
 
-use crate::places;
+use crate::user_directories;
 use std::path::PathBuf;
 
 /// Stands above the lines of causeway tune, which are the last ones.
@@ -10,8 +10,8 @@ pub const MARK: &str = "# causeway tune --direct --apply; 'causeway tune --undo'
 const PATH: &str = ".openmpi/mca-params.conf";
 
 /// The path of this user's file.
-pub fn path() -> Result<PathBuf, places::NoHome> {
-    Ok(places::home()?.join(PATH))
+pub fn path() -> Result<PathBuf, user_directories::NoHome> {
+    Ok(user_directories::home()?.join(PATH))
 }
 
 /// The text of such a file.

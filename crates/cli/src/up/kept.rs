@@ -1,11 +1,11 @@
 //! Which sites `causeway up` has made a grid of, so that `causeway down` needs no arguments.
 
-use crate::{own_file, places};
+use crate::{own_file, user_directories};
 use std::fs;
 use std::path::PathBuf;
 
 fn file() -> Result<PathBuf, String> {
-    Ok(places::state()
+    Ok(user_directories::state()
         .map_err(|error| error.to_string())?
         .join("up.json"))
 }

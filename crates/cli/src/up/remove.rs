@@ -1,7 +1,7 @@
 //! Ends and removes on a head node what `causeway up` has made there.
 
 use super::install::INSTALLED;
-use crate::{ask, grid, join, places};
+use crate::{ask, grid, join, user_directories};
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_control as control;
@@ -61,7 +61,7 @@ fn end(process: Pid, socket: &Path) -> Result<(), String> {
 /// # Errors
 /// Something cannot be removed.
 pub fn remove() -> Result<(), String> {
-    let name = |error: places::NoHome| error.to_string();
+    let name = |error: user_directories::NoHome| error.to_string();
     let config = join::default_config().map_err(name)?;
     let directory = config.parent().unwrap_or(Path::new("/")).to_owned();
     let grid = grid::default_directory().map_err(name)?;

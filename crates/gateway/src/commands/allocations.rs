@@ -46,13 +46,13 @@ const MOST_KNOWN: usize = 256;
 pub(super) struct Allocations {
     /// By the number under which the batch system is asked.
     looks: HashMap<u64, Look>,
-    known: HashMap<Place, Known>,
+    known: HashMap<Asked, Known>,
     last_number: u64,
 }
 
 /// Who asked for which allocation of which site.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Place {
+struct Asked {
     asker: String,
     site: String,
     id: String,
@@ -82,16 +82,16 @@ enum Asker {
 }
 
 impl Allocations {
-    fn keep(&mut self, place: Place, nodes: Vec<NodeInfo>) {
+    fn keep(&mut self, asked: Asked, nodes: Vec<NodeInfo>) {
         let now = Instant::now();
         self.known.retain(|_, known| now - known.since < SERVES);
-        if self.known.len() < MOST_KNOWN || self.known.contains_key(&place) {
-            self.known.insert(place, Known { nodes, since: now });
+        if self.known.len() < MOST_KNOWN || self.known.contains_key(&asked) {
+            self.known.insert(asked, Known { nodes, since: now });
         }
     }
 
-    fn nodes(&self, place: &Place) -> Option<&[NodeInfo]> {
-        let known = self.known.get(place)?;
+    fn nodes(&self, asked: &Asked) -> Option<&[NodeInfo]> {
+        let known = self.known.get(asked)?;
         (known.since.elapsed() < SERVES).then_some(&known.nodes)
     }
 }
@@ -278,7 +278,7 @@ impl Commands {
         };
         let own = context.config().site.clone();
         let id = look.id;
-        let place = |asker: &str| Place {
+        let asked = |asker: &str| Asked {
             asker: asker.to_owned(),
             site: own.clone(),
             id: id.clone(),
@@ -288,7 +288,7 @@ impl Commands {
                 let reply = match found {
                     Ok(nodes) => {
                         let told = self.in_grid(context, &nodes);
-                        self.allocations.keep(place(&own), nodes);
+                        self.allocations.keep(asked(&own), nodes);
                         Reply::Allocation { nodes: told }
                     }
                     Err(why) => Reply::Error(why),
@@ -299,7 +299,7 @@ impl Commands {
                 let (nodes, why) = match found {
                     Ok(nodes) => {
                         let told = self.in_grid(context, &nodes);
-                        self.allocations.keep(place(&site), nodes);
+                        self.allocations.keep(asked(&site), nodes);
                         (told, None)
                     }
                     Err(why) => {
@@ -360,12 +360,12 @@ impl Commands {
             Some(why) => Reply::Error(why.for_user(&own, from, &id)),
             None => match context.directory().may_have(from, &nodes) {
                 Ok(()) => {
-                    let place = Place {
+                    let asked = Asked {
                         asker: own,
                         site: from.to_owned(),
                         id,
                     };
-                    self.allocations.keep(place, nodes.clone());
+                    self.allocations.keep(asked, nodes.clone());
                     Reply::Allocation { nodes }
                 }
                 Err(why) => Reply::Error(format!("the gateway of {from} {why}")),
@@ -423,12 +423,12 @@ impl Commands {
         job: &Job,
     ) -> Result<BTreeMap<String, Vec<NodeInfo>>, TextError> {
         let found = job.plan.allocations.iter().map(|(site, id)| {
-            let place = Place {
+            let asked = Asked {
                 asker: context.config().site.clone(),
                 site: site.clone(),
                 id: id.clone(),
             };
-            let nodes = self.allocations.nodes(&place);
+            let nodes = self.allocations.nodes(&asked);
             let nodes = nodes.ok_or_else(|| {
                 TextError::from(format!(
                     "allocation {id} of {site} was not asked for within {SERVES:?}"
@@ -451,12 +451,12 @@ impl Commands {
         let Some(id) = allocations.get(own) else {
             return Ok(());
         };
-        let place = Place {
+        let asked = Asked {
             asker: site.to_owned(),
             site: own.clone(),
             id: id.clone(),
         };
-        let nodes = self.allocations.nodes(&place).ok_or(JobRefusal::NoAllocation)?;
+        let nodes = self.allocations.nodes(&asked).ok_or(JobRefusal::NoAllocation)?;
         job.allocated.insert(own.clone(), nodes.to_vec());
         job.plan.allocations.insert(own.clone(), id.clone());
         Ok(())

@@ -149,7 +149,7 @@ impl BrokerSession {
 fn shown(broker: BrokerState) -> BrokerStatus {
     BrokerStatus {
         number: broker.number,
-        places: broker.places,
+        addresses: broker.addresses,
         away: broker.away,
     }
 }

@@ -1,4 +1,4 @@
-//! Writes a parcel's files in the form that `tar -xf -` at a place reads.
+//! Writes a parcel's files in the form that `tar -xf -` at a host reads.
 
 use super::parcel::Entry;
 use std::fs::{self, File};

@@ -39,7 +39,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Nodes that are asked at a time.
 const AT_ONCE: usize = 16;
 
-/// Most bytes that are fetched from a place: no site must fill this disk.
+/// Most bytes that are fetched from a host: no site must fill this disk.
 const MOST_FETCHED: u64 = 64 << 30;
 
 /// What the user asks for.
@@ -59,7 +59,7 @@ pub struct Wanted {
 }
 
 /// A host with the job's directory.
-struct Place {
+struct Host {
     /// Its site, for names of fetched files.
     site: String,
     /// How a launcher names the node; none for this host.
@@ -78,7 +78,7 @@ pub struct Files {
     program: PathBuf,
     /// Where the user is.
     here: PathBuf,
-    places: Vec<Place>,
+    hosts: Vec<Host>,
     fetch: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ pub fn send(
         token: token.to_owned(),
         program: std::env::current_exe().map_err(RunError::Own)?,
         here,
-        places: Vec::new(),
+        hosts: Vec::new(),
         fetch: wanted.fetch.clone(),
     };
     let own = (own_site.to_owned(), None);
@@ -190,7 +190,7 @@ impl Files {
         command.current_dir(self.directory()).env("PWD", self.directory());
     }
 
-    /// A command that runs a line of sh at a place.
+    /// A command that runs a line of sh at a host.
     fn command(&self, node: Option<&str>, line: &str) -> Command {
         let Some(node) = node else {
             let mut command = Command::new("sh");
@@ -207,11 +207,11 @@ impl Files {
         command
     }
 
-    /// Starts a keeper at each of these places.
-    fn keep(&mut self, places: &[(String, Option<String>)]) -> Result<(), RunError> {
+    /// Starts a keeper at each of these hosts.
+    fn keep(&mut self, hosts: &[(String, Option<String>)]) -> Result<(), RunError> {
         let line = KEEPER.replace("NAME", &self.name);
         let mut begun = Vec::new();
-        for (site, node) in places {
+        for (site, node) in hosts {
             let mut command = self.command(node.as_deref(), &line);
             // Ctrl-C at a terminal is not for it.
             command
@@ -221,33 +221,33 @@ impl Files {
             let mut keeper = { command.spawn() }.map_err(|error| failed("start sh", error))?;
             tree::spare(&keeper);
             let said = first_line(keeper.stdout.take());
-            let place = Place {
+            let host = Host {
                 site: site.clone(),
                 node: node.clone(),
                 keeper,
                 is_made: false,
                 bound: None,
             };
-            begun.push((place, said));
+            begun.push((host, said));
         }
         let until = Instant::now() + KEEPS_WITHIN;
         let mut refusal = None;
-        for (mut place, said) in begun {
+        for (mut host, said) in begun {
             let left = until.saturating_duration_since(Instant::now());
             let said = said.recv_timeout(left).unwrap_or_default();
             let mut words = said.split_whitespace();
             match words.next() {
-                Some("made") => place.is_made = true,
+                Some("made") => host.is_made = true,
                 Some("found") => {}
-                _ => refusal = Some(place.describe()),
+                _ => refusal = Some(host.describe()),
             }
-            place.bound = words.next().and_then(|bytes| bytes.parse().ok());
-            self.places.push(place);
+            host.bound = words.next().and_then(|bytes| bytes.parse().ok());
+            self.hosts.push(host);
         }
         match refusal {
             None => Ok(()),
-            Some(place) => Err(RunError::Files(format!(
-                "--send: {place} has not made the job's directory within {KEEPS_WITHIN:?}"
+            Some(host) => Err(RunError::Files(format!(
+                "--send: {host} has not made the job's directory within {KEEPS_WITHIN:?}"
             ))),
         }
     }
@@ -263,9 +263,9 @@ impl Files {
         }
         let mut failures = Vec::new();
         let mut arrived = Arrived::new(&self.here, &self.fetch);
-        for place in self.places.iter().filter(|place| place.is_made) {
-            if let Err(error) = self.fetch_from(place, &mut arrived) {
-                failures.push(format!("{}: {error}", place.describe()));
+        for host in self.hosts.iter().filter(|host| host.is_made) {
+            if let Err(error) = self.fetch_from(host, &mut arrived) {
+                failures.push(format!("{}: {error}", host.describe()));
             }
         }
         if arrived.is_empty() && failures.is_empty() {
@@ -280,7 +280,7 @@ impl Files {
         }
     }
 
-    fn fetch_from(&self, place: &Place, all: &mut Arrived) -> io::Result<()> {
+    fn fetch_from(&self, host: &Host, all: &mut Arrived) -> io::Result<()> {
         let line = format!(
             "cd /tmp/{} && set -- && for f in {}; do [ ! -e \"$f\" ] || set -- \"$@\" \"$f\"; done; \
              [ $# = 0 ] || exec tar -cf - -- \"$@\"",
@@ -290,7 +290,7 @@ impl Files {
         let arrived = tempfile::Builder::new()
             .prefix(".causeway-fetch-")
             .tempdir_in(&self.here)?;
-        let mut command = self.command(place.node.as_deref(), &line);
+        let mut command = self.command(host.node.as_deref(), &line);
         let mut far = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut tar = Command::new("tar");
         tar.args(["-xf", "-", "--no-same-owner", "-C"])
@@ -311,11 +311,11 @@ impl Files {
                 MOST_FETCHED >> 30
             )));
         }
-        all.settle(arrived.path(), &place.site)
+        all.settle(arrived.path(), &host.site)
     }
 }
 
-impl Place {
+impl Host {
     fn describe(&self) -> String {
         match &self.node {
             Some(node) => format!("node {node} of {}", self.site),
@@ -340,16 +340,16 @@ impl Place {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        for place in &mut self.places {
-            drop(place.keeper.stdin.take());
+        for host in &mut self.hosts {
+            drop(host.keeper.stdin.take());
         }
         let until = Instant::now() + REMOVES_WITHIN;
-        for place in &mut self.places {
-            while matches!(place.keeper.try_wait(), Ok(None)) && Instant::now() < until {
+        for host in &mut self.hosts {
+            while matches!(host.keeper.try_wait(), Ok(None)) && Instant::now() < until {
                 std::thread::sleep(LOOK_EVERY);
             }
-            let _ = place.keeper.kill();
-            let _ = place.keeper.wait();
+            let _ = host.keeper.kill();
+            let _ = host.keeper.wait();
         }
     }
 }

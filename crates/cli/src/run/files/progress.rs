@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 const FIRST: Duration = Duration::from_secs(3);
 const THEN: Duration = Duration::from_secs(10);
 
-/// Bytes on their way to all places.
+/// Bytes on their way to all hosts.
 pub(super) struct Progress {
     total: u64,
-    places: usize,
+    hosts: usize,
     began: Instant,
     sent: AtomicU64,
 }
 
 impl Progress {
-    pub(super) fn begin(total: u64, places: usize) -> Progress {
+    pub(super) fn begin(total: u64, hosts: usize) -> Progress {
         Progress {
             total,
-            places,
+            hosts,
             began: Instant::now(),
             sent: AtomicU64::new(0),
         }
@@ -37,7 +37,7 @@ impl Progress {
             say::error(line(
                 self.sent.load(Ordering::Relaxed),
                 self.total,
-                self.places,
+                self.hosts,
                 self.began.elapsed(),
             ));
             wait = THEN;
@@ -46,7 +46,7 @@ impl Progress {
 }
 
 /// An archive has some more bytes than its files: it is never more than all.
-fn line(sent: u64, total: u64, places: usize, elapsed: Duration) -> String {
+fn line(sent: u64, total: u64, hosts: usize, elapsed: Duration) -> String {
     let sent = sent.min(total);
     let rate = sent as f64 / elapsed.as_secs_f64().max(1e-3);
     let left = match rate {
@@ -54,10 +54,10 @@ fn line(sent: u64, total: u64, places: usize, elapsed: Duration) -> String {
         rate => format!("{:.0} s left", (total - sent) as f64 / rate),
     };
     format!(
-        "causeway: --send: {} of {} MB to {places} {}, {:.1} MB/s, {left}",
+        "causeway: --send: {} of {} MB to {hosts} {}, {:.1} MB/s, {left}",
         sent / 1_000_000,
         total.div_ceil(1_000_000),
-        if places == 1 { "place" } else { "places" },
+        if hosts == 1 { "host" } else { "hosts" },
         rate / 1e6
     )
 }
@@ -68,12 +68,12 @@ mod tests {
 
     #[test]
     fn a_line_says_how_much_has_gone_how_fast_and_how_long_the_rest_takes() {
-        let after = |sent, places| line(sent, 400_000_000, places, Duration::from_secs(4));
+        let after = |sent, hosts| line(sent, 400_000_000, hosts, Duration::from_secs(4));
         assert_eq!(
             after(100_000_000, 2),
-            "causeway: --send: 100 of 400 MB to 2 places, 25.0 MB/s, 12 s left"
+            "causeway: --send: 100 of 400 MB to 2 hosts, 25.0 MB/s, 12 s left"
         );
-        assert!(after(500_000_000, 1).contains("400 of 400 MB to 1 place, 100.0 MB/s, 0 s left"));
+        assert!(after(500_000_000, 1).contains("400 of 400 MB to 1 host, 100.0 MB/s, 0 s left"));
         assert!(after(0, 1).ends_with("nothing has been taken yet"));
     }
 

@@ -1,6 +1,6 @@
-//! Copies files to the places of a job: what a place has of an earlier job is not sent again.
+//! Copies files to the hosts of a job: what a host has of an earlier job is not sent again.
 //!
-//! A place keeps copies of large files in `~/.cache/causeway/sent`, each under the SHA-256 of its bytes. A
+//! A host keeps copies of large files in `~/.cache/causeway/sent`, each under the SHA-256 of its bytes. A
 //! copy is read and compared with its name before it is used, so nothing that has happened to it meanwhile
 //! does harm.
 
@@ -8,7 +8,7 @@ use super::archive;
 use super::parcel::{Entry, Large, Parcel};
 use super::progress::Progress;
 use super::sent::Sent;
-use super::{Files, Place, failed};
+use super::{Files, Host, failed};
 use crate::run::error::RunError;
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, Read, Write};
@@ -27,7 +27,7 @@ cp -- "$c/$d" "$path" && chmod "$mode" -- "$path" && touch -d "@$changed" -- "$p
 touch -- "$c/$d"; done"#;
 
 /// Keeps copies of what has come, and removes those that are old, or too many. A disk that is full, or a
-/// place without sha256sum, keeps none.
+/// host without sha256sum, keeps none.
 const KEEP: &str = r#"c="$HOME/.cache/causeway/sent"; umask 077; cd /tmp/NAME && mkdir -p "$c" || exit 0
 command -v sha256sum >/dev/null || exit 0
 while read -r d mode changed path; do
@@ -36,15 +36,15 @@ cd "$c" && find . -maxdepth 1 -type f -mtime +30 -exec rm -f {} +
 t=0; ls -t | while read -r f; do t=$((t + $(stat -c %s -- "$f"))); [ $t -le MOST ] || rm -f -- "$f"; done
 exit 0"#;
 
-/// Bytes of copies that stay at a place.
+/// Bytes of copies that stay at a host.
 const MOST_KEPT_BYTES: u64 = 10 << 30;
 
-/// Longest answer of a place: a line for each file that may stay, and some.
+/// Longest answer of a host: a line for each file that may stay, and some.
 const MOST_ANSWER: u64 = 1 << 20;
 
-/// One place's part.
+/// One host's part.
 struct Part<'p> {
-    place: &'p Place,
+    host: &'p Host,
     /// What it has.
     there: Vec<&'p Large>,
     /// What may stay for a later job.
@@ -59,38 +59,38 @@ impl Part<'_> {
 }
 
 impl Files {
-    /// Copies files to every place that has a directory of its own, all at once. With `keep`, copies of large
+    /// Copies files to every host that has a directory of its own, all at once. With `keep`, copies of large
     /// ones stay there for later jobs.
     pub(super) fn copy_out(&self, sent: Vec<Sent>, keep: bool) -> Result<(), RunError> {
         let parcel = Parcel::of(sent, keep).map_err(|error| failed("--send", error))?;
-        let places: Vec<&Place> = self.places.iter().filter(|place| place.is_made).collect();
-        for place in &places {
-            place.accepts(&parcel)?;
+        let hosts: Vec<&Host> = self.hosts.iter().filter(|host| host.is_made).collect();
+        for host in &hosts {
+            host.accepts(&parcel)?;
         }
-        let parts = self.look(&parcel, places)?;
+        let parts = self.look(&parcel, hosts)?;
         self.send_parts(&parts)?;
-        let takes = parts.iter().map(|part| (part.place, lines(&part.there)));
+        let takes = parts.iter().map(|part| (part.host, lines(&part.there)));
         self.have_done(TAKE, takes.collect())?;
-        let keeps = parts.iter().map(|part| (part.place, lines(&part.keeps)));
+        let keeps = parts.iter().map(|part| (part.host, lines(&part.keeps)));
         self.have_done(KEEP, keeps.collect())
     }
 
-    /// Asks each place what it has.
-    fn look<'p>(&self, parcel: &'p Parcel, places: Vec<&'p Place>) -> Result<Vec<Part<'p>>, RunError> {
+    /// Asks each host what it has.
+    fn look<'p>(&self, parcel: &'p Parcel, hosts: Vec<&'p Host>) -> Result<Vec<Part<'p>>, RunError> {
         let mut looks = Vec::new();
-        for place in places {
-            let wanted = parcel.digests(&place.site);
+        for host in hosts {
+            let wanted = parcel.digests(&host.site);
             let look = match wanted.is_empty() {
                 true => None,
-                false => Some(self.start(LOOK, place, wanted.into_bytes(), Stdio::piped())?),
+                false => Some(self.start(LOOK, host, wanted.into_bytes(), Stdio::piped())?),
             };
-            looks.push((place, look));
+            looks.push((host, look));
         }
-        let parts = looks.into_iter().map(|(place, look)| {
-            let (there, keeps) = parcel.large(&place.site, &look.map_or_else(HashSet::new, found));
+        let parts = looks.into_iter().map(|(host, look)| {
+            let (there, keeps) = parcel.large(&host.site, &look.map_or_else(HashSet::new, found));
             Part {
-                place,
-                entries: parcel.without(&place.site, &there),
+                host,
+                entries: parcel.without(&host.site, &there),
                 there,
                 keeps,
             }
@@ -98,7 +98,7 @@ impl Files {
         Ok(parts.collect())
     }
 
-    /// Sends what each place lacks.
+    /// Sends what each host lacks.
     fn send_parts(&self, parts: &[Part<'_>]) -> Result<(), RunError> {
         let progress = Progress::begin(parts.iter().map(Part::bytes).sum(), parts.len());
         let line = format!("exec tar -xf - -C /tmp/{}", self.name);
@@ -108,7 +108,7 @@ impl Files {
                 let (sender, line, progress) = (sender.clone(), &line, &progress);
                 scope.spawn(move || {
                     let sent = self.send_part(part, line, progress);
-                    let _ = sender.send(sent.map_err(|error| (part.place.describe(), error)));
+                    let _ = sender.send(sent.map_err(|error| (part.host.describe(), error)));
                 });
             }
             drop(sender);
@@ -125,8 +125,8 @@ impl Files {
             });
             match failure {
                 None => Ok(()),
-                Some((place, error)) => {
-                    let text = format!("--send: the files were not copied to {place}: {error}");
+                Some((host, error)) => {
+                    let text = format!("--send: the files were not copied to {host}: {error}");
                     Err(RunError::Files(text))
                 }
             }
@@ -134,7 +134,7 @@ impl Files {
     }
 
     fn send_part(&self, part: &Part<'_>, line: &str, progress: &Progress) -> io::Result<()> {
-        let mut copy = self.command(part.place.node.as_deref(), line);
+        let mut copy = self.command(part.host.node.as_deref(), line);
         let mut copy = copy.stdin(Stdio::piped()).spawn()?;
         let passed = match copy.stdin.take() {
             Some(to) => archive::write(&part.entries, Counted { to, progress }),
@@ -148,29 +148,29 @@ impl Files {
         }
     }
 
-    /// Has a script done at places with something to do, each with its lines of input.
-    fn have_done(&self, script: &str, inputs: Vec<(&Place, Vec<u8>)>) -> Result<(), RunError> {
+    /// Has a script done at hosts with something to do, each with its lines of input.
+    fn have_done(&self, script: &str, inputs: Vec<(&Host, Vec<u8>)>) -> Result<(), RunError> {
         let mut begun = Vec::new();
-        for (place, lines) in inputs.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-            begun.push((place, self.start(script, place, lines, Stdio::null())?));
+        for (host, lines) in inputs.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+            begun.push((host, self.start(script, host, lines, Stdio::null())?));
         }
-        for (place, mut done) in begun {
+        for (host, mut done) in begun {
             if !done.wait().is_ok_and(|status| status.success()) {
-                let place = place.describe();
+                let host = host.describe();
                 return Err(RunError::Files(format!(
-                    "--send: the copies of an earlier job were not used at {place}: --send-anew does without them"
+                    "--send: the copies of an earlier job were not used at {host}: --send-anew does without them"
                 )));
             }
         }
         Ok(())
     }
 
-    /// Starts a script at a place.
-    fn start(&self, script: &str, place: &Place, input: Vec<u8>, output: Stdio) -> Result<Child, RunError> {
+    /// Starts a script at a host.
+    fn start(&self, script: &str, host: &Host, input: Vec<u8>, output: Stdio) -> Result<Child, RunError> {
         let script = script
             .replace("NAME", &self.name)
             .replace("MOST", &MOST_KEPT_BYTES.to_string());
-        let mut command = self.command(place.node.as_deref(), &script);
+        let mut command = self.command(host.node.as_deref(), &script);
         let child = command.stdin(Stdio::piped()).stdout(output).spawn();
         let mut child = child.map_err(|error| failed("start sh", error))?;
         if let Some(mut to) = child.stdin.take() {
@@ -197,7 +197,7 @@ fn found(mut look: Child) -> HashSet<String> {
     right.map(str::to_owned).collect()
 }
 
-/// A place's input, and how much has gone there.
+/// A host's input, and how much has gone there.
 struct Counted<'p, W> {
     to: W,
     progress: &'p Progress,

@@ -1,7 +1,7 @@
 //! `causeway run --at SITE COMMAND ...`: one program over sites that each run their own MPI.
 //!
 //! ```text
-//!   run -- rendezvous <----------------- native rank 0 of each site (mpi/world/join)
+//!   run -- rendezvous <----------------- native rank 0 of each site (mpi/world/rendezvous)
 //!    |--- node-exec -- sh -c COMMAND     at the own site
 //!    `=== gateways === start-node -- node-exec -- sh -c COMMAND     at each other one
 //! ```
@@ -33,7 +33,7 @@ use causeway_wire::Token;
 use command::{Command, Facts};
 use course::{Course, Ended, Order};
 use events::{Event, Events};
-use rendezvous::{Meeting, Places, Server};
+use rendezvous::{Meeting, Origins, Server};
 use site::Site;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
@@ -86,11 +86,11 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let mut started = Vec::new();
     phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
     for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
-        let place = match node {
-            Some(node) => Place::Node(node),
-            None => Place::Here(&own, &known.mpi),
+        let host = match node {
+            Some(node) => Host::Node(node),
+            None => Host::Here(&own, &known.mpi),
         };
-        let site = start(command, &place, &facts, number, commands.len() == 1, &events);
+        let site = start(command, &host, &facts, number, commands.len() == 1, &events);
         match site {
             Ok(site) => started.push(Some(site)),
             Err(reason) => {
@@ -279,18 +279,18 @@ fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketA
         .parse()
         .map_err(|error| format!("the gateway's token: {error}"))?;
     let meeting = Meeting::new(names, number);
-    let places = sites::own_site(known).map(|own| Places {
+    let origins = sites::own_site(known).map(|own| Origins {
         own,
         sites: sites::of_names(known, names),
         host: in_grid,
     });
-    let server = Server::new(listener, meeting, token, places);
+    let server = Server::new(listener, meeting, token, origins);
     let server = server.map_err(|error| format!("listen on {real}: {error}"))?;
     Ok((server, SocketAddr::new(in_grid, port)))
 }
 
 /// Where a command starts.
-enum Place<'a> {
+enum Host<'a> {
     /// On this host, by this program, as the own site's configuration says.
     Here(&'a Path, &'a SiteMpi),
     /// On a node of another site.
@@ -300,13 +300,13 @@ enum Place<'a> {
 /// Starts one command, whose end comes as an event.
 fn start(
     command: &Command,
-    place: &Place,
+    host: &Host,
     facts: &Facts,
     number: usize,
     is_alone: bool,
     events: &Events,
 ) -> Result<Site, String> {
-    let is_here = matches!(place, Place::Here(..));
+    let is_here = matches!(host, Host::Here(..));
     let present = |name: &str| is_here.then(|| std::env::var_os(name)).flatten();
     let environment = command::environment(command, facts, present).into_iter();
     let request = Spawned {
@@ -315,9 +315,9 @@ fn start(
         path: Vec::new(),
         is_of_site: true,
     };
-    let site = match place {
-        Place::Node(node) => Site::far(facts.token, node),
-        Place::Here(own, mpi) => Site::here(own, command.site, mpi),
+    let site = match host {
+        Host::Node(node) => Site::far(facts.token, node),
+        Host::Here(own, mpi) => Site::here(own, command.site, mpi),
     };
     let site = site.map_err(|error| error.to_string())?;
     let begun = site.begin(request, number == 0, is_alone, events.on_ended(number));
@@ -341,7 +341,7 @@ fn tell(args: &Args, commands: &[Command], nodes: &[Option<String>], facts: &Fac
         facts.rendezvous
     ));
     for (Command { site, text }, node) in commands.iter().zip(nodes) {
-        let place = { node.as_ref() }.map_or("this host".to_owned(), |node| format!("node {node}"));
-        say::error(format_args!("causeway: site {site}: on {place}: {text}"));
+        let host = { node.as_ref() }.map_or("this host".to_owned(), |node| format!("node {node}"));
+        say::error(format_args!("causeway: site {site}: on {host}: {text}"));
     }
 }

@@ -1,5 +1,5 @@
 //! Frames between the rendezvous and the processes of sites that each run their own MPI
-//! (mpi/world/join). Pure; everything is little-endian.
+//! (mpi/world/rendezvous). Pure; everything is little-endian.
 //!
 //! ```text
 //!   u32 length (of what follows), u8 type, body

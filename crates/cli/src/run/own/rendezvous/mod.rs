@@ -6,11 +6,11 @@
 pub mod command;
 pub mod meeting;
 pub mod message;
-pub mod places;
+pub mod origins;
 pub mod server;
 
 pub use meeting::{Event, FAILURE, Meeting};
-pub use places::Places;
+pub use origins::Origins;
 pub use server::Server;
 
 #[cfg(test)]

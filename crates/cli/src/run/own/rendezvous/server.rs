@@ -2,11 +2,11 @@
 //!
 //! A site may queue for hours before it joins, so nothing that is complete has a deadline; what is half sent
 //! has. A connection is a stranger's until it has shown the job's token, which is the first it sends:
-//! strangers have few places and little memory, and a flood of them ends its own connections first.
+//! strangers get few connections and little memory, and a flood of them ends its own connections first.
 
 use super::meeting::{Action, Event, Key, Meeting};
 use super::message::{self, Incoming, MessageError};
-use super::places::Places;
+use super::origins::Origins;
 use causeway_service::Admission;
 use causeway_service::admission::network_of;
 use causeway_wire::preface::Decoded;
@@ -47,7 +47,7 @@ pub struct Server {
     token: Token,
     /// The sites, of which the own one's gateway begins what it delivers with a preface. None where all is on
     /// one host.
-    places: Option<Places>,
+    origins: Option<Origins>,
     /// No file was left for a caller; see [`PAUSE`].
     rests_until: Option<Instant>,
     connections: BTreeMap<Key, Connection>,
@@ -79,14 +79,14 @@ impl Server {
         listener: TcpListener,
         meeting: Meeting,
         token: Token,
-        places: Option<Places>,
+        origins: Option<Origins>,
     ) -> io::Result<Server> {
         listener.set_nonblocking(true)?;
         Ok(Server {
             listener,
             meeting,
             token,
-            places,
+            origins,
             rests_until: None,
             connections: BTreeMap::new(),
             strangers: Admission::new(MOST_STRANGERS, MOST_STRANGERS),
@@ -201,9 +201,9 @@ impl Server {
             origin,
             is_stranger: true,
             expects_preface: self
-                .places
+                .origins
                 .as_ref()
-                .is_some_and(|places| places.own.delivers_from(peer)),
+                .is_some_and(|origins| origins.own.delivers_from(peer)),
             source: None,
             incoming: Vec::new(),
             outgoing: Vec::new(),
@@ -260,7 +260,10 @@ impl Server {
             .connections
             .get(&key)
             .and_then(|connection| connection.source);
-        let judged = self.places.as_ref().map(|places| places.judge(source, &message));
+        let judged = self
+            .origins
+            .as_ref()
+            .map(|origins| origins.judge(source, &message));
         match judged {
             Some(Err(why)) => self.meeting.on_broken(key, &why),
             Some(Ok(())) | None => self.meeting.on_message(key, message),

@@ -2,7 +2,7 @@
 
 use super::message::tests::{TOKEN, a_join, done_bytes, join_bytes, process_bytes};
 use super::message::{self, VERSION};
-use super::{Event, Meeting, Places, Server};
+use super::{Event, Meeting, Origins, Server};
 use causeway_wire::preface::ANSWER_BYTES;
 use causeway_wire::{Preface, Sender, Token};
 use std::io::{Read, Write};
@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Serves on loopback and returns the address.
-fn server(places: Option<Places>) -> (Server, SocketAddr) {
+fn server(origins: Option<Origins>) -> (Server, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let meeting = Meeting::new(&["rennes".to_owned(), "nancy".to_owned()], 5);
-    (Server::new(listener, meeting, TOKEN, places).unwrap(), address)
+    (Server::new(listener, meeting, TOKEN, origins).unwrap(), address)
 }
 
 /// A preface as the own gateway sends it.
@@ -163,7 +163,7 @@ fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
                                      |nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767;10.0.0.0-10.0.0.9"
         .parse()
         .unwrap();
-    let (mut server, address) = server(Some(Places {
+    let (mut server, address) = server(Some(Origins {
         own: grid.sites[0].clone(),
         sites: grid.sites,
         host: address_of_this_host(),
@@ -193,7 +193,7 @@ fn a_process_of_one_site_that_joins_as_another_is_told_so_and_gets_no_world() {
                                      |nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767;10.0.0.0-10.0.0.9"
         .parse()
         .unwrap();
-    let (mut server, address) = server(Some(Places {
+    let (mut server, address) = server(Some(Origins {
         own: grid.sites[0].clone(),
         sites: grid.sites,
         host: address_of_this_host(),

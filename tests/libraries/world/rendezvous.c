@@ -1,7 +1,7 @@
 /* Frames between a site's native rank 0 and the rendezvous: as fixed bytes, there and back, cut, longer, and
  * damaged; and the environment of a process. */
-#include "world/join/message.h"
-#include "world/join/settings.h"
+#include "world/rendezvous/message.h"
+#include "world/rendezvous/settings.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static struct sockaddr_storage at(const char *text)
 static void the_bytes_of_join_are_fixed(void)
 {
     struct sockaddr_storage addresses[] = {at("10.1.0.2:4000"), at("[fd00::1]:1")};
-    struct join_request request = {"X 1", 0x0102030405060708, 0x32, 1000, 3, 2, addresses};
+    struct rendezvous_request request = {"X 1", 0x0102030405060708, 0x32, 1000, 3, 2, addresses};
     size_t n = 0;
     unsigned char *frame = message_join(&request, "a", token, &n);
     CHECK(frame);

@@ -1,4 +1,4 @@
-#include "layout.h"
+#include "site_tree.h"
 
 #include <float.h>
 #include <string.h>
@@ -133,39 +133,40 @@ static void join_nearest(const struct problem *problem, int *parent)
 }
 
 /* All sites in the order of their arrivals; the root, which never arrives, is the first. */
-static void put_in_order(const struct problem *problem, struct tsqr_layout *layout)
+static void put_in_order(const struct problem *problem, struct tsqr_site_tree *site_tree)
 {
     double arrival[TSQR_MOST_MEASURED_SITES] = {0};
-    ready(problem, layout->parent, 0, arrival);
+    ready(problem, site_tree->parent, 0, arrival);
     for (int i = 0; i < problem->sites; i++) {
         int at = i;
-        for (; at > 1 && arrival[layout->order[at - 1]] > arrival[i]; at--)
-            layout->order[at] = layout->order[at - 1];
-        layout->order[at] = i;
+        for (; at > 1 && arrival[site_tree->order[at - 1]] > arrival[i]; at--)
+            site_tree->order[at] = site_tree->order[at - 1];
+        site_tree->order[at] = i;
     }
 }
 
-double tsqr_layout_merge_seconds(int columns)
+double tsqr_site_tree_merge_seconds(int columns)
 {
     double part = columns / 64.0;
     return 0.28e-3 * part * part * part;
 }
 
-void tsqr_layout_binomial(int sites, struct tsqr_layout *layout)
+void tsqr_site_tree_binomial(int sites, struct tsqr_site_tree *site_tree)
 {
     for (int i = 0; i < sites; i++) {
-        layout->parent[i] = i == 0 ? -1 : i & (i - 1);
-        layout->order[i] = i;
+        site_tree->parent[i] = i == 0 ? -1 : i & (i - 1);
+        site_tree->order[i] = i;
     }
 }
 
-void tsqr_layout_make(int sites, const double *seconds, double merge_seconds, struct tsqr_layout *layout)
+void tsqr_site_tree_make(int sites, const double *seconds, double merge_seconds,
+                         struct tsqr_site_tree *site_tree)
 {
     struct problem problem = {sites, seconds, merge_seconds, 0},
                    by_number = {sites, seconds, merge_seconds, 1};
-    struct tsqr_layout binomial, found, trial;
+    struct tsqr_site_tree binomial, found, trial;
     double arrival[TSQR_MOST_MEASURED_SITES], best, cost_of;
-    tsqr_layout_binomial(sites, &binomial);
+    tsqr_site_tree_binomial(sites, &binomial);
     found = trial = binomial;
     best = improve(&problem, found.parent);
     for (int start = 0; start < 2; start++) {
@@ -181,8 +182,8 @@ void tsqr_layout_make(int sites, const double *seconds, double merge_seconds, st
     }
     if (ready(&problem, found.parent, 0, arrival) < GAIN * ready(&by_number, binomial.parent, 0, arrival)) {
         put_in_order(&problem, &found);
-        *layout = found;
+        *site_tree = found;
     } else {
-        *layout = binomial;
+        *site_tree = binomial;
     }
 }

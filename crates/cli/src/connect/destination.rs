@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Where a host lies.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Destination {
     /// An address in this site.
     Here(SocketAddr),
     /// An address in another site, behind the gateway of this one.
@@ -21,7 +21,7 @@ pub enum Place {
 
 /// Why there is no way to a host.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
+pub enum DestinationError {
     /// It is in no site that is known.
     #[error(
         "no site of the grid has {host}; give a node's name or address, as shown by 'causeway status --json'{unknown}"
@@ -75,8 +75,8 @@ pub enum PlaceError {
 /// Finds a host by its node's name or by its address.
 ///
 /// # Errors
-/// See [`PlaceError`].
-pub fn find(status: &Status, host: &str, port: u16) -> Result<Place, PlaceError> {
+/// See [`DestinationError`].
+pub fn find(status: &Status, host: &str, port: u16) -> Result<Destination, DestinationError> {
     let known = status
         .sites
         .iter()
@@ -96,7 +96,7 @@ pub fn find(status: &Status, host: &str, port: u16) -> Result<Place, PlaceError>
             let nodes = found
                 .iter()
                 .map(|(site, _, address)| (*address, site.name.as_str()));
-            return Err(PlaceError::Ambiguous {
+            return Err(DestinationError::Ambiguous {
                 host: host.to_owned(),
                 nodes: listed(nodes),
             });
@@ -105,11 +105,11 @@ pub fn find(status: &Status, host: &str, port: u16) -> Result<Place, PlaceError>
     let address = SocketAddr::new(ip, port);
     if site.name == status.site {
         let real = info.site().map_or(ip, |site| site.real(ip));
-        return Ok(Place::Here(SocketAddr::new(real, port)));
+        return Ok(Destination::Here(SocketAddr::new(real, port)));
     }
     let (host, name) = (host.to_owned(), site.name.clone());
     if let Some(why) = site.unreachable.clone() {
-        return Err(PlaceError::Unusable {
+        return Err(DestinationError::Unusable {
             host,
             site: name,
             why,
@@ -121,12 +121,12 @@ pub fn find(status: &Status, host: &str, port: u16) -> Result<Place, PlaceError>
         .map_or(&[][..], |own| &own.gateways)
         .iter();
     match gateways.find(|gateway| gateway.is_ipv4() == ip.is_ipv4()) {
-        Some(gateway) => Ok(Place::At {
+        Some(gateway) => Ok(Destination::At {
             site: name,
             address,
             gateway: *gateway,
         }),
-        None => Err(PlaceError::NoGateway {
+        None => Err(DestinationError::NoGateway {
             address: ip,
             site: name,
         }),
@@ -147,7 +147,7 @@ fn address_in(info: &SiteInfo, host: &str, is_own: bool) -> Option<IpAddr> {
     site.contains(address).then_some(address)
 }
 
-fn nowhere(status: &Status, host: &str) -> PlaceError {
+fn nowhere(status: &Status, host: &str) -> DestinationError {
     let infos = status.sites.iter().filter_map(|site| site.info.as_ref());
     let virtual_ones: Vec<_> = infos
         .filter_map(|info| info.site().ok().filter(|site| site.is_virtual()))
@@ -156,10 +156,10 @@ fn nowhere(status: &Status, host: &str) -> PlaceError {
         let have = virtual_ones.iter().filter(|site| site.has_node(address));
         let known = listed(have.map(|site| (site.in_grid(address), site.name.as_str())));
         if !known.is_empty() {
-            return PlaceError::Real { address, known };
+            return DestinationError::Real { address, known };
         }
     }
-    PlaceError::Nowhere {
+    DestinationError::Nowhere {
         host: host.to_owned(),
         unknown: unknown_sites(status),
     }
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn hosts_are_found_by_name_and_by_address() {
-        let far = |last: u8| Place::At {
+        let far = |last: u8| Destination::At {
             site: "nancy".into(),
             address: ([10, 2, 0, last], 22).into(),
             gateway: ([10, 1, 0, 253], 7000).into(),
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(find(&status(), "::ffff:10.2.0.77", 22), Ok(far(77)));
         assert_eq!(
             find(&status(), "rennes-1", 22),
-            Ok(Place::Here(([10, 1, 0, 1], 22).into()))
+            Ok(Destination::Here(([10, 1, 0, 1], 22).into()))
         );
     }
 
@@ -273,9 +273,9 @@ mod tests {
             );
         }
         let mut status = overlap();
-        assert!(matches!(find(&status, "lyon-1", 22), Ok(Place::Here(_))));
+        assert!(matches!(find(&status, "lyon-1", 22), Ok(Destination::Here(_))));
         status.site = "nancy".into();
-        let neighbour = Place::Here(([192, 168, 1, 7], 22).into());
+        let neighbour = Destination::Here(([192, 168, 1, 7], 22).into());
         assert_eq!(find(&status, "192.168.1.7", 22), Ok(neighbour));
     }
 
@@ -289,7 +289,7 @@ mod tests {
             );
         }
         let nowhere = find(&overlap(), "192.168.2.9", 22).unwrap_err();
-        assert!(matches!(nowhere, PlaceError::Nowhere { .. }), "{nowhere}");
+        assert!(matches!(nowhere, DestinationError::Nowhere { .. }), "{nowhere}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-/* layout SEED CASES: the tree over sites in virtual time: CASES random matrices of distances, and examples
+/* site_tree SEED CASES: the tree over sites in virtual time: CASES random matrices of distances, and examples
  * with names. The simulator here knows only parents and orders: each site takes its children's messages in
  * order, merges each, and sends on; answers go the other way round. */
-#include "../../../lib/tsqr/src/layout.h"
+#include "../../../lib/tsqr/src/site_tree.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -25,13 +25,13 @@ static double uniform(void)
 static void expect(int is_right, const char *claim, double found, double other)
 {
     if (!is_right) {
-        fprintf(stderr, "layout: %s: not so: %s (%g, %g)\n", what, claim, found, other);
+        fprintf(stderr, "site_tree: %s: not so: %s (%g, %g)\n", what, claim, found, other);
         exit(1);
     }
 }
 
 /* When a site has sent on, or the root has ended. */
-static double up(int sites, const double *seconds, const struct tsqr_layout *tree, int site)
+static double up(int sites, const double *seconds, const struct tsqr_site_tree *tree, int site)
 {
     double now = 0;
     for (int i = 0; i < sites; i++) {
@@ -45,7 +45,7 @@ static double up(int sites, const double *seconds, const struct tsqr_layout *tre
 }
 
 /* When the last site below has its answer, which this one gets at `now`. */
-static double down(int sites, const double *seconds, const struct tsqr_layout *tree, int site, double now)
+static double down(int sites, const double *seconds, const struct tsqr_site_tree *tree, int site, double now)
 {
     double last = now;
     for (int i = sites - 1; i >= 0; i--) {
@@ -59,13 +59,13 @@ static double down(int sites, const double *seconds, const struct tsqr_layout *t
     return last;
 }
 
-static double whole(int sites, const double *seconds, const struct tsqr_layout *tree)
+static double whole(int sites, const double *seconds, const struct tsqr_site_tree *tree)
 {
     double turned = up(sites, seconds, tree, 0);
     return down(sites, seconds, tree, 0, turned);
 }
 
-static void expect_tree(int sites, const struct tsqr_layout *tree)
+static void expect_tree(int sites, const struct tsqr_site_tree *tree)
 {
     int seen[MOST] = {0};
     expect(tree->parent[0] == -1, "site 0 is the root", tree->parent[0], -1);
@@ -80,7 +80,7 @@ static void expect_tree(int sites, const struct tsqr_layout *tree)
         expect(seen[i] == 1, "the order has each site once", i, seen[i]);
 }
 
-/* The best of all trees, by trying all parents of all sites; orders are by number and by layout's own. */
+/* The best of all trees, by trying all parents of all sites; orders are by number and by site_tree's own. */
 static double best_of_all(int sites, const double *seconds)
 {
     int trees = 1;
@@ -88,7 +88,7 @@ static double best_of_all(int sites, const double *seconds)
     for (int i = 1; i < sites; i++)
         trees *= sites;
     for (int number = 0; number < trees; number++) {
-        struct tsqr_layout tree = {.parent = {-1}};
+        struct tsqr_site_tree tree = {.parent = {-1}};
         int is_tree = 1;
         for (int i = 1, left = number; i < sites; i++, left /= sites)
             tree.parent[i] = left % sites;
@@ -135,18 +135,18 @@ static void fill(int sites, int kind, double *seconds)
 static void check_random(int number, double *gained)
 {
     double seconds[MOST * MOST];
-    struct tsqr_layout tree, again, binomial;
+    struct tsqr_site_tree tree, again, binomial;
     int kind = number % 3, sites = 1 + (int)(uniform() * MOST);
     if (number % 4 == 0)
         sites = 2 + (int)(uniform() * 4);
     snprintf(what, sizeof what, "case %d: %d sites, distances of kind %d", number, sites, kind);
     fill(sites, kind, seconds);
-    merge = tsqr_layout_merge_seconds(8 << (number % 6));
+    merge = tsqr_site_tree_merge_seconds(8 << (number % 6));
     memset(&tree, 0, sizeof tree);
     memset(&again, 0, sizeof again);
-    tsqr_layout_make(sites, seconds, merge, &tree);
-    tsqr_layout_make(sites, seconds, merge, &again);
-    tsqr_layout_binomial(sites, &binomial);
+    tsqr_site_tree_make(sites, seconds, merge, &tree);
+    tsqr_site_tree_make(sites, seconds, merge, &again);
+    tsqr_site_tree_binomial(sites, &binomial);
     expect_tree(sites, &tree);
     expect_tree(sites, &binomial);
     expect(!memcmp(&tree, &again, sizeof tree), "the same distances give the same tree", 0, 0);
@@ -169,13 +169,13 @@ static void check_random(int number, double *gained)
 static void check_named(const char *name, int sites, const double *above, double most, int is_binomial)
 {
     double seconds[MOST * MOST] = {0};
-    struct tsqr_layout tree, binomial;
+    struct tsqr_site_tree tree, binomial;
     snprintf(what, sizeof what, "%s", name);
     for (int i = 0; i < sites; i++)
         for (int j = i + 1; j < sites; j++)
             seconds[i * sites + j] = seconds[j * sites + i] = *above++ * 1e-3;
-    tsqr_layout_make(sites, seconds, merge, &tree);
-    tsqr_layout_binomial(sites, &binomial);
+    tsqr_site_tree_make(sites, seconds, merge, &tree);
+    tsqr_site_tree_binomial(sites, &binomial);
     expect_tree(sites, &tree);
     double mine = up(sites, seconds, &tree, 0) * 1e3, theirs = up(sites, seconds, &binomial, 0) * 1e3;
     expect(mine <= most + 1e-9, "it ends in so many ms", mine, most);
@@ -186,7 +186,7 @@ static void check_named(const char *name, int sites, const double *above, double
 int main(int argc, char **argv)
 {
     if (argc != 3) {
-        fprintf(stderr, "usage: layout SEED CASES\n");
+        fprintf(stderr, "usage: site_tree SEED CASES\n");
         return 2;
     }
     double gained = 0;
@@ -210,6 +210,6 @@ int main(int argc, char **argv)
     check_named("eight sites, all 10 ms from one another", 8, eight, 13.5, 0);
     merge = 100e-3;
     check_named("the same with merges of 100 ms, of which a star would take seven", 8, eight, 330, 1);
-    printf("layout: seed %s: %s random matrices of distances and all examples\n", argv[1], argv[2]);
+    printf("site_tree: seed %s: %s random matrices of distances and all examples\n", argv[1], argv[2]);
     return 0;
 }

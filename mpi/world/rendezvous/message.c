@@ -1,5 +1,5 @@
-#include "world/join/message.h"
-#include "world/join/bytes.h"
+#include "world/rendezvous/message.h"
+#include "world/rendezvous/bytes.h"
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static void put_greeting(struct writer *writer, const char *site, const unsigned
     put_text(writer, site);
 }
 
-unsigned char *message_join(const struct join_request *request, const char *site,
+unsigned char *message_join(const struct rendezvous_request *request, const char *site,
                             const unsigned char token[MESSAGE_TOKEN_BYTES], size_t *n)
 {
     if (request->processes > WORLD_MOST_PROCESSES)

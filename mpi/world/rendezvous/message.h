@@ -1,7 +1,7 @@
 /* Frames between native rank 0 of a site and the rendezvous, as bytes; crates/cli/src/run/own/rendezvous/
  * message.rs has the layout and the other end. Pure: no sockets. */
-#ifndef CAUSEWAY_WORLD_JOIN_MESSAGE_H
-#define CAUSEWAY_WORLD_JOIN_MESSAGE_H
+#ifndef CAUSEWAY_WORLD_RENDEZVOUS_MESSAGE_H
+#define CAUSEWAY_WORLD_RENDEZVOUS_MESSAGE_H
 
 #include "world/world.h"
 #include <stddef.h>
@@ -27,7 +27,7 @@ enum message_type {
 
 /* Each makes a whole frame in memory of its own, `*n` bytes; NULL where there is none, or a text is too long,
  * or an address is none of IPv4 and IPv6. */
-unsigned char *message_join(const struct join_request *request, const char *site,
+unsigned char *message_join(const struct rendezvous_request *request, const char *site,
                             const unsigned char token[MESSAGE_TOKEN_BYTES], size_t *n);
 unsigned char *message_process(const char *site, const unsigned char token[MESSAGE_TOKEN_BYTES], size_t *n);
 unsigned char *message_abort(uint32_t code, const char *text, size_t *n);

@@ -1,8 +1,8 @@
 /* What `causeway run --at` tells each process in its environment. */
-#ifndef CAUSEWAY_WORLD_JOIN_SETTINGS_H
-#define CAUSEWAY_WORLD_JOIN_SETTINGS_H
+#ifndef CAUSEWAY_WORLD_RENDEZVOUS_SETTINGS_H
+#define CAUSEWAY_WORLD_RENDEZVOUS_SETTINGS_H
 
-#include "world/join/message.h"
+#include "world/rendezvous/message.h"
 
 struct settings {
     char site[MESSAGE_MOST_TEXT];

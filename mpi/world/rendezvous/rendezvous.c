@@ -1,5 +1,5 @@
-#include "world/join/join.h"
-#include "world/join/settings.h"
+#include "world/rendezvous/rendezvous.h"
+#include "world/rendezvous/settings.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,11 +21,11 @@ static int rendezvous = -1;
 static unsigned char late[MESSAGE_HEAD_BYTES + 1 + 4 + 2 + MESSAGE_MOST_TEXT];
 static size_t late_bytes;
 
-int join_wanted(char *why, size_t room) { return settings_read(&settings, why, room); }
+int rendezvous_wanted(char *why, size_t room) { return settings_read(&settings, why, room); }
 
-const char *join_site(void) { return settings.site; }
+const char *rendezvous_site(void) { return settings.site; }
 
-int join_descriptor(void) { return rendezvous; }
+int rendezvous_descriptor(void) { return rendezvous; }
 
 static socklen_t length_of(const struct sockaddr_storage *address)
 {
@@ -117,7 +117,8 @@ static unsigned char *receive(int fd, size_t *n, char *why, size_t room)
     return NULL;
 }
 
-int join_world(const struct join_request *request, unsigned char **world, size_t *n, char *why, size_t room)
+int rendezvous_world(const struct rendezvous_request *request, unsigned char **world, size_t *n, char *why,
+                     size_t room)
 {
     size_t bytes = 0;
     int fd = reach(CONNECT_SECONDS);
@@ -155,7 +156,7 @@ int join_world(const struct join_request *request, unsigned char **world, size_t
     return -1;
 }
 
-int join_heard(uint32_t *code, char *text, size_t room)
+int rendezvous_heard(uint32_t *code, char *text, size_t room)
 {
     if (rendezvous < 0)
         return 0;
@@ -176,7 +177,7 @@ int join_heard(uint32_t *code, char *text, size_t room)
     return -1;
 }
 
-void join_abort(uint32_t code, const char *text)
+void rendezvous_abort(uint32_t code, const char *text)
 {
     size_t n = 0;
     int fd = rendezvous >= 0 ? rendezvous : reach(ABORT_SECONDS);
@@ -192,7 +193,7 @@ void join_abort(uint32_t code, const char *text)
         close(fd);
 }
 
-void join_done(void)
+void rendezvous_done(void)
 {
     size_t n = 0;
     if (rendezvous < 0)

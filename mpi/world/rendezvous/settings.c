@@ -1,4 +1,4 @@
-#include "world/join/settings.h"
+#include "world/rendezvous/settings.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* This process's listener, and the address by which other sites know it. */
 #define _GNU_SOURCE
-#include "world/join/join.h"
-#include "world/join/settings.h"
+#include "world/rendezvous/rendezvous.h"
+#include "world/rendezvous/settings.h"
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,14 +60,14 @@ static in_port_t *port_of(struct sockaddr_storage *address)
                                           : &((struct sockaddr_in *)address)->sin_port;
 }
 
-int join_listen(struct sockaddr_storage *address, char *why, size_t room)
+int rendezvous_listen(struct sockaddr_storage *address, char *why, size_t room)
 {
     memset(address, 0, sizeof *address);
     if (told_by_shim(address) != 0 && towards_rendezvous(address) != 0) {
         snprintf(
             why, room,
             "this host has no address in site %s: name its subnet in the configuration of the gateway there",
-            join_site());
+            rendezvous_site());
         return -1;
     }
     *port_of(address) = 0;

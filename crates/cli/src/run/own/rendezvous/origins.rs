@@ -13,7 +13,7 @@ const FIRST_USER_PORT: u16 = 1024;
 
 /// The sites of a run.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct Origins {
     /// The site where the rendezvous is.
     pub own: Site,
     /// All sites that take part.
@@ -22,7 +22,7 @@ pub struct Places {
     pub host: IpAddr,
 }
 
-impl Places {
+impl Origins {
     /// Judges what a process says of itself. `source` is the true source of a connection that the own gateway
     /// has delivered; all others come from the own site.
     ///
@@ -82,12 +82,12 @@ mod tests {
     use super::*;
     use causeway_wire::Grid;
 
-    fn places() -> Places {
+    fn origins() -> Origins {
         let grid: Grid = "1|nancy;10.0.0.0/24;10.0.0.253:7000;20000-32767;10.0.0.0-10.0.0.2\
                           |rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767;10.1.0.1"
             .parse()
             .unwrap();
-        Places {
+        Origins {
             own: grid.sites[1].clone(),
             sites: grid.sites,
             host: [10, 1, 0, 250].into(),
@@ -96,7 +96,7 @@ mod tests {
 
     fn judge(source: Option<&str>, join: Join) -> String {
         let source = source.map(|source| source.parse().unwrap());
-        let judged = places().judge(source, &Incoming::Join(Box::new(join)));
+        let judged = origins().judge(source, &Incoming::Join(Box::new(join)));
         judged.err().unwrap_or_default()
     }
 
@@ -122,7 +122,7 @@ mod tests {
             "{said}"
         );
         let site = "rennes".to_owned();
-        let said = places().judge(nancy.map(|one| one.parse().unwrap()), &Incoming::Process { site });
+        let said = origins().judge(nancy.map(|one| one.parse().unwrap()), &Incoming::Process { site });
         assert!(said.is_err());
     }
 

@@ -17,9 +17,9 @@ use std::time::Duration;
 const COUNTERS: [&str; 2] = ["/proc/net/snmp", "/proc/net/netstat"];
 
 /// See the module.
-pub enum Place {
+pub enum Host {
     /// This host's gateway and its grid.
-    Here,
+    Local,
     /// An emulated grid, which ends with this value.
     Lab {
         lab: Box<Lab>,
@@ -28,11 +28,11 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl Host {
     /// This host, or a lab of `scenario` that is started now; its messages go to `directory`.
-    pub fn start(scenario: Option<&str>, routed: bool, directory: &Path) -> Result<Place, Failure> {
+    pub fn start(scenario: Option<&str>, routed: bool, directory: &Path) -> Result<Host, Failure> {
         let Some(name) = scenario else {
-            return Ok(Place::Here);
+            return Ok(Host::Local);
         };
         let scenario = Scenario::find(name).map_err(Failure::usage)?;
         let first = scenario.sites.first();
@@ -48,7 +48,7 @@ impl Place {
             false => &[name],
         };
         let lab = Lab::start(shape, directory).map_err(|error| Failure::new(error.reason()))?;
-        Ok(Place::Lab {
+        Ok(Host::Lab {
             lab: Box::new(lab),
             scenario: Box::new(scenario),
             head,
@@ -58,20 +58,20 @@ impl Place {
     /// A bash command line there. Its outputs go to `directory`.
     pub fn program(&self, line: &str, directory: &Path, limit: Duration) -> Result<Program, ProgramError> {
         match self {
-            Place::Here => Ok(Program::new(line, directory, limit)),
-            Place::Lab { lab, head, .. } => lab.program(head, line, directory, limit),
+            Host::Local => Ok(Program::new(line, directory, limit)),
+            Host::Lab { lab, head, .. } => lab.program(head, line, directory, limit),
         }
     }
 
     /// What the gateway there says.
     pub fn status(&self) -> Result<Status, Failure> {
         match self {
-            Place::Here => ask::status(&control::socket()).map_err(|error| {
+            Host::Local => ask::status(&control::socket()).map_err(|error| {
                 Failure::usage(format_args!(
                     "{error}; 'causeway bench --lab rennes-nancy ...' measures on an emulated grid"
                 ))
             }),
-            Place::Lab { lab, head, .. } => {
+            Host::Lab { lab, head, .. } => {
                 let value = lab.status(head).map_err(|error| Failure::new(error.reason()))?;
                 serde_json::from_value(value).map_err(Failure::new)
             }
@@ -83,9 +83,9 @@ impl Place {
     /// gateway's lanes can.
     pub fn network(&self, grid: &Grid, way: Way, but: &[&NodeInfo]) -> Option<Network> {
         match (self, way) {
-            (Place::Here, Way::Site | Way::Direct) => None,
-            (Place::Here, Way::NoCollectives | Way::Causeway) => Some(of_lanes(&self.status().ok()?)),
-            (Place::Lab { lab, .. }, Way::NoCollectives | Way::Causeway) => {
+            (Host::Local, Way::Site | Way::Direct) => None,
+            (Host::Local, Way::NoCollectives | Way::Causeway) => Some(of_lanes(&self.status().ok()?)),
+            (Host::Lab { lab, .. }, Way::NoCollectives | Way::Causeway) => {
                 let heads = grid.sites.iter().map(|site| format!("{}-head", site.name));
                 let all = heads.map(|head| {
                     let status = serde_json::from_value(lab.status(&head).ok()?);
@@ -93,7 +93,7 @@ impl Place {
                 });
                 together(all)
             }
-            (Place::Lab { lab, .. }, Way::Site | Way::Direct) => {
+            (Host::Lab { lab, .. }, Way::Site | Way::Direct) => {
                 let nodes = grid.sites.iter().flat_map(|site| &site.nodes);
                 let nodes = nodes.filter(|node| !but.contains(node));
                 let all = nodes.map(|node| Network::of_kernel(&lab.read(&node.name, &COUNTERS).ok()?));
@@ -104,18 +104,18 @@ impl Place {
 
     /// Whether the nodes share the cores of this host.
     pub fn is_lab(&self) -> bool {
-        matches!(self, Place::Lab { .. })
+        matches!(self, Host::Lab { .. })
     }
 
     /// The link between two sites: as the scenario has it, or as the gateways' lanes see it.
     pub fn link(&self, status: &Status, near: &str, far: &str) -> Option<KnownLink> {
         match self {
-            Place::Lab { scenario, .. } => scenario.link(near, far).map(|link| KnownLink {
+            Host::Lab { scenario, .. } => scenario.link(near, far).map(|link| KnownLink {
                 round_trip_us: link.rtt.as_secs_f64() * 1e6,
                 rate_bits_per_second: link.rate_bits_per_second as f64,
                 source: "scenario".into(),
             }),
-            Place::Here => {
+            Host::Local => {
                 let tunnel = status.tunnels.iter().find(|tunnel| tunnel.site == far)?;
                 let link = tunnel.link().filter(|link| link.rate_bits_per_second > 0)?;
                 Some(KnownLink {
