@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
 
 /// What a record tells of. Those below `BEYOND` are a tunnel's.
 pub(crate) mod kind {
@@ -111,12 +112,12 @@ impl Book {
         self.journal.remove(named(kind, name));
     }
 
-    /// Has the next worker find what has been written.
+    /// Has the next worker find what has been written until `now`.
     ///
     /// # Errors
     /// There was no memory for it: a worker that follows this one finds nothing.
-    pub(crate) fn commit(&mut self) -> io::Result<()> {
-        let committed = self.journal.commit();
+    pub(crate) fn commit(&mut self, now: Instant) -> io::Result<()> {
+        let committed = self.journal.commit(now);
         if committed.is_err() {
             // Its blocks must not wait for a commit.
             self.arena.end_sharing();

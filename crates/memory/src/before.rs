@@ -94,7 +94,7 @@ mod tests {
             let expected = [(key(1), b"once more".to_vec()), (key(1 << 40), Vec::new())];
             assert_eq!(found, expected);
             journal.put_bytes(key(5), b"five");
-            journal.commit().unwrap();
+            journal.commit(std::time::Instant::now()).unwrap();
             let (_, found) = Journal::open(journal.duplicate().unwrap()).unwrap();
             let five = (key(5), b"five".to_vec());
             assert_eq!(found, [expected[0].clone(), five, expected[1].clone()]);

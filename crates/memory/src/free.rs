@@ -7,7 +7,7 @@ use crate::place::Place;
 use std::time::{Duration, Instant};
 
 /// Free blocks that keep their memory in any case.
-pub(crate) const SPARE: usize = 16;
+pub(crate) const SPARE: usize = 4;
 
 /// This often, those that were not needed meanwhile lose it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -93,8 +93,8 @@ mod tests {
             taken.into_iter().for_each(|place| free.put(place));
             idle(&mut free)
         });
-        assert_eq!(lost, [14, 0, 0]);
-        assert_eq!(free.warm(), 86);
+        assert_eq!(lost, [30 - SPARE, 0, 0]);
+        assert_eq!(free.warm(), 70 + SPARE);
         assert_eq!(idle(&mut free), 70);
         assert_eq!((idle(&mut free), free.warm()), (0, SPARE));
         free.take_all().into_iter().for_each(release);

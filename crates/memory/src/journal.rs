@@ -10,28 +10,28 @@
 //! store of a number: whoever is killed before it leaves the commit before.
 
 use crate::before;
-use crate::mapping::{self, Mapping, PAGE};
+use crate::half::{Half, SHORTEST};
+use crate::mapping::{self, PAGE};
 use crate::record::{Head, Key, Record};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::Ordering;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 // Numbers 0 and 8 are those of `before`.
 const COMMITTED: usize = 16;
 const ROUND: usize = 24;
 
-/// A half is copied once it is this long, and this many times as long as what counts in it. Short, so that
-/// it stays in a processor's cache.
-const SHORTEST: usize = 256 * 1024;
+/// A half is copied once it is longer than the shortest, and this many times as long as what counts in it.
 const TIMES: usize = 4;
 
-/// A half that is longer gives its memory back once this much time has gone by without another one: what is
-/// written anew into memory that was given back costs twice.
-const LONG: usize = 4 * (PAGE + SHORTEST);
-const QUIET: Duration = Duration::from_secs(1);
+/// This often the journal looks what memory it still needs: what is written anew into memory that was given
+/// back costs twice.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// It is quiet if no more than this was written since the last look. Then only what counts is kept.
+const LITTLE: usize = 4096;
 
 /// What counts is at most this long; beyond, nothing is written down any more.
 const MOST: usize = 1 << 30;
@@ -65,38 +65,6 @@ impl Place {
     }
 }
 
-#[derive(Debug)]
-struct Half {
-    file: OwnedFd,
-    mapping: Mapping,
-}
-
-impl Half {
-    fn of_file(file: OwnedFd) -> io::Result<Half> {
-        let length = usize::try_from(nix::sys::stat::fstat(&file)?.st_size).unwrap_or(0);
-        let length = length.next_multiple_of(PAGE).max(PAGE + SHORTEST);
-        let mapping = Mapping::new(file.as_fd(), 0, length)?;
-        Ok(Half { file, mapping })
-    }
-
-    fn get(&self, number: usize) -> u64 {
-        self.mapping.number(number).load(Ordering::Acquire)
-    }
-
-    fn set(&self, number: usize, value: u64) {
-        self.mapping.number(number).store(value, Ordering::Release);
-    }
-
-    /// Makes room up to so many bytes.
-    fn reach(&mut self, end: usize) -> io::Result<()> {
-        if end > self.mapping.len() {
-            let length = end.max(2 * self.mapping.len()).next_multiple_of(PAGE);
-            self.mapping = Mapping::new(self.file.as_fd(), 0, length)?;
-        }
-        Ok(())
-    }
-}
-
 /// The journal of one process at a time.
 #[derive(Debug)]
 pub struct Journal {
@@ -108,8 +76,11 @@ pub struct Journal {
     /// Bytes of the records that count.
     live: usize,
     scratch: Vec<u8>,
-    /// When a half was left last that was long, until its memory is given back.
-    was_long: Option<Instant>,
+    /// The last look at what memory is needed; since then, bytes that were written, and whether the other
+    /// half became the current one.
+    looked: Option<Instant>,
+    written: usize,
+    has_changed: bool,
     /// Nothing is written down any more, and why.
     failed: Option<io::Error>,
 }
@@ -182,7 +153,7 @@ impl Journal {
         records
             .iter()
             .for_each(|(key, value)| self.put_bytes(*key, value));
-        self.commit()?;
+        self.commit(Instant::now())?;
         self.halves[self.current].set(ROUND, 1);
         *self = Journal::of_files(self.duplicate()?)?;
         Ok(())
@@ -196,7 +167,9 @@ impl Journal {
             index: HashMap::new(),
             live: 0,
             scratch: Vec::new(),
-            was_long: None,
+            looked: None,
+            written: 0,
+            has_changed: false,
             failed: None,
         })
     }
@@ -263,11 +236,11 @@ impl Journal {
         keys.into_iter().for_each(|key| self.remove(key));
     }
 
-    /// Has the next process find what has been written down until now.
+    /// Has the next process find what has been written down until `now`.
     ///
     /// # Errors
     /// There was no memory for it: the next process finds nothing.
-    pub fn commit(&mut self) -> io::Result<()> {
+    pub fn commit(&mut self, now: Instant) -> io::Result<()> {
         if let Some(error) = &self.failed {
             let kind = error.kind();
             // Half of what is known is worse than nothing.
@@ -279,25 +252,30 @@ impl Journal {
             let moved = self.live <= MOST && self.change_halves().is_ok();
             if !moved {
                 self.failed = Some(io::ErrorKind::OutOfMemory.into());
-                return self.commit();
+                return self.commit(now);
             }
         }
         self.halves[self.current].set(COMMITTED, (self.end - PAGE) as u64);
-        if self.was_long.is_some_and(|since| since.elapsed() >= QUIET) {
-            self.was_long = None;
-            self.give_back();
+        if now.saturating_duration_since(*self.looked.get_or_insert(now)) >= LOOK_EVERY {
+            self.looked = Some(now);
+            self.look();
         }
         Ok(())
     }
 
-    /// Gives the memory back that nothing is written to.
-    fn give_back(&self) {
-        for (index, half) in self.halves.iter().enumerate() {
-            let used = if index == self.current { self.end } else { 0 };
-            let from = used.max(PAGE + SHORTEST).next_multiple_of(PAGE);
-            if let Some(length) = half.mapping.len().checked_sub(from).filter(|length| *length > 0) {
-                mapping::forget(half.file.as_fd(), from as u64, length);
-            }
+    /// Gives the memory back that nothing was written to since the last look.
+    fn look(&mut self) {
+        let is_quiet = std::mem::take(&mut self.written) <= LITTLE;
+        let rest = self.end - PAGE - self.live;
+        // Without memory for it, all stays as it is.
+        if is_quiet && rest > LITTLE.max(self.live / TIMES) && self.change_halves().is_err() {
+            return;
+        }
+        let other_is_used = std::mem::take(&mut self.has_changed) && !is_quiet;
+        let spare = if is_quiet { 0 } else { SHORTEST };
+        self.halves[self.current].give_back(self.end.max(PAGE + spare));
+        if !other_is_used {
+            self.halves[1 - self.current].give_back(PAGE + spare);
         }
     }
 
@@ -321,9 +299,7 @@ impl Journal {
         }
         to.set(COMMITTED, (at - PAGE) as u64);
         to.set(ROUND, from.get(ROUND) + 1);
-        if from.mapping.len() > LONG {
-            self.was_long = Some(Instant::now());
-        }
+        self.has_changed = true;
         (self.current, self.end) = (1 - self.current, at);
         Ok(())
     }
@@ -345,6 +321,7 @@ impl Journal {
         }
         write(half.mapping.bytes_mut(at, end - at), head, value);
         self.end = end;
+        self.written += end - at;
         Some(at)
     }
 }
@@ -376,7 +353,7 @@ mod tests {
                 let key = Key::new(random.u8(0..3), random.u64(0..4), random.u64(0..20));
                 match random.u8(0..10) {
                     0 => {
-                        journal.commit().unwrap();
+                        journal.commit(Instant::now()).unwrap();
                         committed.clone_from(&known);
                     }
                     1 | 2 => {
@@ -408,30 +385,44 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_was_long_gives_memory_back_when_it_is_quiet_and_keeps_what_counts() {
+    fn a_journal_that_is_quiet_keeps_the_memory_of_what_counts_alone() {
         let mut journal = Journal::shared().unwrap();
         let key = |id| Key::new(1, 2, id);
         let value = vec![7; 100_000];
+        let mut now = Instant::now();
         for round in 0..10 {
             (0..30).for_each(|id| journal.put_bytes(key(id), &[&value[..], &[round]].concat()));
-            journal.commit().unwrap();
+            journal.commit(now).unwrap();
         }
         (1..30).for_each(|id| journal.remove(key(id)));
-        journal.commit().unwrap();
-        let took = |journal: &Journal| -> i64 {
-            let stats = journal
-                .halves
-                .iter()
-                .map(|half| nix::sys::stat::fstat(&half.file).unwrap());
-            stats.map(|stat| stat.st_blocks * 512).sum()
+        journal.commit(now).unwrap();
+        let took = |journal: &Journal| -> usize {
+            let blocks = |half: &Half| nix::sys::stat::fstat(&half.file).unwrap().st_blocks;
+            journal.halves.iter().map(blocks).sum::<i64>() as usize * 512
         };
-        assert!(took(&journal) > 3_000_000 && journal.was_long.is_some());
-        journal.was_long = Instant::now().checked_sub(QUIET);
-        journal.commit().unwrap();
-        let most = 2 * (PAGE + SHORTEST) + PAGE + (journal.end - PAGE);
-        assert!(took(&journal) <= most as i64, "{} bytes", took(&journal));
-        let (_, found) = again(&journal);
-        assert_eq!((found.len(), found[&key(0)].len()), (1, value.len() + 1));
+        assert!(took(&journal) > 3_000_000);
+        // Two seconds in which something is written, one in which nothing is, and a later one.
+        let all = 4 * PAGE + value.len();
+        for (put, most) in [
+            (Some(11), usize::MAX),
+            (Some(12), 4 * SHORTEST),
+            (None, all),
+            (None, all),
+        ] {
+            if let Some(last) = put {
+                journal.put_bytes(key(0), &[&value[..], &[last]].concat());
+            }
+            now += LOOK_EVERY;
+            journal.commit(now).unwrap();
+            assert!(took(&journal) <= most, "{} bytes, {most} at most", took(&journal));
+            let (_, found) = again(&journal);
+            assert_eq!((found.len(), found[&key(0)][100_000]), (1, put.unwrap_or(12)));
+        }
+        let rounds = |journal: &Journal| [0, 1].map(|half| journal.halves[half].get(ROUND));
+        let before = rounds(&journal);
+        now += LOOK_EVERY;
+        journal.commit(now).unwrap();
+        assert_eq!(rounds(&journal), before, "there is nothing to be gained");
     }
 
     #[test]
@@ -443,7 +434,7 @@ mod tests {
         journal.put(key, &(7_u64, "nancy"));
         journal.remove(Key::new(1, 2, 4));
         assert_eq!(journal.end, end);
-        journal.commit().unwrap();
+        journal.commit(Instant::now()).unwrap();
         let (_, found) = again(&journal);
         let value: (u64, String) = postcard::from_bytes(&found[&key]).unwrap();
         assert_eq!(value, (7, "nancy".to_owned()));
@@ -455,7 +446,7 @@ mod tests {
         for id in 0..5 {
             journal.put_bytes(Key::new(1, 1, id), &[id as u8; 10]);
         }
-        journal.commit().unwrap();
+        journal.commit(Instant::now()).unwrap();
         let committed = journal.halves[0].get(COMMITTED) as usize;
         for at in 0..committed {
             let byte = &mut journal.halves[0].mapping.bytes_mut(PAGE + at, 1)[0];

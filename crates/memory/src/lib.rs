@@ -8,6 +8,7 @@
 mod arena;
 mod before;
 mod free;
+mod half;
 mod journal;
 mod mapping;
 mod place;

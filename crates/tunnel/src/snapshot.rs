@@ -171,7 +171,7 @@ mod tests {
     fn end(tunnel: &mut Tunnel, now: Instant) -> (Arena, Left) {
         let mut journal = Journal::shared().unwrap();
         tunnel.write_down(&mut journal, now);
-        journal.commit().unwrap();
+        journal.commit(std::time::Instant::now()).unwrap();
         let (_, records) = Journal::open(journal.duplicate().unwrap()).unwrap();
         let arena = &tunnel.shelf.arena;
         let (next, found) = Arena::open(arena.duplicate().unwrap()).unwrap();

@@ -17,7 +17,7 @@ pub(crate) fn write_down(flow: &mut Flow<'_>) {
         flow.tunnels.write_down(&mut book, flow.driver.now);
         flow.site.write_down(&mut book);
         flow.commands.write_down(&mut book);
-        match book.commit() {
+        match book.commit(flow.driver.now) {
             Ok(()) => {
                 flow.tunnels.written_down();
                 flow.driver.arena.settle();

@@ -218,7 +218,7 @@ mod tests {
         membership::written::put_samples(&mut book);
         commands::written::put_samples(&mut book, held.as_fd());
         traversal::written::put_samples(&mut book);
-        book.commit().unwrap();
+        book.commit(std::time::Instant::now()).unwrap();
         Book::open(again).unwrap().1
     }
 

@@ -138,7 +138,7 @@ impl End {
         self.act()?;
         self.tunnel.write_down(&mut self.journal, now);
         self.act()?;
-        self.journal.commit().unwrap();
+        self.journal.commit(now).unwrap();
         self.committed = self.known.clone();
         self.act()?;
         self.old.clear();

@@ -17,7 +17,7 @@ pub fn tunnel(side: Side, settings: Settings, now: Instant) -> Tunnel {
 pub fn process_of(tunnel: &mut Tunnel, settings: Settings, now: Instant) -> Tunnel {
     let mut journal = Journal::shared().unwrap();
     tunnel.write_down(&mut journal, now);
-    journal.commit().unwrap();
+    journal.commit(now).unwrap();
     settle(tunnel);
     let (_, records) = Journal::open(journal.duplicate().unwrap()).unwrap();
     let (arena, mut found) = Arena::open(tunnel.arena().duplicate().unwrap()).unwrap();
