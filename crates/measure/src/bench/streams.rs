@@ -21,6 +21,9 @@ const STREAMS: u64 = 10_000;
 /// streams a second.
 const PORTS_REST: Duration = Duration::from_secs(61);
 
+/// How long streams are idle before the gateways are asked for their memory.
+const IDLE: Duration = Duration::from_secs(5);
+
 /// See the module.
 ///
 /// # Errors
@@ -30,8 +33,8 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     let lab = bench.lab("streams", &ROUTED)?;
     let mut part = Part::new(
         &format!("{count} streams at once"),
-        "A plain-socket program opens them, sends 512 B on each, checks the echo and keeps them open and idle, while both \
-         gateways are asked for their memory. At most 512 are being opened at a time; the time counts from the first connect to \
+        "A plain-socket program opens them, sends 512 B on each, checks the echo and keeps them open and idle. After five \
+         seconds both gateways are asked for their memory. At most 512 are being opened at a time; the time counts from the first connect to \
          the last answer. What the streams add is the least a stream costs: it may use memory that the training of the tunnel has \
          left; all of the gateway's memory, shared out among them, is the most. Bars: of the latter at most 16 kB at either \
          gateway; at least 2000 streams opened in a second. A minute's rest \
@@ -125,6 +128,7 @@ fn open(
     part.command(&command);
     let mut running = lab.program(HEAD, &command, &directory, DEADLINE)?.start()?;
     wait_for(&directory.join("open"), &mut || Ok(running.ended()?.is_some()))?;
+    std::thread::sleep(IDLE);
     let open = gateways()?;
     std::fs::write(directory.join("release"), "").map_err(io("let the streams go"))?;
     let said = running.succeed()?.stdout;
