@@ -5,4 +5,5 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 made setup build programs
-e2e debian_ plain_sockets punching:: --skip all_ --skip mpi4py_
+# Two cores: most tests wait for the WAN, for batch systems or for an end, and their deadlines are long.
+AT_ONCE=2 e2e debian_ plain_sockets punching:: --skip all_ --skip mpi4py_

@@ -10,8 +10,5 @@ tests/dist/portable.sh
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 made build
 cargo build --release --workspace --examples
-cargo test --release --workspace --lib --bins --test '[!cegl]*'
-# These wait more than they compute.
-RUST_TEST_THREADS=4 cargo test --release --workspace --test gateway --test lab
-# Two cores: many of the command's tests start a grid and MPI programs of their own, one at a time.
-cargo test --release --workspace --test command -- --test-threads=1
+# Two cores: tests of gateways, labs and commands wait more than they compute.
+RUST_TEST_THREADS=4 cargo test --release --workspace --lib --bins --tests
