@@ -89,6 +89,15 @@ collectives)
         run --at rennes "$mpirun -n 2 $openmpi/$program" --at nancy "mpirun.mpich -n 2 $mpich/$program"
     done
     ;;
+groups)
+    # As --groups, a profile with a program, and a profile with another program have them.
+    printf '[groups.first]\nranks = "0"\n[groups.there]\nsites = ["nancy"]\n' >groups.toml
+    run --groups groups.toml --at rennes "$mpirun -n 2 $openmpi/topology" --at nancy "mpirun.mpich -n 2 $mpich/topology"
+    printf '%s\n' "program = '$mpich/topology'" '[groups.master]' 'ranks = 1' 'sites = ["rennes"]' \
+        '[groups.work]' 'ranks = 2' 'sites = ["nancy"]' >job.toml
+    run --profile job.toml
+    run --own-mpi --profile job.toml -- "$mpich/own_world"
+    ;;
 imports)
     run --at rennes "$mpirun -n 2 $openmpi/own_imports" --at nancy "mpirun.mpich -n 2 $mpich/own_imports"
     both exchange | grep 'this program uses' || echo "a program without such calls is told nothing"

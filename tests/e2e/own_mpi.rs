@@ -41,6 +41,19 @@ fn debian_open_mpi_and_mpich_are_one_world_over_two_sites() {
             ],
         ),
         case(
+            "groups",
+            &[
+                "rank 0 is at site rennes of 2, in group first",
+                "rank 1 is at site rennes of 2, in group none",
+                "rank 3 is at site nancy of 2, in group there",
+                "topology: the sum is 6: all right",
+                "rank 0 is at site rennes of 2, in group master",
+                "rank 2 is at site nancy of 2, in group work",
+                "topology: the sum is 3: all right",
+                "own_world: 3 ranks, all right",
+            ],
+        ),
+        case(
             "imports",
             &[
                 "causeway: this program uses MPI_File_open, MPI_Win_create, which do not work over sites",

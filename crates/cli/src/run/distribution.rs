@@ -19,6 +19,17 @@ pub enum Wish {
     Everything,
 }
 
+impl Wish {
+    /// How many ranks in all; none where the launcher decides.
+    pub fn ranks(&self) -> Option<u32> {
+        match self {
+            Wish::Total(ranks) => Some(*ranks),
+            Wish::PerSite(sites) => Some(sites.iter().map(|(_, ranks)| ranks).sum()),
+            Wish::Everything => None,
+        }
+    }
+}
+
 /// A site that takes part.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer<'a> {

@@ -1,9 +1,10 @@
 //! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which one it
 //! is in. What a profile may say is in crates/profile.
 
+use super::Args;
 use crate::{say, text_file};
-pub use causeway_profile::Job;
-use causeway_profile::{MAX_BYTES, Mistakes, Read};
+use causeway_control::Sites;
+use causeway_profile::{Job, MAX_BYTES, Mistakes, Read};
 use std::path::Path;
 
 /// Variable of mpi/collectives/topology/groups.c: `0=master,4-7=solvers,@nancy=store`. The first entry that
@@ -21,11 +22,26 @@ pub enum GroupsError {
     Mistakes(#[from] Mistakes),
 }
 
-/// The variable's value, from a file. Warnings are told.
+/// The variable's value for a run over these sites (all where none is named), with so many ranks.
 ///
 /// # Errors
 /// See [`GroupsError`].
-pub fn load(file: &Path, job: Job) -> Result<String, GroupsError> {
+pub fn of_run(
+    args: &Args,
+    known: &Sites,
+    sites: &[String],
+    ranks: Option<u32>,
+) -> Result<Option<String>, GroupsError> {
+    let Some(file) = &args.groups else {
+        return Ok(args.placed.clone());
+    };
+    let any: Vec<String> = known.sites.iter().map(|site| site.name.clone()).collect();
+    let sites = if sites.is_empty() { &any } else { sites };
+    load(file, Job { sites, ranks }).map(Some)
+}
+
+/// The variable's value, from a file. Warnings are told.
+fn load(file: &Path, job: Job) -> Result<String, GroupsError> {
     let text = text_file::read(file, MAX_BYTES)?;
     let read = parse(&text, file, job)?;
     for warning in &read.warnings {

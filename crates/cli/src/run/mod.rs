@@ -42,7 +42,6 @@ use causeway_mpis::environment::Ip;
 use causeway_mpis::{Mpi, environment, versions};
 use coallocation::{Begun, Held};
 use directory::RunDirectory;
-use distribution::Wish;
 use error::RunError;
 use job::{gateway_status, start_job};
 use launcher::Launcher;
@@ -84,7 +83,7 @@ const MAX_NAME: usize = 200;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Sites to use, with or without the ranks of each: rennes=2,nancy=2 or rennes,nancy [default: all].
-    #[arg(long, value_name = "SITE[=RANKS],...")]
+    #[arg(long, value_name = "SITE[=RANKS],...", group = "ranks_of_sites")]
     pub sites: Option<String>,
     /// Use nodes of an allocation that the site's batch system has given: rennes:1234, once for each site.
     /// Without it, an allocation in which causeway run itself runs is used (docs/batch.md).
@@ -121,8 +120,8 @@ pub struct Args {
     pub groups: Option<PathBuf>,
     /// Place the groups of a job's profile on sites, and run the profile's command or program there, for the
     /// profile's time. A command given here takes the place of the profile's (docs/profile.md).
-    #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "sites", "alloc", "time", "at", "own_mpi", "groups", "direct", "transparent", "no_collectives",
+    #[arg(long, value_name = "FILE", group = "ranks_of_sites", conflicts_with_all = [
+        "sites", "alloc", "time", "at", "groups", "direct", "transparent", "no_collectives",
     ])]
     pub profile: Option<PathBuf>,
     /// The group of each range of ranks, by a placement.
@@ -151,13 +150,13 @@ pub struct Args {
     /// Run COMMAND at SITE, where it starts that site's own MPI. Give this option once for each site, in rank
     /// order (docs/own-mpi.md).
     #[arg(long, num_args = 2, value_names = ["SITE", "COMMAND"], conflicts_with_all = [
-        "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune", "command",
+        "direct", "transparent", "collectives", "same_bits", "tune_untested", "no_tune", "command",
     ])]
     pub at: Vec<String>,
-    /// Let each site start a program with its own MPI, with as many ranks as --sites says: --own-mpi --sites
-    /// rennes=32,nancy=16 -- ./app (docs/own-mpi.md).
-    #[arg(long, requires = "sites", conflicts_with_all = [
-        "at", "direct", "transparent", "groups", "collectives", "same_bits", "tune_untested", "no_tune",
+    /// Let each site start a program with its own MPI, with as many ranks as --sites or a placement says:
+    /// --own-mpi --sites rennes=32,nancy=16 -- ./app (docs/own-mpi.md).
+    #[arg(long, requires = "ranks_of_sites", conflicts_with_all = [
+        "at", "direct", "transparent", "collectives", "same_bits", "tune_untested", "no_tune",
     ])]
     pub own_mpi: bool,
     #[command(flatten)]
@@ -269,7 +268,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let files = files::of_run(&args.files, &job, &known.site, chosen.nodes())?;
     let (is_tuned, eager) = tuned(args, &launcher, &chosen)?;
     let sites = chosen.names();
-    let groups = groups_of(args, &known, &sites, &chosen.wish)?;
+    let groups = groups::of_run(args, &known, &sites, chosen.wish.ranks())?;
     let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
     let (hierarchical, collectives) = libraries(args, &own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
@@ -449,22 +448,6 @@ fn libraries(
         return Err(RunError::NoLibrary(collectives::wanted(own, launcher.mpi)));
     }
     Ok((hierarchical, collectives))
-}
-
-/// The groups of the job's profile, for the environment of its ranks. Where the user names hosts, any site
-/// may take part.
-fn groups_of(args: &Args, known: &Sites, sites: &[String], wish: &Wish) -> Result<Option<String>, RunError> {
-    let Some(file) = &args.groups else {
-        return Ok(args.placed.clone());
-    };
-    let any: Vec<String> = known.sites.iter().map(|site| site.name.clone()).collect();
-    let sites = if sites.is_empty() { &any } else { sites };
-    let ranks = match wish {
-        Wish::Total(ranks) => Some(*ranks),
-        Wish::PerSite(sites) => Some(sites.iter().map(|(_, ranks)| ranks).sum()),
-        Wish::Everything => None,
-    };
-    Ok(Some(groups::load(file, groups::Job { sites, ranks })?))
 }
 
 /// Lists Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with

@@ -18,8 +18,7 @@ pub fn placed(args: Args, file: &Path) -> Result<Args, RunError> {
     args.sites = Some(placed.sites_option());
     // Listed nodes are there for any time.
     args.time = args.time.filter(|_| placed.is_of_batch_systems);
-    // With an MPI of its own each site has a world of its own: groups are of one world.
-    args.placed = (!args.own_mpi).then_some(placed.value);
+    args.placed = Some(placed.value);
     Ok(args)
 }
 
@@ -36,11 +35,10 @@ pub fn check(args: &Args, file: &Path) -> Result<(), RunError> {
 fn with_command(mut args: Args, profile: Profile, file: &Path) -> Result<Args, RunError> {
     args.time = profile.seconds.map(Duration::from_secs);
     if args.command.is_empty() {
-        let is_own = profile.command.is_none();
+        args.own_mpi |= profile.command.is_none();
         let words = profile.command.or(profile.program);
         let words = words.ok_or_else(|| RunError::NothingInProfile(file.to_owned()))?;
         args.command = words.into_iter().map(Into::into).collect();
-        args.own_mpi = is_own;
     }
     Ok(args)
 }

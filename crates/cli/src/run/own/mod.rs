@@ -23,7 +23,7 @@ use super::files;
 use super::job::{ask_for_job, known_sites};
 use super::phase;
 use super::sites::{self, own_address};
-use super::{Args, collectives};
+use super::{Args, collectives, groups};
 use crate::preload::{SHIM, UCX};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     events
         .hear(signals, &connection, server)
         .map_err(RunError::Threads)?;
-    let collectives = of_collectives(args, &known, &names);
+    let collectives = of_collectives(args, &known, &names, &ranks)?;
     let files = files::send(&args.files, &job.token, &known.site, &all_nodes(&known, &names))?;
     let directory = files::directory(files.as_ref());
     let facts = Facts {
@@ -212,18 +212,26 @@ fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError
 
 /// What the library of collectives is told of the links between these sites, and what the user has set of it
 /// here: rank 0, which reads that, may be at another site.
-fn of_collectives(args: &Args, known: &Sites, sites: &[String]) -> Vec<(String, String)> {
+fn of_collectives(
+    args: &Args,
+    known: &Sites,
+    sites: &[String],
+    ranks: &[u32],
+) -> Result<Vec<(String, String)>, RunError> {
     if args.no_collectives {
-        return Vec::new();
+        return Ok(Vec::new());
     }
+    let ranks = (!ranks.is_empty()).then(|| ranks.iter().sum());
+    let groups = groups::of_run(args, known, sites, ranks)?;
     let links = collectives::settings(&known.links, sites).into_iter();
     let open = links.filter(|(name, _)| !collectives::is_set(name));
     let open = open.map(|(name, value)| (name.to_owned(), value));
     // Of all variables there are, some may be no UTF-8; none of these is for the library.
     let own = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    open.chain(own.filter(|(name, _)| name.starts_with(collectives::FAMILY)))
-        .collect()
+    let own = own.filter(|(name, _)| name.starts_with(collectives::FAMILY));
+    let groups = groups.map(|groups| (groups::VARIABLE.to_owned(), groups));
+    Ok(open.chain(own).chain(groups).collect())
 }
 
 /// The node at which each command starts: the first of the site's allocation, or of those that it lists.
