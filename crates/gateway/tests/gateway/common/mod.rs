@@ -538,10 +538,12 @@ impl Grid {
         send_preface(stream, &preface)
     }
 
-    /// A connection across the sites: the connecting end, the accepting end.
+    /// A connection across the sites: the connecting end, the accepting end. That one waits for it: a gateway
+    /// that hears nothing from who accepts takes 40 ms until it says that the connection stands.
     pub fn pair(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let accepts = accepts(listener, self.token);
         let near = self.connect(listener.local_addr().unwrap()).unwrap();
-        let (far, preface) = accept(listener, &self.token);
+        let (far, preface) = accepts.join().unwrap();
         assert_eq!(preface.source, near.local_addr().unwrap());
         assert_eq!(preface.destination, listener.local_addr().unwrap());
         assert_eq!(preface.token, self.token);
@@ -554,8 +556,9 @@ impl Grid {
     pub fn pair_back(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let stream = connect_from(self.address(2, 1, 0), self.address(2, 253, 7000));
         let preface = self.preface(&stream, listener.local_addr().unwrap(), true);
+        let accepts = accepts(listener, self.token);
         let near = send_preface(stream, &preface).unwrap();
-        let (far, _) = accept(listener, &self.token);
+        let (far, _) = accepts.join().unwrap();
         (near, far)
     }
 }
@@ -652,6 +655,12 @@ pub fn accept(listener: &TcpListener, token: &Token) -> (TcpStream, Preface) {
     stream.set_nodelay(true).unwrap();
     stream.write_all(&claim.answer(Sender::Process, token)).unwrap();
     (stream, claim.proven(Sender::Gateway, token).unwrap())
+}
+
+/// The same in a thread of its own.
+fn accepts(listener: &TcpListener, token: Token) -> std::thread::JoinHandle<(TcpStream, Preface)> {
+    let listener = listener.try_clone().unwrap();
+    std::thread::spawn(move || accept(&listener, &token))
 }
 
 /// The same without an answer: it proves nothing. Connections that end and have said nothing are passed over,
