@@ -28,6 +28,20 @@ compile() { # name, words for the compiler
     mv "$out/$1.part" "$out/$1"
 }
 
+# Compiles beside what is being compiled, one for each processor.
+compiling=()
+beside() { # command...
+    [ ${#compiling[@]} -lt "$(nproc)" ] || finish
+    "$@" &
+    compiling+=($!)
+}
+
+# Waits for the one that began first.
+finish() {
+    wait "${compiling[0]}"
+    compiling=("${compiling[@]:1}")
+}
+
 is_wanted() { # part
     [ -z "$parts" ] || [[ " $parts " == *" $1 "* ]]
 }
@@ -38,13 +52,13 @@ sources() { # folder...: sets `sources`
 
 library() { # folder, its libraries' name, interface, words for the compiler
     sources common "$1"
-    compile "libcauseway_$2_$3.so" "${shared[@]}" -Wl,-z,defs -pthread ${defines[$3]:+"${defines[$3]}"} "${@:4}" \
+    beside compile "libcauseway_$2_$3.so" "${shared[@]}" -Wl,-z,defs -pthread ${defines[$3]:+"${defines[$3]}"} "${@:4}" \
         -isystem "$(dirname "${header[$3]}")" "${sources[@]}"
 }
 
 program() { # folder, name, interface
     sources "$1"
-    compile "libcauseway_$2_$3.so" "${shared[@]}" "-DCAUSEWAY_${2^^}_LIBRARY" -isystem "$(dirname "${header[$3]}")" "${sources[@]}"
+    beside compile "libcauseway_$2_$3.so" "${shared[@]}" "-DCAUSEWAY_${2^^}_LIBRARY" -isystem "$(dirname "${header[$3]}")" "${sources[@]}"
 }
 
 for part in $parts; do
@@ -64,7 +78,7 @@ if is_wanted collectives; then
         library collectives mpi "$interface" "-DCAUSEWAY_WORLD_LIBRARY=\"libcauseway_world_${interface%5}.so\""
     done
     sources programs/explain collectives/select
-    compile causeway-collectives "${sources[@]}"
+    beside compile causeway-collectives "${sources[@]}"
 fi
 if is_wanted world; then
     for interface in openmpi mpich abi; do
@@ -78,12 +92,13 @@ if is_wanted messages; then
     done
 fi
 if is_wanted ucx; then
-    compile libcauseway_ucx.so -shared -fPIC -pthread "$here"/ucx/*.c
+    beside compile libcauseway_ucx.so -shared -fPIC -pthread "$here"/ucx/*.c
 fi
 if is_wanted programs; then
     for interface in openmpi mpich; do
         program programs/data data "$interface"
         program programs/bench bench "$interface"
     done
-    compile causeway-loader "$here/programs/loader/loader.c"
+    beside compile causeway-loader "$here/programs/loader/loader.c"
 fi
+while [ ${#compiling[@]} -gt 0 ]; do finish; done

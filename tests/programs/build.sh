@@ -32,7 +32,8 @@ compile_all() { # directory of sources, compiler flags...: builds target/mpi/$na
     mv "$program.part" "$program"
 }
 
-for name in "$@"; do
+build() { # name of an MPI
+    name=$1
     mkdir -p "$root/target/mpi/$name"
     libraries=()
     fortran=
@@ -77,4 +78,11 @@ for name in "$@"; do
         done
         for source in mpif.f mpi.f90 f08.f90; do compile "$fortran" -O2 -w -std=legacy "$root/tests/libraries/collectives_$source"; done
     fi
+}
+
+compiling=()
+for each in "$@"; do
+    build "$each" &
+    compiling+=($!)
 done
+for one in "${compiling[@]}"; do wait "$one"; done
