@@ -24,6 +24,6 @@ mpis() {
     tests/programs/build.sh "$@"
 }
 
-# e2e FILTER...: tests of tests/e2e, AT_ONCE (1) at a time: figures and short deadlines would measure the
+# e2e FILTER...: tests of tests/e2e. Two cores: one MPI program at a time, or deadlines would measure the
 # neighbours.
-e2e() { cargo test --release -p causeway-cli --test e2e -- --ignored --nocapture --test-threads="${AT_ONCE:-1}" "$@"; }
+e2e() { cargo test --release -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1 "$@"; }
