@@ -49,8 +49,11 @@ const COUNTED: Duration = Duration::from_millis(40);
 /// of the last so many.
 const BULK: usize = 8;
 
-/// Such a transfer looks for more, and makes up for it, in the first two counts of so many.
+/// Such a transfer looks for more, and makes up for it, in the first two counts of so many. While a count in
+/// which it looked finds so much more, it looks on in the next: a path that is six times as fast is filled in
+/// a dozen counts, and not in a hundred.
 const CYCLE: u32 = 8;
+const MORE: u64 = 16;
 
 /// Lost of a count's bytes: more than chance.
 const HEAVY_LOSS: u64 = 8;
@@ -389,7 +392,9 @@ impl Model {
 
     fn go_on(&mut self, seen: u64, busy: bool, heavy: Option<Instant>, now: Instant) {
         // What is lost while it looks for more says nothing of the rate.
-        let looked = self.seen.len() >= BULK && self.counts % CYCLE <= 2;
+        let is_bulk = self.seen.len() >= BULK;
+        let looked = is_bulk && self.counts % CYCLE <= 2;
+        let before = self.rate;
         if heavy.is_some() && !looked {
             self.heavy_at = heavy;
             self.rate = (self.rate - self.rate / 4).max(MIN_WINDOW);
@@ -404,6 +409,9 @@ impl Model {
                 self.seen.pop_front();
                 self.rate = self.seen.iter().copied().max().unwrap_or(self.rate).max(1);
                 (self.best, self.heavy_at) = (self.rate, None);
+            }
+            if is_bulk && self.counts % CYCLE == 1 && self.rate > before + before / MORE {
+                self.counts = self.counts.wrapping_sub(1);
             }
         } else {
             self.seen.clear();

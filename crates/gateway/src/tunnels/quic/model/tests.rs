@@ -147,6 +147,25 @@ fn a_path_that_has_become_slower_or_faster_is_followed() {
 }
 
 #[test]
+fn a_path_that_has_become_five_times_as_fast_is_filled_within_thirty_counts() {
+    for (milliseconds, loses) in [(1.0, None), (11.6, Some(1000)), (90.0, None)] {
+        let mut network = Network::new(200, milliseconds, loses);
+        let mut model = Model::new();
+        network.fill(&mut model, SECOND * 5);
+        network.rate *= 5.0;
+        let count = (network.rtt * 2).max(COUNTED);
+        network.fill(&mut model, count * 30);
+        let of_path = model.rate() as f64 / network.rate;
+        assert!((0.9..1.2).contains(&of_path), "{milliseconds} ms: {of_path:.3}");
+        // And what it finds it does not exceed for long.
+        let (sent, lost) = (network.sent, network.lost);
+        network.fill(&mut model, count * 100);
+        let (sent, lost) = (network.sent - sent, network.lost - lost);
+        assert!(lost < sent / 20, "{milliseconds} ms: {lost} of {sent}");
+    }
+}
+
+#[test]
 fn small_messages_do_not_pass_for_a_slow_path() {
     let mut network = Network::new(1000, 11.6, None);
     let mut model = Model::new();
