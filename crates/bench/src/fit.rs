@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 pub struct Line {
     /// Time of an empty message, in microseconds.
     pub latency_us: f64,
-    /// What a longer message adds, as a rate; infinite where it adds nothing.
+    /// What a longer message adds, as a rate.
     pub rate_mbit_per_second: f64,
     /// The largest relative error of a point.
     pub worst_error: f64,
 }
 
-/// The line through (size in bytes, time in microseconds); `None` with fewer than two sizes.
+/// The line through (size in bytes, time in microseconds); `None` with fewer than two sizes, and where longer
+/// messages took no longer: these tell no rate.
 pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     let points: Vec<(f64, f64)> = points
         .iter()
@@ -33,12 +34,14 @@ pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     if points.len() < 2 || determinant <= f64::EPSILON * w * xx {
         return None;
     }
-    let slope = (w * xy - x * y) / determinant;
+    // More than rounding makes of nothing.
+    let is_there = |slope: &f64| slope * x > y * 1e-9;
+    let slope = Some((w * xy - x * y) / determinant).filter(is_there)?;
     let latency_us = (y - slope * x) / w;
     let error = |&(size, us): &(f64, f64)| ((latency_us + slope * size) / us - 1.0).abs();
     Some(Line {
         latency_us,
-        rate_mbit_per_second: if slope > 0.0 { 8.0 / slope } else { f64::INFINITY },
+        rate_mbit_per_second: 8.0 / slope,
         worst_error: points.iter().map(error).fold(0.0, f64::max),
     })
 }
@@ -74,9 +77,10 @@ mod tests {
     }
 
     #[test]
-    fn one_size_is_no_line() {
+    fn one_size_is_no_line_and_neither_are_long_messages_that_take_no_longer() {
         assert_eq!(line(&[(8, 5.0)]), None);
         assert_eq!(line(&[(8, 5.0), (8, 6.0)]), None);
-        assert!(line(&[(8, 5.0), (16, 5.0)]).unwrap().rate_mbit_per_second > 1e9);
+        assert_eq!(line(&[(8, 5.0), (16, 5.0)]), None);
+        assert_eq!(line(&[(8, 5.0), (16, 4.0)]), None);
     }
 }
