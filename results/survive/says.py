@@ -13,6 +13,7 @@ def texts():
     yield (f"the longest was {median(gaps, 'longest_ms'):.1f} ms (median of {len(times)} runs, "
            f"{min(times):.1f} to {max(times):.1f} ms).")
     yield from table()
+    yield from idle()
 
 
 def table():
@@ -33,4 +34,18 @@ def table():
             found = [float(row[column]) for row in where(rows, what=what, build=build)]
             middle = statistics.median(found)
             cells.append(f"{middle:.{digits}f} ({min(found):.{digits}f} to {max(found):.{digits}f})")
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def idle():
+    """What 2000 streams that have been idle for five seconds take: medians of both gateways."""
+    rows = read("idle.csv")
+    for name, when, column in (
+        ("a gateway without streams, MB", "before", "resident_mb"),
+        ("one of 2002 idle streams, kB, what they add", "all open", "added_kb_per_stream"),
+    ):
+        cells = []
+        for build in ("before", "after"):
+            found = [float(row[column]) for row in where(rows, build=build, when=when)]
+            cells.append(f"{statistics.median(found):.1f} ({min(found):.1f} to {max(found):.1f})")
         yield f"| {name} | {' | '.join(cells)} |"
