@@ -29,12 +29,7 @@ def table():
         ("TLS, 1 lane, 1 B one way, microseconds", "TLS 1 lane", way),
         ("2000 streams opened, s", "causeway", ("gbit_per_second_or_seconds", 3)),
     ):
-        cells = []
-        for build in ("before", "after"):
-            found = [float(row[column]) for row in where(rows, what=what, build=build)]
-            middle = statistics.median(found)
-            cells.append(f"{middle:.{digits}f} ({min(found):.{digits}f} to {max(found):.{digits}f})")
-        yield f"| {name} | {' | '.join(cells)} |"
+        yield line(name, where(rows, what=what), column, digits)
 
 
 def idle():
@@ -44,8 +39,14 @@ def idle():
         ("a gateway without streams, MB", "before", "resident_mb"),
         ("one of 2002 idle streams, kB, what they add", "all open", "added_kb_per_stream"),
     ):
-        cells = []
-        for build in ("before", "after"):
-            found = [float(row[column]) for row in where(rows, build=build, when=when)]
-            cells.append(f"{statistics.median(found):.1f} ({min(found):.1f} to {max(found):.1f})")
-        yield f"| {name} | {' | '.join(cells)} |"
+        yield line(name, where(rows, when=when), column, 1)
+
+
+def line(name, rows, column, digits):
+    """A line of a table: the median of either build, and the least and most."""
+    cells = []
+    for build in ("before", "after"):
+        found = [float(row[column]) for row in where(rows, build=build)]
+        middle = statistics.median(found)
+        cells.append(f"{middle:.{digits}f} ({min(found):.{digits}f} to {max(found):.{digits}f})")
+    return f"| {name} | {' | '.join(cells)} |"

@@ -5,19 +5,19 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 made setup build programs
-# What waits for batch systems, cuts and ends runs beside what computes, and says at the end what it has said.
-waits=(accounts batch chaos cuts endure files newcomers own_mpi punching relays tune)
-leaves=()
-for each in "${waits[@]}"; do leaves+=(--skip "$each::"); done
-said=$target/e2e-beside.txt
-# A process group of its own, which ends with this one.
+# Tests that mostly wait run in the background. Their output follows that of the others.
+waiting=(accounts batch chaos cuts endure files newcomers own_mpi punching relays tune)
+skips=(--skip all_programs --skip all_at_once --skip mpi4py_)
+for each in "${waiting[@]}"; do skips+=(--skip "$each::"); done
+output=$target/e2e-background.txt
+# Job control gives it a process group of its own, which the trap ends with this script.
 set -m
-e2e "${waits[@]/%/::debian_}" >"$said" 2>&1 &
-beside=$!
+e2e "${waiting[@]/%/::debian_}" >"$output" 2>&1 &
+background=$!
 set +m
-trap 'kill -- "-$beside" 2>/dev/null || :' EXIT
+trap 'kill -- "-$background" 2>/dev/null || :' EXIT
 status=0
-e2e debian_ plain_sockets --skip all_programs --skip all_at_once --skip mpi4py_ "${leaves[@]}" || status=$?
-wait "$beside" || status=$?
-cat "$said"
+e2e debian_ plain_sockets "${skips[@]}" || status=$?
+wait "$background" || status=$?
+cat "$output"
 exit "$status"

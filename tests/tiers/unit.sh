@@ -11,4 +11,4 @@ tests/dist/portable.sh
 made build
 cargo build --release --workspace --examples
 # Two cores: tests of gateways, labs and commands wait more than they compute.
-RUST_TEST_THREADS=4 cargo test --release --workspace --lib --bins --tests
+RUST_TEST_THREADS=4 cargo test --release --workspace --tests

@@ -49,9 +49,8 @@ const COUNTED: Duration = Duration::from_millis(40);
 /// of the last so many.
 const BULK: usize = 8;
 
-/// Such a transfer looks for more, and makes up for it, in the first two counts of so many. While a count in
-/// which it looked finds so much more, it looks on in the next: a path that is six times as fast is filled in
-/// a dozen counts, and not in a hundred.
+/// Such a transfer looks for more, and makes up for it, in the first two counts of so many. If a count in
+/// which it looked found a sixteenth more, the next one looks, too: a path may have become much faster.
 const CYCLE: u32 = 8;
 const MORE: u64 = 16;
 
