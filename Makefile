@@ -81,6 +81,7 @@ lint: setup ## formatting, clippy, licences, links and figures of documents, the
 	tools/lint/includes.py
 	tools/lint/calls.py
 	tests/tiers.sh --check
+	tools/lint/tiers.py
 	tools/lint/sentences.py
 	tools/lint/facts.py
 	tools/results/index.py --check
