@@ -65,13 +65,15 @@ def main():
         listener = socket.create_server((server, PORT))
         serve(listener, 3)
     elif rank == ranks - 1:
-        tell_once = iter((lambda: open(told, "w", encoding="ascii").close(),))
         address = socket.gethostbyname(server)
+        was_told = False
 
         def was_refused():
-            tell = next(tell_once, None)
-            if tell:
-                tell()
+            nonlocal was_told
+            # Before the server has begun there is nothing to open; the next refusal tells it then.
+            if not was_told and os.path.exists(told):
+                os.close(os.open(told, os.O_WRONLY))
+                was_told = True
 
         connect = lambda: socket.create_connection((address, PORT), timeout=SECONDS)  # noqa: E731
         with refused_at_first(connect, was_refused) as connection:

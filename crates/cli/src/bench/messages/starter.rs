@@ -2,7 +2,7 @@
 
 use crate::bench::options::Counting;
 use crate::failure::Failure;
-use crate::preload::SHIM;
+use crate::preload::{SHIM, UCX};
 use crate::run::launcher::{Launcher, LauncherError};
 use crate::run::rewrite::{Libraries, with_libraries};
 use causeway_mpis::Mpi;
@@ -46,11 +46,17 @@ impl Starter {
 
     /// The launcher with the user's words and the libraries. A tool of the user's that looks at MPI calls
     /// comes first, and hands them on. The shim, which has no job here, keeps them in what wrappers execute.
+    /// Without its cure, MPICH over UCX may wait in MPI_Finalize for ever.
     fn command(&self, words: &[OsString]) -> Result<Command, Failure> {
         let own = std::env::current_exe().map_err(Failure::new)?;
-        let shim = Some(own.with_file_name(SHIM)).filter(|shim| shim.is_file());
+        let may_need_cure = self.mpi.is_none_or(|mpi| mpi.row().needs_ucx_cure);
+        let first: Vec<PathBuf> = { [(SHIM, true), (UCX, may_need_cure)].into_iter() }
+            .filter(|(_, wanted)| *wanted)
+            .map(|(name, _)| own.with_file_name(name))
+            .filter(|library| library.is_file())
+            .collect();
         let libraries = Libraries {
-            first: shim.as_slice(),
+            first: &first,
             last: &self.libraries()?,
         };
         let with_libraries = self.mpi.map(|mpi| with_libraries(mpi, words, &libraries));
