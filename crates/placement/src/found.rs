@@ -30,6 +30,13 @@ impl Limits {
         }
     }
 
+    /// Says whether a placement takes no more.
+    pub fn allow(&self, found: &Found) -> bool {
+        found.time.total <= self.time
+            && found.cost <= self.cost
+            && found.value(Objective::Sites) <= self.sites
+    }
+
     pub fn of(&self, objective: Objective) -> u64 {
         match objective {
             Objective::Start => u64::MAX,
@@ -130,6 +137,11 @@ impl Found {
                 members(bad).map(move |far| [(one, site), (other, far)])
             })
         })
+    }
+
+    /// Says whether all requirements are met.
+    pub fn is_placement(&self, tables: &Tables) -> bool {
+        self.overfull(tables).is_none() && self.conflicts(tables).next().is_none()
     }
 
     /// The first class of which more nodes are used than there are: ranks that take more than a slot's share

@@ -234,12 +234,7 @@ impl Search<'_> {
 
     /// Keeps a placement if it is one, and within the limits; then only better ones are.
     fn keep(&mut self, found: &Found, best: &mut Option<Found>) {
-        let is_within = found.time.total <= self.limits.time
-            && found.cost <= self.limits.cost
-            && found.value(Objective::Sites) <= self.limits.sites;
-        let is_placement =
-            found.overfull(self.tables).is_none() && found.conflicts(self.tables).next().is_none();
-        if is_within && is_placement && !self.is_over {
+        if self.limits.allow(found) && found.is_placement(self.tables) && !self.is_over {
             *best = Some(found.clone());
             // Nothing is less than nothing.
             let less = self

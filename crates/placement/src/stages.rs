@@ -5,6 +5,7 @@ use crate::answer::{Placement, Reached, Share};
 use crate::found::{Found, Limits};
 use crate::improve::improve;
 use crate::model::{Job, Objective, Resources};
+use crate::prove::prove;
 use crate::search::{self, Search};
 use crate::tables::{Scope, Tables};
 use std::collections::BTreeSet;
@@ -65,7 +66,7 @@ fn share_of(left: u32, spent: &mut Spent) -> u32 {
 fn end_of(left: u32, spent: &mut Spent) -> u32 {
     let now = spent().min(WHOLE);
     now + if left > 1 {
-        (WHOLE - now) * 3 / 4
+        (WHOLE - now) * 9 / 10
     } else {
         WHOLE - now
     }
@@ -85,6 +86,13 @@ fn better(
     let now = spent().min(until);
     let soon = now + (until - now) / 2;
     improve(tables, limits, objective, found, &mut || spent() < soon);
+    let mut bound = 0;
+    if limits.times && matches!(objective, Objective::Time | Objective::Sites) {
+        bound = prove(tables, limits, objective, found, &mut || spent() < until);
+        if bound == u64::MAX {
+            return bound;
+        }
+    }
     let Some(less) = found.value(objective).checked_sub(1) else {
         return 0;
     };
@@ -95,7 +103,7 @@ fn better(
     if let Some(best) = best {
         *found = best;
     }
-    open.unwrap_or(u64::MAX)
+    open.map_or(u64::MAX, |open| open.max(bound))
 }
 
 /// Looks for a placement that begins earlier, by halves, and returns a lower bound.

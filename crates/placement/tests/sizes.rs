@@ -17,20 +17,18 @@ fn placed(size: Size, seed: u64, limit: u64) -> Placement {
 }
 
 #[test]
-fn of_jobs_of_eight_groups_on_a_thousand_nodes_two_of_three_are_proved() {
+fn jobs_of_eight_groups_on_a_thousand_nodes_are_placed_as_well_as_can_be() {
     let size = Size {
         sites: 10,
         nodes: 1000,
         groups: 8,
     };
-    let is_proved = |seed: u64| {
-        placed(size, seed, 60_000)
-            .reached
-            .iter()
-            .all(|reached| reached.is_proved())
-    };
-    let open: Vec<u64> = (1..17).filter(|seed| !is_proved(*seed)).collect();
-    assert!(open.len() <= 5, "not proved: {open:?}");
+    // Those of the sixteen that take less than a second.
+    for seed in [1, 3, 4, 5, 8, 9, 10, 12, 13, 14, 15] {
+        let placement = placed(size, seed, 100_000);
+        let is_proved = placement.reached.iter().all(|reached| reached.is_proved());
+        assert!(is_proved, "seed {seed}: {:?}", placement.reached);
+    }
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! A part of all placements: with one value of the longest work, and some of the sets of sites on which
+//! each group could be.
+
+use crate::model::Objective;
+use crate::tables::Sites;
+
+/// How often prices are changed for a part that was split off.
+const ROUNDS: u32 = 6;
+
+pub(crate) struct Part {
+    /// Which of the relaxations it belongs to.
+    pub relaxation: usize,
+    /// For each group the states in which it may be.
+    pub alive: Vec<Vec<usize>>,
+    /// Sites that the job is charged for.
+    pub charged: Sites,
+    /// Prices of slots with which its bound was found.
+    pub prices: Vec<i64>,
+    /// The least time.
+    pub bound: i64,
+    /// The least number of sites.
+    pub sites: u64,
+    /// How often its prices are to be changed.
+    pub rounds: u32,
+}
+
+impl Part {
+    /// No placement in it has less.
+    pub fn least(&self, objective: Objective) -> u64 {
+        match objective {
+            Objective::Sites => self.sites,
+            _ => u64::try_from(self.bound).unwrap_or(0),
+        }
+    }
+
+    /// The part with these states only; nothing where a group has none.
+    pub fn with(&self, alive: Vec<Vec<usize>>) -> Option<Part> {
+        alive.iter().all(|alive| !alive.is_empty()).then(|| Part {
+            relaxation: self.relaxation,
+            alive,
+            charged: self.charged,
+            prices: self.prices.clone(),
+            bound: self.bound,
+            sites: self.sites,
+            rounds: ROUNDS,
+        })
+    }
+}
