@@ -5,7 +5,7 @@
 use crate::common::{Random, request};
 use causeway_memory::{Arena, Found, Journal};
 use causeway_tunnel::{Event, Limits, Moved, Settings, Side, StreamId, Tunnel, recover};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 const OWNER: u64 = 7;
@@ -38,7 +38,7 @@ struct Leg {
     read_ended: bool,
     peer_finished: bool,
     write_ended: bool,
-    queue: VecDeque<u8>,
+    queue: Vec<u8>,
 }
 
 /// What a gateway writes down beside the tunnel.
@@ -71,7 +71,7 @@ struct World {
     now: Instant,
     random: Random,
     ends: Vec<End>,
-    flying: [[VecDeque<u8>; LANES]; 2],
+    flying: [[Vec<u8>; LANES]; 2],
     /// Streams that an end has had written down.
     opened: BTreeSet<(usize, StreamId)>,
     /// Lengths of the halves of streams.
@@ -164,7 +164,7 @@ impl End {
                     let socket = self.sockets.get_mut(&id).unwrap();
                     socket.write(id, other(side), &bytes[..taken]);
                 }
-                leg.queue.extend(&bytes[taken..]);
+                leg.queue.extend_from_slice(&bytes[taken..]);
                 self.act()?;
                 let leg = self.known.legs.get_mut(&id).unwrap();
                 leg.written += taken as u64;
@@ -206,7 +206,7 @@ impl End {
             return Ok(());
         };
         let count = leg.queue.len().min(most);
-        let bytes: Vec<u8> = leg.queue.iter().take(count).copied().collect();
+        let bytes = leg.queue[..count].to_vec();
         let socket = self.sockets.get_mut(&id).unwrap();
         socket.write(id, other(self.side), &bytes);
         self.act()?;
@@ -408,7 +408,8 @@ impl World {
                 random.below(flying.len().min(90_000) + 1)
             };
             let mut input = std::mem::take(&mut state.input[lane]);
-            input.extend(flying.drain(..count));
+            input.extend_from_slice(&flying[..count]);
+            flying.drain(..count);
             let mut rest = &input[..];
             while let Some(event) = state
                 .tunnel
@@ -458,7 +459,7 @@ impl World {
             } else {
                 1 + random.below(bytes.len())
             };
-            self.flying[1 - end][lane].extend(&bytes[..count]);
+            self.flying[1 - end][lane].extend_from_slice(&bytes[..count]);
             state.act()?;
             state.tunnel.sent(lane, count, now);
         }
@@ -490,7 +491,7 @@ impl World {
     }
 
     fn is_quiet(&self) -> bool {
-        let flying = self.flying.iter().flatten().all(VecDeque::is_empty);
+        let flying = self.flying.iter().flatten().all(Vec::is_empty);
         let has_all = |end: usize| self.ends[end].known.heard == self.ends[1 - end].known.said;
         let ended = |end: &End| end.tunnel.streams() == 0 && !end.tunnel.has_frames();
         flying && self.ends.iter().all(ended) && (0..2).all(has_all)
