@@ -9,6 +9,10 @@ def texts():
     chaos, gaps = read("chaos.csv"), read("gaps.csv")
     longest = [row for row in chaos if row["seconds"] == "600"][0]
     yield f"In ten minutes {longest['kills']} workers were killed"
+    every = [row for row in chaos if row["seconds"] == "600"][1]
+    yield (f"{every['kills']} workers killed, {every['stops']} stopped for 5 s, {every['cuts']} resets, "
+           f"{every['brokers']} brokers killed, {every['brokers_apart']} times two brokers apart, "
+           f"{every['full_disks']} full disks.")
     times = values(gaps, "longest_ms")
     yield (f"the longest was {median(gaps, 'longest_ms'):.1f} ms (median of {len(times)} runs, "
            f"{min(times):.1f} to {max(times):.1f} ms).")
