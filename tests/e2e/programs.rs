@@ -9,8 +9,8 @@ use std::path::Path;
 pub enum Extent {
     /// Every program, and the part of mpi4py's suite that a minute holds.
     TwoSites,
-    /// What the addresses of two sites can change: who connects to whom, by every pattern of messages. No byte
-    /// depends on them, and no call from Fortran.
+    /// What the addresses of two sites can change: who connects to whom, by every pattern of messages. No
+    /// byte depends on them, and no call from Fortran.
     Overlap,
     /// What a third site can change: rings and exchanges of six ranks, the ping-pong, that part of the suite.
     ThreeSites,

@@ -8,6 +8,7 @@
 
 mod model;
 pub(crate) mod session;
+mod shared;
 pub(super) mod wire;
 
 use crate::tunnels::tls;
@@ -202,7 +203,7 @@ fn server_config(tls: &tls::Context) -> io::Result<Arc<ServerConfig>> {
     Ok(Arc::new(server))
 }
 
-fn transport(is_ipv4: bool, model: model::Shared) -> TransportConfig {
+fn transport(is_ipv4: bool, model: shared::Shared) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let mut discovery = MtuDiscoveryConfig::default();
     discovery.upper_bound(session::most_mtu(is_ipv4));
@@ -236,7 +237,7 @@ impl Quic {
         Ok(())
     }
 
-    pub(in crate::tunnels) fn server(&self, is_ipv4: bool, model: model::Shared) -> Arc<ServerConfig> {
+    pub(in crate::tunnels) fn server(&self, is_ipv4: bool, model: shared::Shared) -> Arc<ServerConfig> {
         let mut server = (*self.server).clone();
         server.transport_config(Arc::new(transport(is_ipv4, model)));
         Arc::new(server)

@@ -7,15 +7,11 @@
 //! lane. QUIC's own window only bounds what is under way, at twice what the path holds (four times what is
 //! reserved).
 
-use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory};
-use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes under way at first, and never less: ten segments (RFC 9002, section 7.2).
-const MIN_WINDOW: u64 = 14_520;
+pub(super) const MIN_WINDOW: u64 = 14_520;
 
 /// Bytes under way at most: as a lane keeps (`causeway_tunnel::Settings`).
 const MAX_WINDOW: u64 = 64 << 20;
@@ -57,6 +53,9 @@ const MORE: u64 = 16;
 /// Lost of a count's bytes: more than chance.
 const HEAVY_LOSS: u64 = 8;
 const MIN_JUDGED: u64 = 64 * 1200;
+
+/// Lost of a count's bytes where a path is full: chance loses less.
+const FULL_LOSS: u64 = 64;
 
 /// After so long without heavy loss what was found is tried again.
 const FORGIVEN: Duration = Duration::from_secs(30);
@@ -106,6 +105,11 @@ pub(crate) struct Model {
     since: Option<Instant>,
     arrived: u64,
     lost: u64,
+    /// What was sent in it, and whether the window was ever full.
+    sent: u64,
+    was_full: bool,
+    /// Bytes under way.
+    under_way: u64,
     /// Bytes per second of the counts in a row in which the lane was busy.
     seen: VecDeque<u64>,
     counts: u32,
@@ -134,6 +138,9 @@ impl Model {
             since: None,
             arrived: 0,
             lost: 0,
+            sent: 0,
+            was_full: false,
+            under_way: 0,
             seen: VecDeque::new(),
             counts: 0,
         }
@@ -199,7 +206,10 @@ impl Model {
         self.busy_since = full.then(|| self.busy_since.unwrap_or(now));
     }
 
-    fn on_sent(&mut self, now: Instant) {
+    pub(super) fn on_sent(&mut self, bytes: u64, now: Instant) {
+        self.sent += bytes;
+        self.under_way += bytes;
+        self.was_full |= self.under_way + bytes > self.window;
         let apart = self.rtt / LOGGED;
         let is_due = |(last, _): &(Instant, u64)| now.saturating_duration_since(*last) >= apart;
         if matches!(self.phase, Phase::Startup(_)) && self.log.back().is_none_or(is_due) {
@@ -211,10 +221,11 @@ impl Model {
     }
 
     /// Something arrived that was sent at `sent`.
-    fn on_ack(&mut self, bytes: u64, sent: Instant, now: Instant) {
+    pub(super) fn on_ack(&mut self, bytes: u64, sent: Instant, now: Instant) {
         self.keep_least(now.saturating_duration_since(sent), now);
         self.arrived += bytes;
         self.delivered += bytes;
+        self.under_way = self.under_way.saturating_sub(bytes);
         let Phase::Startup(flat) = self.phase else {
             return;
         };
@@ -274,11 +285,17 @@ impl Model {
         }
     }
 
-    fn on_loss(&mut self, bytes: u64) {
-        self.lost += bytes;
+    /// So much is under way; QUIC counts it.
+    pub(super) fn on_under_way(&mut self, bytes: u64) {
+        self.under_way = bytes;
     }
 
-    fn on_round(&mut self, rtt: Duration) {
+    pub(super) fn on_loss(&mut self, bytes: u64) {
+        self.lost += bytes;
+        self.under_way = self.under_way.saturating_sub(bytes);
+    }
+
+    pub(super) fn on_round(&mut self, rtt: Duration) {
         self.rtt = rtt;
     }
 
@@ -322,16 +339,14 @@ impl Model {
     }
 
     fn restart(&mut self) {
-        (self.since, self.arrived, self.lost) = (None, 0, 0);
+        self.begin_count(None);
         self.seen.clear();
     }
 
     /// Acknowledgements have been taken in: whether a count is over.
-    fn look(&mut self, now: Instant) {
+    pub(super) fn look(&mut self, now: Instant) {
         let Some(since) = self.since else {
-            self.since = Some(now);
-            (self.arrived, self.lost) = (0, 0);
-            return;
+            return self.begin_count(Some(now));
         };
         let lasts = match self.phase {
             Phase::Startup(_) => return self.give_up_early(),
@@ -348,7 +363,11 @@ impl Model {
         // What arrived in this count was sent a round trip before.
         let busy = self.busy_since.is_some_and(|at| at + self.rtt <= since);
         let now_heavy = heavy.then_some(now);
-        (self.since, self.arrived, self.lost) = (Some(now), 0, 0);
+        let says_nothing = busy && !heavy && self.was_held_up(time);
+        self.begin_count(Some(now));
+        if says_nothing {
+            return;
+        }
         self.counts = self.counts.wrapping_add(1);
         match self.phase {
             Phase::Startup(_) => {}
@@ -356,6 +375,21 @@ impl Model {
             Phase::Confirm(_) => {}
             Phase::Steady => self.go_on(seen, busy, now_heavy, now),
         }
+    }
+
+    fn begin_count(&mut self, since: Option<Instant>) {
+        self.since = since;
+        (self.arrived, self.lost, self.sent, self.was_full) = (0, 0, 0, false);
+    }
+
+    /// In a count of this length less was sent than might be, though there was more, the window had room, and
+    /// nothing speaks of a path that is full. So the host was busy with something else. Little arrives of
+    /// that, and who then sent less would find less each time.
+    fn was_held_up(&self, time: Duration) -> bool {
+        let lossy = self.lost > self.arrived / FULL_LOSS;
+        let pace = self.pace().unwrap_or(0);
+        let might = (pace as f64 * time.as_secs_f64()) as u64;
+        self.phase == Phase::Steady && !self.was_full && !lossy && self.sent < might - might / 8
     }
 
     /// Start-up ends where its queue runs over.
@@ -423,64 +457,6 @@ impl Model {
             }
         }
         self.fit_window();
-    }
-}
-
-/// One model, for the lane that asks it and QUIC that tells it.
-#[derive(Debug, Clone)]
-pub(crate) struct Shared(Arc<Mutex<Model>>);
-
-impl Shared {
-    pub(crate) fn new(model: Model) -> Shared {
-        Shared(Arc::new(Mutex::new(model)))
-    }
-
-    pub(crate) fn get(&self) -> MutexGuard<'_, Model> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Controller for Shared {
-    fn on_sent(&mut self, now: Instant, _: u64, _: u64) {
-        self.get().on_sent(now);
-    }
-
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
-        let mut model = self.get();
-        model.on_round(rtt.get());
-        model.on_ack(bytes, sent, now);
-    }
-
-    fn on_end_acks(&mut self, now: Instant, _: u64, _: bool, _: Option<u64>) {
-        self.get().look(now);
-    }
-
-    fn on_congestion_event(&mut self, _: Instant, _: Instant, _: bool, lost: u64) {
-        self.get().on_loss(lost);
-    }
-
-    fn on_mtu_update(&mut self, _: u16) {}
-
-    fn window(&self) -> u64 {
-        self.get().window()
-    }
-
-    fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(self.clone())
-    }
-
-    fn initial_window(&self) -> u64 {
-        MIN_WINDOW
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
-
-impl ControllerFactory for Shared {
-    fn build(self: Arc<Self>, _: Instant, _: u16) -> Box<dyn Controller> {
-        Box::new((*self).clone())
     }
 }
 

@@ -4,7 +4,8 @@
 //! What is written leaves at once, since the lane waits here until its pace allows more (`model`): what waits
 //! in QUIC could not be overtaken by small frames.
 
-use super::model::{Model, Shared};
+use super::model::Model;
+use super::shared::Shared;
 use super::wire::{Path, Wire, lock};
 use crate::sys::socket::PathInfo;
 use crate::tunnels::tls::Binding;

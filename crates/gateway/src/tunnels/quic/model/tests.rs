@@ -67,7 +67,7 @@ impl Network {
             self.free_at = start + Duration::from_secs_f64(PACKET as f64 / self.rate);
         }
         self.lost += u64::from(is_full || by_chance);
-        model.on_sent(self.now);
+        model.on_sent(PACKET, self.now);
         self.under_way
             .push_back((self.free_at + self.rtt, self.now, is_full || by_chance));
     }
@@ -163,6 +163,21 @@ fn a_path_that_has_become_five_times_as_fast_is_filled_within_thirty_counts() {
         let (sent, lost) = (network.sent - sent, network.lost - lost);
         assert!(lost < sent / 20, "{milliseconds} ms: {lost} of {sent}");
     }
+}
+
+#[test]
+fn a_sender_whose_host_lets_it_run_now_and_then_keeps_the_rate_of_its_path() {
+    let mut network = Network::new(1000, 11.6, Some(1000));
+    let mut model = Model::new();
+    network.fill(&mut model, SECOND);
+    let known = model.rate();
+    // There is always more to send, and a fifth of the time to do so.
+    for _ in 0..600 {
+        network.fill(&mut model, Duration::from_millis(10));
+        network.now += Duration::from_millis(40);
+        network.next_at = network.now;
+    }
+    assert!(model.rate() > known / 10 * 9, "{} of {known}", model.rate());
 }
 
 #[test]
