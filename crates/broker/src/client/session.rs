@@ -95,6 +95,8 @@ pub(super) struct Session {
     said_away: Cell<bool>,
     skewed: Cell<bool>,
     kept: Cell<Option<Instant>>,
+    /// Members could not be written down, and the gateway was told.
+    said_unkept: Cell<bool>,
     heard: RefCell<Heard>,
     /// Jobs that run here: a broker that comes back is told.
     pub(super) jobs: RefCell<BTreeMap<String, JobStart>>,
@@ -121,6 +123,7 @@ impl Session {
             said_away: Cell::new(false),
             skewed: Cell::new(false),
             kept: Cell::new(None),
+            said_unkept: Cell::new(false),
             heard: RefCell::default(),
             jobs: RefCell::default(),
             known: watch::Sender::new(0),
@@ -440,7 +443,11 @@ impl Session {
     pub(super) fn keep_members(&self) {
         let kept = self.cache.borrow_mut().keep();
         self.kept.set(Some(Instant::now()));
-        if let Err(error) = kept {
+        let was_said = self.said_unkept.replace(kept.is_err());
+        // A disk stays full for a while, and members change often.
+        if let Err(error) = kept
+            && !was_said
+        {
             self.tell(Event::Trouble(error.to_string()));
         }
     }

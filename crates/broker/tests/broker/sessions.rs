@@ -6,6 +6,7 @@ use causeway_broker::api::{ErrorKind, JobStart, JobsAnswer, JobsRequest};
 use causeway_broker::client::Event;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 fn message(client: &causeway_broker::client::Client) -> (String, String, String) {
     wait(client, "Message", |event| match event {
@@ -88,6 +89,30 @@ fn a_gateway_starts_and_goes_on_while_the_broker_is_away_and_catches_up() {
         _ => None,
     });
     connected(&at_nancy);
+}
+
+#[test]
+fn a_gateway_that_cannot_write_members_down_is_told_once_until_it_can_again() {
+    let grid = Grid::new("unkept");
+    let rennes = grid.join("rennes");
+    let members = grid.home("rennes").join("members.json");
+    let at_rennes = grid.session(&rennes, record(1));
+    connected(&at_rennes);
+    // No file can take the place of a directory.
+    let _ = std::fs::remove_file(&members);
+    std::fs::create_dir(&members).unwrap();
+    let mut told = 0;
+    for (site, number) in [("nancy", 2), ("lyon", 3), ("orsay", 4)] {
+        let joined = grid.join(site);
+        let _session = grid.session(&joined, record(number));
+        let mut is_known = false;
+        while !is_known {
+            let event = at_rennes.wait_event(Duration::from_secs(10)).expect("an event");
+            told += usize::from(matches!(event, Event::Trouble(_)));
+            is_known = matches!(&event, Event::Member(member) if member.site == site);
+        }
+    }
+    assert_eq!(told, 1);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn remove(work: &Work, installation: &Installation, host: &Host, force: bool) ->
     if installation.is_there(host, &directory)? {
         let part = format!("{} up-part", quoted(installation.command(&directory)));
         let force = if force { " --force" } else { "" };
-        work.say(&host.site, "kill $(pgrep -f 'causeway gateway|causeway broker')")?;
+        work.say(&host.site, "pkill -f '[c]auseway (gateway|broker)'")?;
         host.run(&format!("{part} stop{force}"), b"", PATIENCE)?;
         work.say(
             &host.site,
