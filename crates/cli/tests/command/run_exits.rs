@@ -115,11 +115,12 @@ impl Shell {
         descendants(self.lab.id() as i32)
     }
 
-    /// Starts a job of four ranks that do nothing and returns when all run.
+    /// Starts a job of four ranks that do nothing and returns when all run. The line with its status begins
+    /// anew: a launcher may be writing one of its own, in parts.
     fn start_job(&mut self, launcher: &str, mark: &str) -> Processes {
         let before = self.processes();
         self.say(&format!(
-            "causeway run -- {launcher} -n 4 sleep {mark} & wait $!; echo \"status $?\""
+            "causeway run -- {launcher} -n 4 sleep {mark} & wait $!; printf '\\nstatus %s\\n' $?"
         ));
         let ranks = format!("sleep {mark}");
         wait_until(&format!("4 ranks of {launcher} run"), || {
@@ -149,7 +150,7 @@ impl Shell {
             gone.is_some(),
             "{case}: still running after {DEADLINE:?}: {left:#?}"
         );
-        self.say("echo \"directories $(ls -d ${XDG_RUNTIME_DIR:-/tmp}/causeway-run-* 2>/dev/null | wc -l)\"");
+        self.say("printf '\\ndirectories %s\\n' $(ls -d ${XDG_RUNTIME_DIR:-/tmp}/causeway-run-* 2>/dev/null | wc -l)");
         assert_eq!(self.heard("directories").as_deref(), Some("0"), "{case}");
     }
 }
@@ -236,7 +237,7 @@ fn every_end_leaves_nothing(launcher: &str, proxy: &str) {
     };
     // A first job, so that what a gateway keeps after one is part of the picture before.
     shell.say(&format!(
-        "causeway run -- {launcher} -n 4 sh -c 'exit 7'; echo \"status $?\""
+        "causeway run -- {launcher} -n 4 sh -c 'exit 7'; printf '\\nstatus %s\\n' $?"
     ));
     assert_eq!(
         shell.heard("status").as_deref(),
@@ -310,7 +311,9 @@ fn a_job_of_mpich_that_goes_on_without_a_node_says_what_it_waits_for() {
     let Some(mut shell) = Shell::start("mpirun.mpich") else {
         return;
     };
-    shell.say("causeway run -- mpirun.mpich -n 1 true : -n 3 sleep 740 & wait $!; echo \"status $?\"");
+    shell.say(
+        "causeway run -- mpirun.mpich -n 1 true : -n 3 sleep 740 & wait $!; printf '\\nstatus %s\\n' $?",
+    );
     let messages = shell.directory.path().join(MESSAGES);
     let said = wait_until("a line says what the job waits for", || {
         let said = std::fs::read_to_string(&messages).unwrap();
