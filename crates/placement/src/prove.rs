@@ -32,6 +32,9 @@ const PATIENCE: u32 = 2;
 /// Whole steps, in parts.
 const STEP: i128 = 16;
 
+/// Most entries of all tables together: 128 MB.
+const ENTRIES: usize = 16 << 20;
+
 /// Steps for one attempt to pack the best states of a part.
 const STEPS: u32 = 8;
 
@@ -73,7 +76,7 @@ pub(crate) fn prove(
         relaxations: Vec::new(),
         best: None,
     };
-    let bound = match proof.parts() {
+    let bound = match proof.parts(may_go_on) {
         Some(parts) => proof.run(parts, may_go_on),
         None => 0,
     };
@@ -84,15 +87,15 @@ pub(crate) fn prove(
 }
 
 impl<'a> Proof<'a> {
-    /// A part for each value that the longest work can have.
-    fn parts(&mut self) -> Option<Vec<Part>> {
+    /// A part for each value that the longest work can have; nothing where these are too much.
+    fn parts(&mut self, may_go_on: &mut dyn FnMut() -> bool) -> Option<Vec<Part>> {
         let rows = { self.tables.choices.iter().flatten() }
             .flat_map(|choice| choice.fit.iter().zip(&choice.compute));
         let values: BTreeSet<u64> = rows
             .filter(|(fit, _)| **fit > 0)
             .map(|(_, value)| *value)
             .collect();
-        let mut parts = Vec::new();
+        let (mut parts, mut entries) = (Vec::new(), 0);
         for value in values.into_iter().filter(|value| *value <= self.limits.time) {
             let mut node = Node::all(self.tables);
             node.slowest = (value, value);
@@ -105,6 +108,13 @@ impl<'a> Proof<'a> {
             let states = states?;
             if states.iter().any(Vec::is_empty) {
                 continue;
+            }
+            let edges = self.tables.forest.iter();
+            entries += edges
+                .map(|edge| states[edge.parent].len() * states[edge.child].len())
+                .sum::<usize>();
+            if entries > ENTRIES || !may_go_on() {
+                return None;
             }
             let alive = states.iter().map(|states| (0..states.len()).collect()).collect();
             let relaxation = Relaxation::new(self.tables, value, states, &view.time.pairs, &view.time.sides);
@@ -249,12 +259,7 @@ impl<'a> Proof<'a> {
     /// Makes dearer what is overloaded and cheaper what is not, by a step towards a bound above the limit
     /// (Polyak). Whether anything changes.
     fn change(&self, prices: &mut [i64], priced: &Priced, step: i128) -> bool {
-        let slots = self
-            .tables
-            .classes
-            .iter()
-            .map(|class| (class.nodes * class.slots) as i64);
-        let over: Vec<i128> = { slots.zip(&priced.taken).zip(&*prices) }
+        let over: Vec<i128> = { self.slots().zip(&priced.taken).zip(&*prices) }
             .map(|((slots, taken), price)| {
                 i128::from(taken - slots).max(if *price > 0 { i128::MIN } else { 0 })
             })
