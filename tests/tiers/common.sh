@@ -24,6 +24,22 @@ mpis() {
     tests/programs/build.sh "$@"
 }
 
+# lanes TIER: runs the tier's functions `background` and `foreground` at the same time, and fails if one of them
+# does. The output of the first follows that of the second.
+lanes() {
+    local output=$target/$1-background.txt status=0
+    # Job control gives it a process group of its own, which the trap ends with this script.
+    set -m
+    background >"$output" 2>&1 &
+    lane=$!
+    set +m
+    trap 'kill -- "-$lane" 2>/dev/null || :' EXIT
+    foreground || status=$?
+    wait "$lane" || status=$?
+    cat "$output"
+    exit "$status"
+}
+
 # e2e FILTER...: tests of tests/e2e. Two cores: one MPI program at a time, or deadlines would measure the
 # neighbours.
 e2e() { cargo test --release -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1 "$@"; }

@@ -5,19 +5,13 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 made setup build programs
-output=$target/e2e-background.txt
-# Tests that mostly wait run in the background. Their output follows that of the others.
-# Job control gives it a process group of its own, which the trap ends with this script.
-set -m
-e2e accounts:: batch::debian_ chaos:: cuts::debian_ endure:: files:: newcomers:: own_mpi:: punching:: relays:: tune:: \
-    >"$output" 2>&1 &
-background=$!
-set +m
-trap 'kill -- "-$background" 2>/dev/null || :' EXIT
-status=0
-e2e debian_mpich_runs debian_open_mpi_runs debian_mpis_exchange plain_sockets \
-    bench:: hostile::debian_mpis_go_on_beside_a_hostile_neighbour launch_lines:: odd:: ordinary:: transparent:: \
-    --skip endure:: --skip newcomers:: --skip punching:: --skip relays:: || status=$?
-wait "$background" || status=$?
-cat "$output"
-exit "$status"
+# Tests that mostly wait.
+background() {
+    e2e accounts:: batch::debian_ chaos:: cuts::debian_ endure:: files:: newcomers:: own_mpi:: punching:: relays:: tune::
+}
+foreground() {
+    e2e debian_mpich_runs debian_open_mpi_runs debian_mpis_exchange plain_sockets \
+        bench:: hostile::debian_mpis_go_on_beside_a_hostile_neighbour launch_lines:: odd:: ordinary:: transparent:: \
+        --skip endure:: --skip newcomers:: --skip punching:: --skip relays::
+}
+lanes e2e

@@ -10,5 +10,10 @@ tests/dist/portable.sh
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 made build
 cargo build --release --workspace --examples
-# Two cores: tests of gateways, labs and commands wait more than they compute.
-RUST_TEST_THREADS=4 cargo test --release --workspace --tests
+cargo test --release --workspace --tests --no-run
+# Two cores: tests of gateways, labs, brokers and commands wait more than they compute.
+export RUST_TEST_THREADS=4
+apart=(causeway-cli causeway-gateway)
+background() { cargo test --release --workspace --tests "${apart[@]/#/--exclude=}"; }
+foreground() { cargo test --release "${apart[@]/#/--package=}" --tests; }
+lanes unit

@@ -13,7 +13,7 @@ import sys
 TESTS = pathlib.Path("tests/e2e")
 TIERS = pathlib.Path("tests/tiers")
 TEST = re.compile(r"#\[test\]\n(?:#\[[^\n]*\]\n)*#\[ignore[^\n]*\]\n(?:#\[[^\n]*\]\n)*fn (\w+)\(")
-CALL = re.compile(r"^(?:\w+=\S+ )*e2e (?!\(\))(.*)$", re.M)
+CALL = re.compile(r"^ *(?:\w+=\S+ )*e2e (?!\(\))(.*)$", re.M)
 # Where the filters of a call end: what is written to, what comes next.
 END = re.compile(r"\s(?:[0-9]?>|&|\|\|)")
 
