@@ -4,8 +4,9 @@
 //! the exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request};
+use super::parts::{self, Part};
 use super::stdin::{self, Window};
-use super::{AGENT_NAME, ending, parts};
+use super::{AGENT_NAME, ending};
 use crate::say;
 use causeway_control::{self as control, ControlError};
 use causeway_mpis::names::DAEMON_FAMILIES;
@@ -153,14 +154,18 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     }
     let mut writer = stream;
     Frame::Request(Box::new(request)).write(&mut writer)?;
-    parts::tell(&node, true);
+    parts::tell(&node, Part::Runs);
     let writer = Arc::new(Mutex::new(writer));
     ending::pass_hurry_on(&writer)?;
     let window = Arc::new(Window::default());
     let filled = Arc::clone(&window);
     std::thread::spawn(move || stdin::send(&writer, &filled));
-    let status = relay(reader, &window).map_err(|error| AgentError::Lost(Box::new(error)))?;
-    parts::tell(&node, false);
+    let status = relay(reader, &window).map_err(|error| {
+        // Before the launcher is told, which may call this a success.
+        parts::tell(&node, Part::Lost);
+        AgentError::Lost(Box::new(error))
+    })?;
+    parts::tell(&node, Part::Ended);
     Ok(status)
 }
 

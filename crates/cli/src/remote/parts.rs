@@ -13,7 +13,7 @@
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -37,10 +37,31 @@ pub const PIPE_ENV: &str = "CAUSEWAY_PARTS";
 /// Longest line that is taken; one of this length is written whole (pipe(7), PIPE_BUF).
 const MAX_LINE_BYTES: usize = 1024;
 
-/// Reports that the part of the job on this node runs, or no longer does. It may be that nobody listens.
-pub fn tell(node: &str, runs: bool) {
-    let sign = if runs { '+' } else { '-' };
-    let line = format!("{sign}{node}\n");
+/// What an agent reports of the part of the job on its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It runs.
+    Runs,
+    /// It has ended.
+    Ended,
+    /// It ran, and nobody knows how it ended.
+    Lost,
+}
+
+impl Part {
+    /// How its line begins.
+    fn sign(self) -> char {
+        match self {
+            Part::Runs => '+',
+            Part::Ended => '-',
+            Part::Lost => '!',
+        }
+    }
+}
+
+/// Reports it. It may be that nobody listens.
+pub fn tell(node: &str, part: Part) {
+    let line = format!("{}{node}\n", part.sign());
     let pipe = own_pipe().filter(|_| line.len() <= MAX_LINE_BYTES);
     let Some(pipe) = pipe else { return };
     let mut options = OpenOptions::new();
@@ -90,6 +111,8 @@ pub struct Parts {
     starts_due: Option<Instant>,
     /// Running parts of each node that had one.
     running: BTreeMap<String, u32>,
+    /// Nodes whose parts were lost.
+    lost: BTreeSet<String>,
     /// When the user is told, unless the job ends before.
     due: Option<Instant>,
     said: bool,
@@ -112,6 +135,7 @@ impl Parts {
             starts_due: (!expected.sites.is_empty()).then_some(now + STARTS_WITHIN),
             expected,
             running: BTreeMap::new(),
+            lost: BTreeSet::new(),
             due: None,
             said: false,
         })
@@ -138,9 +162,12 @@ impl Parts {
     }
 
     fn on_line(&mut self, line: &str, now: Instant) {
-        if let Some(node) = line.strip_prefix('+') {
+        let of = |part: Part| line.strip_prefix(part.sign());
+        if let Some(node) = of(Part::Runs) {
             *self.running.entry(node.to_owned()).or_default() += 1;
-        } else if let Some(parts) = line.strip_prefix('-').and_then(|node| self.running.get_mut(node)) {
+        } else if let Some(node) = of(Part::Lost) {
+            self.lost.insert(node.to_owned());
+        } else if let Some(parts) = of(Part::Ended).and_then(|node| self.running.get_mut(node)) {
             *parts = parts.saturating_sub(1);
             if *parts == 0 && self.expected.leaves_ends && !self.said && self.due.is_none() {
                 self.due = Some(now + PATIENCE);
@@ -151,6 +178,11 @@ impl Parts {
     /// Returns the time at which [`Parts::due_line`] is to be asked.
     pub fn due(&self) -> Option<Instant> {
         self.due.into_iter().chain(self.starts_due).min()
+    }
+
+    /// The nodes whose parts of the job were lost.
+    pub fn lost(&self) -> Vec<&str> {
+        self.lost.iter().map(String::as_str).collect()
     }
 
     /// The sites at which nothing has been started.
@@ -255,10 +287,12 @@ mod tests {
         parts.pipe.write_all(b"+a\n+a\n-a\n").unwrap();
         parts.hear(now);
         assert_eq!(parts.due(), None);
-        parts.pipe.write_all(b"-a\n-a\n-nobody\n").unwrap();
+        assert!(parts.lost().is_empty());
+        parts.pipe.write_all(b"-a\n-a\n-nobody\n!b\n").unwrap();
         parts.hear(now);
         let due = parts.due().unwrap();
         assert!(parts.due_line(due).unwrap().contains("its launcher still runs"));
+        assert_eq!(parts.lost(), ["b"]);
     }
 
     #[test]

@@ -47,6 +47,11 @@ pub enum ChildError {
     /// It has ended well, and some sites had no part in it.
     #[error("the launcher has started nothing at {0}; {ELSEWHERE}")]
     Missing(String),
+    /// The launcher calls it a success, and parts of the job were lost.
+    #[error(
+        "the job's processes on {0} were lost before they had ended, although its launcher reports success"
+    )]
+    Lost(String),
     /// A system call on the way failed.
     #[error("guard {0}: {1}")]
     Guard(String, io::Error),
@@ -78,6 +83,8 @@ pub struct Ended {
     status: u8,
     /// The sites at which it has started nothing, of those expected.
     missing: Vec<String>,
+    /// The nodes whose parts of the job were lost. hydra may call that a success, too.
+    lost: Vec<String>,
     /// It has ended by Ctrl-C. hydra calls that a success.
     is_interrupted: bool,
 }
@@ -86,16 +93,17 @@ impl Ended {
     /// The status of the run.
     ///
     /// # Errors
-    /// The launcher calls it a success, and some sites had no part in it.
+    /// The launcher calls it a success, and some sites had no part in it, or parts were lost.
     pub fn status(self) -> Result<u8, ChildError> {
         if self.status == 0 && self.is_interrupted {
             return Ok(128 + Signal::SIGINT as u8);
         }
-        if self.status == 0 && !self.missing.is_empty() {
-            let missing: Vec<&str> = self.missing.iter().map(String::as_str).collect();
-            return Err(ChildError::Missing(listed(&missing)));
+        let names = |names: &[String]| listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        match self.status {
+            0 if !self.lost.is_empty() => Err(ChildError::Lost(names(&self.lost))),
+            0 if !self.missing.is_empty() => Err(ChildError::Missing(names(&self.missing))),
+            status => Ok(status),
         }
-        Ok(self.status)
     }
 }
 
@@ -115,6 +123,7 @@ pub fn run(
         return Ok(Ended {
             status: 128 + signal as u8,
             missing: Vec::new(),
+            lost: Vec::new(),
             is_interrupted: false,
         });
     }
@@ -147,7 +156,8 @@ pub fn run(
     owner
         .wait(&guarded.report, &signals.arriving, job)
         .map_err(fail)?;
-    let missing = owner.parts.missing().into_iter().map(str::to_owned).collect();
+    let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+    let (missing, lost) = (owned(owner.parts.missing()), owned(owner.parts.lost()));
     let is_interrupted = owner
         .interrupted
         .is_some_and(|at| at.elapsed() < INTERRUPTED_WITHIN);
@@ -156,6 +166,7 @@ pub fn run(
         Outcome::Status(status) => Ok(Ended {
             status,
             missing,
+            lost,
             is_interrupted,
         }),
         Outcome::NotStarted(reason) => Err(ChildError::Start(name, reason)),
@@ -302,5 +313,31 @@ impl Owner {
         self.terminal
             .as_ref()
             .is_some_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_launcher_calls_a_success_is_none_where_a_part_of_the_job_was_lost() {
+        let ended = |status, lost: &[&str], is_interrupted| Ended {
+            status,
+            missing: vec!["nancy".to_owned()],
+            lost: lost.iter().map(|node| (*node).to_owned()).collect(),
+            is_interrupted,
+        };
+        let error = ended(0, &["n-1", "n-2"], false).status().unwrap_err();
+        assert!(
+            matches!(error, ChildError::Lost(_)) && error.to_string().contains("on n-1, n-2 were lost"),
+            "{error}"
+        );
+        assert!(matches!(
+            ended(0, &[], false).status(),
+            Err(ChildError::Missing(_))
+        ));
+        assert_eq!(ended(137, &["n-1"], false).status().unwrap(), 137);
+        assert_eq!(ended(0, &["n-1"], true).status().unwrap(), 130);
     }
 }

@@ -73,7 +73,7 @@ pub const AWAY: u8 = 75;
 /// How long allocations may take to begin, where nothing else is said.
 const WAIT: Duration = Duration::from_secs(6 * 3600);
 
-/// Status where a site or its allocation was lost.
+/// Status where a site, its allocation or a node's part of the job was lost.
 pub const LOST: u8 = 4;
 
 /// Characters of a job's name.
@@ -198,7 +198,7 @@ pub fn main(args: Args) -> ExitCode {
             ExitCode::from(match error {
                 _ if args.report.is_some() && error.may_pass() => AWAY,
                 RunError::NoCommonStart(_) => NO_COMMON_START,
-                RunError::HolderGone(_) => LOST,
+                RunError::HolderGone(_) | RunError::Child(child::ChildError::Lost(_)) => LOST,
                 _ => WRONG_USE,
             })
         }
