@@ -125,6 +125,7 @@ accounts)
     $accounts set MaxTRESPerJob=cpu=1
     echo "too many: $(run $few $p7 -- $mpirun hostname)"
     $accounts set MaxTRESPerJob=cpu=-1 MaxWall=3
+    $bordeaux CAUSEWAY_CONTROL="$CAUSEWAY_CONTROL" "$(command -v causeway)" resources | tr -s ' '
     echo "too long: $(run $few $p7 -- $mpirun hostname)"
     $accounts set MaxWall=-1 GrpJobs=1
     n=$($bordeaux salloc --no-shell -A p7 -n1 -t 10 2>&1 | number)

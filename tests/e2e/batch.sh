@@ -278,6 +278,10 @@ resources)
     causeway resources
     causeway resources --jgf >graph
     CAUSEWAY_CONTROL=/nowhere causeway resources --from graph --json
+    export HOME=$PWD
+    { causeway resources --measure --alloc "rennes:$r" --alloc "nancy:$n" >measured; } 2>&1
+    # Cores, memory and speed are this machine's.
+    causeway resources | awk '$2 == "all*" { print "later:", $1, ($5 > 0), ($6 > 0), ($8 > 0) }'
     ;;
 cancelled)
     once 'is there' 4 "$nancy scancel $n" $both --own-mpi --sites rennes=2,nancy=2 -- "$mpich/own_world" wait

@@ -24,8 +24,8 @@ mpis() {
     tests/programs/build.sh "$@"
 }
 
-# lanes TIER: runs the tier's functions `background` and `foreground` at the same time, and fails if one of them
-# does. The output of the first follows that of the second.
+# lanes TIER: runs the tier's functions `background` and `foreground` at the same time, and fails if one of
+# them does. The output of the first follows that of the second.
 lanes() {
     local output=$target/$1-background.txt status=0
     # Job control gives it a process group of its own, which the trap ends with this script.

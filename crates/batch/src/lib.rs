@@ -12,6 +12,7 @@ mod pbs;
 mod pbs_offer;
 pub mod release;
 mod slurm;
+mod slurm_limits;
 mod slurm_offer;
 pub mod together;
 pub mod word;
@@ -23,7 +24,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 pub use hostlist::expand;
-use offer::{Offer, OfferError};
+use offer::{Limit, Offer, OfferError};
 use word::Request;
 
 /// Most nodes of an allocation that are read.
@@ -365,6 +366,37 @@ impl System {
             System::Slurm => slurm_offer::offer_words(),
             System::Pbs => pbs_offer::offer_words(),
             System::Oar => oar_offer::offer_words(),
+        }
+    }
+
+    /// The command that says how it is set up, where accounts may have limits.
+    pub fn set_up_words(self) -> Option<Vec<String>> {
+        match self {
+            System::Slurm => Some(slurm_limits::set_up_words()),
+            // Limits of queues are with what they have; others stand in rules that they show to nobody.
+            System::Pbs | System::Oar => None,
+        }
+    }
+
+    /// The commands that say what a user's accounts may have, by the answer to [`System::set_up_words`]; none
+    /// where there are no limits.
+    pub fn limit_words(self, user: &str, set_up: &str) -> Option<Vec<Vec<String>>> {
+        match self {
+            System::Slurm => {
+                { slurm_limits::cluster(set_up) }.map(|cluster| slurm_limits::limit_words(user, &cluster))
+            }
+            System::Pbs | System::Oar => None,
+        }
+    }
+
+    /// What a user's accounts may have, by the answers to [`System::limit_words`].
+    ///
+    /// # Errors
+    /// They are not understood.
+    pub fn limits(self, answers: &[String]) -> Result<Vec<Limit>, OfferError> {
+        match self {
+            System::Slurm => slurm_limits::limits(answers),
+            System::Pbs | System::Oar => Ok(Vec::new()),
         }
     }
 

@@ -87,6 +87,7 @@ pub fn offer(answers: &[String]) -> Result<Offer, OfferError> {
     Ok(Offer {
         partitions: vec![partition],
         nodes: nodes.into_iter().map(node).collect(),
+        limits: Vec::new(),
     })
 }
 

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Most partitions that are read.
 pub const MAX_PARTITIONS: usize = 1000;
 
+/// Most limits that are read.
+pub const MAX_LIMITS: usize = 100;
+
 /// What a batch system has, as it tells this user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Offer {
@@ -13,6 +16,8 @@ pub struct Offer {
     pub partitions: Vec<Partition>,
     /// Its nodes, each once.
     pub nodes: Vec<OfferedNode>,
+    /// What it lets this user's accounts have, where it keeps to limits.
+    pub limits: Vec<Limit>,
 }
 
 impl Offer {
@@ -26,6 +31,7 @@ impl Offer {
         let mut pieces = vec![Piece {
             partitions: self.partitions,
             nodes: chunks.next().unwrap_or_default(),
+            limits: self.limits,
             is_last: false,
         }];
         pieces.extend(chunks.map(|nodes| Piece {
@@ -47,6 +53,8 @@ impl Offer {
         self.partitions.extend(piece.partitions.into_iter().take(room));
         let room = MAX_NODES.saturating_sub(self.nodes.len());
         let count = self.partitions.len();
+        let limits = MAX_LIMITS.saturating_sub(self.limits.len());
+        self.limits.extend(piece.limits.into_iter().take(limits));
         let nodes = piece.nodes.into_iter().take(room);
         self.nodes.extend(
             nodes
@@ -75,6 +83,9 @@ pub struct Piece {
     pub partitions: Vec<Partition>,
     /// Some of its nodes.
     pub nodes: Vec<OfferedNode>,
+    /// What it lets its account have, in the first piece.
+    #[serde(default)]
+    pub limits: Vec<Limit>,
     /// Whether nothing follows.
     pub is_last: bool,
 }
@@ -89,7 +100,13 @@ impl Piece {
                 && node.features.len() <= MAX_FEATURES
                 && node.features.iter().all(is_name)
         };
+        let is_limit = |limit: &Limit| {
+            let mut names = [&limit.account, &limit.qos].into_iter().chain(&limit.partition);
+            names.all(is_name)
+        };
         self.partitions.len() <= MAX_PARTITIONS
+            && self.limits.len() <= MAX_LIMITS
+            && self.limits.iter().all(is_limit)
             && self.nodes.len() <= PIECE
             && self.partitions.iter().all(|partition| is_name(&partition.name))
             && self.nodes.iter().all(is_node)
@@ -110,6 +127,28 @@ pub struct Partition {
     pub max_seconds: Option<u64>,
     /// Most nodes of a job; none where there is no limit.
     pub max_nodes: Option<u32>,
+}
+
+/// What a batch system lets jobs have that an account pays for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// The account.
+    pub account: String,
+    /// The only partition that it is for; none where it is for all that have no limit of their own.
+    pub partition: Option<String>,
+    /// The quality of service of a job that asks for none.
+    pub qos: String,
+    /// Whether jobs that name no account get this one.
+    pub is_default: bool,
+    /// Most jobs that run at a time; none where there is no limit, as with all that follow.
+    pub max_jobs: Option<u32>,
+    /// Most nodes of a job.
+    pub max_nodes: Option<u32>,
+    /// Most processors of a job.
+    pub max_cpus: Option<u32>,
+    /// Longest time of a job.
+    pub max_seconds: Option<u64>,
 }
 
 /// A node.
@@ -144,6 +183,14 @@ pub struct OfferError(pub String);
 mod tests {
     use super::*;
 
+    fn limit(account: &str) -> Limit {
+        Limit {
+            account: account.to_owned(),
+            qos: "normal".to_owned(),
+            ..Limit::default()
+        }
+    }
+
     #[test]
     fn an_offer_of_many_nodes_crosses_in_pieces_between_sites_whose_clocks_differ() {
         let node = |number: usize| OfferedNode {
@@ -159,6 +206,7 @@ mod tests {
         let offer = Offer {
             partitions: vec![partition],
             nodes: (0..2500).map(node).collect(),
+            limits: vec![limit("p7")],
         };
         let pieces = offer.clone().pieces(1000);
         assert_eq!(
@@ -171,7 +219,8 @@ mod tests {
             assert!(told.add(piece, 5000));
         }
         assert_eq!(told.nodes[7].free_at, Some(5060));
-        assert_eq!((told.nodes.len(), told.partitions), (2500, offer.partitions));
+        assert_eq!((told.nodes.len(), told.limits), (2500, offer.limits));
+        assert_eq!(told.partitions, offer.partitions);
         assert!(Offer::default().pieces(0)[0].is_last);
     }
 
@@ -195,6 +244,11 @@ mod tests {
             ..node.clone()
         };
         assert!(!piece(long).is_sound());
+        let of_nobody = Piece {
+            limits: vec![limit("")],
+            ..Piece::default()
+        };
+        assert!(!of_nobody.is_sound());
         let many = Piece {
             nodes: vec![node; 1001],
             ..Piece::default()

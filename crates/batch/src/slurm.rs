@@ -303,6 +303,17 @@ pub(crate) fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
+/// The seconds of `2:00:00`, `30:00` or `1-12:00:00`.
+pub fn seconds(text: &str) -> Option<u64> {
+    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+    let days: u64 = days.parse().ok()?;
+    let mut seconds = 0_u64;
+    for part in clock.split(':') {
+        seconds = seconds.checked_mul(60)?.checked_add(part.parse().ok()?)?;
+    }
+    days.checked_mul(86_400)?.checked_add(seconds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,9 @@
 //! Slurm's partitions and nodes, by sinfo(1) and squeue(1) of 22.05.
 
+use crate::MAX_NODES;
 use crate::hostlist::expand;
 use crate::offer::{MAX_PARTITIONS, Offer, OfferError, OfferedNode, Partition};
-use crate::{MAX_NODES, slurm::words};
+use crate::slurm::{seconds, words};
 use std::collections::HashMap;
 
 /// States of a node whose processors jobs of any user get, as far as they are idle.
@@ -127,17 +128,6 @@ fn read_line(line: &str) -> Option<(OfferedNode, Partition)> {
         ..OfferedNode::default()
     };
     Some((node, partition))
-}
-
-/// The seconds of `2:00:00`, `30:00` or `1-12:00:00`.
-fn seconds(text: &str) -> Option<u64> {
-    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
-    let days: u64 = days.parse().ok()?;
-    let mut seconds = 0_u64;
-    for part in clock.split(':') {
-        seconds = seconds.checked_mul(60)?.checked_add(part.parse().ok()?)?;
-    }
-    days.checked_mul(86_400)?.checked_add(seconds)
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //! `worth` is what a program takes over any link, from its times over three. `messages` is what a program
 //! sends, from the counts of its ranks.
 //!
+//! `node` is what a node has, and how fast it is.
+//!
 //! `program` runs one program, `lab` an emulated grid, `output` reads what programs print, `tcp` is the
 //! ping-pong without an MPI, and `host` describes the machine.
 
@@ -19,6 +21,7 @@ pub mod lab;
 pub mod limit;
 pub mod matrix;
 pub mod messages;
+pub mod node;
 pub mod output;
 pub mod plan;
 pub mod program;

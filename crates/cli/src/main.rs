@@ -112,6 +112,9 @@ enum Task {
     /// Describe these commands to a shell or to man.
     #[command(subcommand)]
     Describe(describe::Task),
+    /// Say what this node has; called by resources --measure.
+    #[command(hide = true)]
+    LookAtNode(resources::node::Args),
     /// Do a part of causeway up or down on this host.
     #[command(hide = true, subcommand)]
     UpPart(up::part::Part),
@@ -185,6 +188,7 @@ fn main() -> ExitCode {
         Task::Report(args) => report::main(&args),
         Task::Profile(args) => profile::main(&args),
         Task::Resources(args) => resources::main(&args),
+        Task::LookAtNode(args) => resources::node::main(&args),
         Task::Tune(args) => tune::main(&args),
         Task::BenchPart(part) => bench::part::main(&part),
         Task::Connect(args) => connect::main(args),

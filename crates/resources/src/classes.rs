@@ -11,8 +11,12 @@ pub struct Described {
     pub node: Node,
     /// See [`Class::slots`].
     pub slots: u32,
+    /// See [`Class::cores`].
+    pub cores: Option<u32>,
     /// See [`Class::memory_bytes`].
     pub memory_bytes: Option<u64>,
+    /// See [`Class::speed_thousandths`].
+    pub speed_thousandths: Option<u32>,
     /// See [`Class::features`]; their order means nothing.
     pub features: BTreeSet<String>,
     /// Names of the partitions that have it: nodes of a class are in the same ones.
@@ -29,25 +33,34 @@ pub fn classes_of(nodes: Vec<Described>, taken: &HashSet<String>) -> Vec<(Class,
     for Described {
         node,
         slots,
+        cores,
         memory_bytes,
+        speed_thousandths,
         features,
         partitions,
     } in nodes
     {
-        let key = (slots, memory_bytes, features, partitions);
-        let at = *index
-            .entry(key)
-            .or_insert_with_key(|(_, _, features, partitions)| {
-                let class = Class {
-                    name: new_name(slots, memory_bytes, &mut names),
-                    slots,
-                    memory_bytes,
-                    features: features.iter().cloned().collect(),
-                    ..Class::default()
-                };
-                found.push((class, partitions.clone()));
-                found.len() - 1
-            });
+        let key = (
+            slots,
+            cores,
+            memory_bytes,
+            speed_thousandths,
+            features,
+            partitions,
+        );
+        let at = *index.entry(key).or_insert_with_key(|(.., features, partitions)| {
+            let class = Class {
+                name: new_name(slots, memory_bytes, &mut names),
+                slots,
+                cores,
+                memory_bytes,
+                speed_thousandths,
+                features: features.iter().cloned().collect(),
+                ..Class::default()
+            };
+            found.push((class, partitions.clone()));
+            found.len() - 1
+        });
         found[at].0.nodes.push(node);
     }
     found

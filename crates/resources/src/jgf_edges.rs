@@ -2,7 +2,7 @@
 
 use crate::MAX_DEPTH;
 use crate::jgf_vertices::{Vertex, list};
-use crate::jgf_writer::{CONTAINMENT, CONTAINS, LINK, PARTITION};
+use crate::jgf_writer::{CONTAINMENT, CONTAINS, LIMIT, LINK, PARTITION};
 use crate::notes::Mistakes;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -16,6 +16,8 @@ pub(crate) struct Edges {
     pub partitions: Vec<(usize, usize)>,
     /// From sites to links, and from these to sites.
     pub links: Vec<(usize, usize)>,
+    /// Those from sites to limits.
+    pub limits: Vec<(usize, usize)>,
     /// How many edges are of other subsystems.
     pub others: usize,
 }
@@ -82,6 +84,10 @@ impl Edges {
             }
             Some(LINK) => {
                 self.links.push((from, to));
+                return Ok(());
+            }
+            Some(LIMIT) => {
+                self.limits.push((from, to));
                 return Ok(());
             }
             _ => {

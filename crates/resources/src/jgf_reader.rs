@@ -4,10 +4,10 @@
 use crate::classes::{Described, classes_of};
 use crate::jgf_edges::{Edges, Place};
 use crate::jgf_vertices::{Vertex, vertices};
-use crate::model::{Class, Graph, Link, Node, Partition, Site, Source};
+use crate::model::{Class, Graph, Limit, Link, Node, Partition, Site, Source};
 use crate::notes::Mistakes;
 use crate::shown::cut;
-use crate::{MAX_BYTES, MAX_PARTITIONS, MAX_SLOTS};
+use crate::{MAX_BYTES, MAX_LIMITS, MAX_PARTITIONS, MAX_SLOTS};
 use causeway_wire::grid::{is_node_name, is_site_name};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -82,6 +82,7 @@ fn warnings(vertices: &[Vertex<'_>], edges: &Edges) -> Vec<String> {
         "core",
         "memory",
         "partition",
+        "limit",
         "link",
     ];
     for vertex in vertices.iter().filter(|vertex| !known.contains(&vertex.kind)) {
@@ -138,6 +139,7 @@ impl<'a> Builder<'a> {
         self.read_nodes(&classes);
         self.refuse_empty_classes();
         self.read_partitions(&classes);
+        self.read_limits();
         self.read_links();
     }
 
@@ -197,6 +199,7 @@ impl<'a> Builder<'a> {
             let features = features.split(',').filter(|feature| !feature.is_empty());
             let class = Class {
                 name: vertex.name.to_string(),
+                cores: self.number(vertex, "cores"),
                 speed_thousandths: self.number(vertex, "speed_thousandths"),
                 features: features.map(str::to_owned).collect(),
                 ..Class::default()
@@ -337,6 +340,34 @@ impl<'a> Builder<'a> {
             list.push(partition);
             if list.len() > MAX_PARTITIONS {
                 self.mistake(vertex, "its site has more partitions than are allowed");
+            }
+        }
+    }
+
+    fn read_limits(&mut self) {
+        let edges = self.edges.limits.iter();
+        let sites = edges.filter_map(|(from, to)| Some((*to, *self.sites.get(from)?)));
+        let sites: HashMap<usize, usize> = sites.collect();
+        for (number, vertex) in self.of_kind("limit") {
+            let Some(site) = sites.get(&number).copied() else {
+                self.mistake(vertex, "no edge leads to it from a site");
+                continue;
+            };
+            let text = |key: &str| vertex.property(key).map(Cow::into_owned);
+            let limit = Limit {
+                account: text("account").unwrap_or_default(),
+                partition: text("partition"),
+                qos: text("qos").unwrap_or_default(),
+                is_default: self.number(vertex, "is_default").unwrap_or(false),
+                max_jobs: self.number(vertex, "max_jobs"),
+                max_nodes: self.number(vertex, "max_nodes"),
+                max_slots: self.number(vertex, "max_slots"),
+                max_seconds: self.number(vertex, "max_seconds"),
+            };
+            let list = &mut self.graph.sites[site].limits;
+            list.push(limit);
+            if list.len() > MAX_LIMITS {
+                self.mistake(vertex, "its site has more limits than are allowed");
             }
         }
     }

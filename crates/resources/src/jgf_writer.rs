@@ -3,15 +3,16 @@
 //!
 //! The subsystem `containment` is a tree, as Flux wants it: grid, site, class, node, and in each node a
 //! vertex for its cores and one for its memory. Partitions share classes, so they are a subsystem of their
-//! own, and links are another.
+//! own; links are another, and so are limits.
 
-use crate::model::{Class, Graph, Link, Node, Partition, Site};
+use crate::model::{Class, Graph, Limit, Link, Node, Partition, Site};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 pub(crate) const CONTAINMENT: &str = "containment";
 pub(crate) const PARTITION: &str = "partition";
 pub(crate) const LINK: &str = "link";
+pub(crate) const LIMIT: &str = "limit";
 pub(crate) const CONTAINS: &str = "contains";
 /// From the site where a link begins to the link.
 const BEGINS: &str = "begins";
@@ -105,7 +106,32 @@ impl Writer {
                 self.edge(partition_number, *class, PARTITION, CONTAINS);
             }
         }
+        for limit in &site.limits {
+            let limit_number = self.limit(limit, &path);
+            self.edge(number, limit_number, LIMIT, CONTAINS);
+        }
         (number, path)
+    }
+
+    fn limit(&mut self, limit: &Limit, above: &str) -> usize {
+        let number = |most: Option<u32>| most.map(|most| most.to_string());
+        let properties = properties([
+            ("account", Some(limit.account.clone())),
+            ("partition", limit.partition.clone()),
+            ("qos", Some(limit.qos.clone())),
+            ("is_default", Some(limit.is_default.to_string())),
+            ("max_jobs", number(limit.max_jobs)),
+            ("max_nodes", number(limit.max_nodes)),
+            ("max_slots", number(limit.max_slots)),
+            ("max_seconds", limit.max_seconds.map(|most| most.to_string())),
+        ]);
+        let name = format!("limit{}", self.counts.get("limit").copied().unwrap_or_default());
+        let new = New {
+            subsystem: LIMIT,
+            properties,
+            ..New::of("limit", &name, above)
+        };
+        self.vertex(new).0
     }
 
     fn partition(&mut self, partition: &Partition, above: &str) -> usize {
@@ -126,7 +152,12 @@ impl Writer {
     fn class(&mut self, class: &Class, above: &str) -> usize {
         let speed = class.speed_thousandths.map(|speed| speed.to_string());
         let features = (!class.features.is_empty()).then(|| class.features.join(","));
-        let properties = properties([("speed_thousandths", speed), ("features", features)]);
+        let cores = class.cores.map(|cores| cores.to_string());
+        let properties = properties([
+            ("cores", cores),
+            ("speed_thousandths", speed),
+            ("features", features),
+        ]);
         let (number, path) = self.vertex(New {
             properties,
             ..New::of("class", &class.name, above)

@@ -32,7 +32,7 @@ pub use dot::to_dot;
 pub use jgf_reader::{Read, read_jgf};
 pub use jgf_writer::to_jgf;
 pub use merge::merged;
-pub use model::{Class, Graph, Link, Node, Partition, Site, Source};
+pub use model::{Class, Graph, Limit, Link, Node, Partition, Site, Source};
 pub use notes::Mistakes;
 pub use picture::picture;
 pub use table::table;
@@ -48,5 +48,7 @@ pub const MAX_DEPTH: usize = 16;
 pub const MAX_TEXT: usize = 1000;
 /// Most slots of a node; no node has more hardware threads.
 pub const MAX_SLOTS: u32 = 65_536;
+/// Most limits of a site.
+pub const MAX_LIMITS: usize = 1000;
 /// Most partitions of a site. A partition and a class of it are a row of the table.
 pub const MAX_PARTITIONS: usize = 1000;

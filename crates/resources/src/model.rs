@@ -26,6 +26,9 @@ pub struct Site {
     /// Partitions of its batch system, each name once. They may share classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Partition>,
+    /// What its batch system lets this user's jobs have, where it keeps to limits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
     /// Its nodes, by classes. Each class has a name that no other of the site has.
     pub classes: Vec<Class>,
 }
@@ -49,6 +52,32 @@ pub struct Partition {
     pub classes: Vec<String>,
 }
 
+/// What a batch system lets jobs have that an account pays for. Without a limit a number is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// The account.
+    pub account: String,
+    /// The only partition that it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// The quality of service of a job that asks for none.
+    pub qos: String,
+    /// Whether jobs that name no account get this one.
+    pub is_default: bool,
+    /// Most jobs that run at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_jobs: Option<u32>,
+    /// Most nodes of a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_nodes: Option<u32>,
+    /// Most slots of a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_slots: Option<u32>,
+    /// Longest time of a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_seconds: Option<u64>,
+}
+
 /// Nodes of a site that are equal in all that placement looks at.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Class {
@@ -56,10 +85,13 @@ pub struct Class {
     pub name: String,
     /// Processes that each node takes; cores, where a batch system tells them.
     pub slots: u32,
+    /// Cores that a process finds on each node, where that was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u32>,
     /// Memory of each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// How fast a core is, in thousandths of the grid's reference.
+    /// How fast a core is, in thousandths of the reference (docs/resources.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_thousandths: Option<u32>,
     /// What each node has, in the words of the site's batch system.

@@ -29,6 +29,11 @@ pub(crate) fn loss(ppb: u32) -> String {
     }
 }
 
+/// `1.2`: a multiple of the reference.
+pub(crate) fn speed(thousandths: u32) -> String {
+    format!("{:.1}", f64::from(thousandths) / 1000.0)
+}
+
 /// `45 s`, `4 min`, `2.5 h`, `3 d`.
 pub(crate) fn time(seconds: u64) -> String {
     match seconds {

@@ -1,7 +1,7 @@
 //! The table for people: what each site has, and its links.
 
-use crate::model::{Class, Graph, Link, Partition, Site, Source};
-use crate::shown::{count, cut, latency, loss, memory, rate, time};
+use crate::model::{Class, Graph, Limit, Link, Partition, Site, Source};
+use crate::shown::{count, cut, latency, loss, memory, rate, speed, time};
 
 /// Longest line.
 const COLUMNS: usize = 100;
@@ -19,12 +19,19 @@ pub fn table(graph: &Graph, now: u64) -> String {
     for site in &graph.sites {
         rows.extend(site_rows(site, now));
     }
-    let mut text = laid_out(&rows, &[0, 1, 9]);
+    let mut text = laid_out(&rows, &[0, 1, 11]);
     for site in &graph.sites {
         if let Some(why) = &site.why_unreachable {
             let name = cut(&site.name, NAME);
             text += &format!("{name}: {}\n", cut(&one_line(why), REASON));
         }
+    }
+    let limits = graph.sites.iter();
+    let limits = limits.flat_map(|site| site.limits.iter().map(|limit| limit_row(site, limit)));
+    let limits: Vec<_> = [LIMITS.map(str::to_owned)].into_iter().chain(limits).collect();
+    if limits.len() > 1 {
+        text += "\n";
+        text += &laid_out(&limits, &[0, 1, 2, 3]);
     }
     if !graph.links.is_empty() {
         let mut rows = vec![LINKS.map(str::to_owned)];
@@ -36,12 +43,14 @@ pub fn table(graph: &Graph, now: u64) -> String {
 }
 
 /// Features are last: there is what room is left.
-const SITES: [&str; 10] = [
+const SITES: [&str; 12] = [
     "site",
     "partition",
     "nodes",
     "slots",
+    "cores",
     "memory",
+    "speed",
     "free",
     "down",
     "next free",
@@ -49,10 +58,21 @@ const SITES: [&str; 10] = [
     "features",
 ];
 
+const LIMITS: [&str; 8] = [
+    "limits at",
+    "account",
+    "partition",
+    "qos",
+    "jobs",
+    "nodes",
+    "slots",
+    "longest",
+];
+
 const LINKS: [&str; 6] = ["from", "to", "one way", "bandwidth", "loss", "from its"];
 
 /// A row for each partition and class of it, and one for each class that is in none.
-fn site_rows(site: &Site, now: u64) -> Vec<[String; 10]> {
+fn site_rows(site: &Site, now: u64) -> Vec<[String; 12]> {
     let mut rows = Vec::new();
     for partition in &site.partitions {
         let classes = partition.classes.iter().filter_map(|name| site.class(name));
@@ -66,14 +86,14 @@ fn site_rows(site: &Site, now: u64) -> Vec<[String; 10]> {
     let others = site.classes.iter().filter(|class| !is_in_one(class));
     rows.extend(others.map(|class| class_row(site, None, class, now)));
     if rows.is_empty() {
-        let mut row = [(); 10].map(|()| "-".to_owned());
+        let mut row = [(); 12].map(|()| "-".to_owned());
         row[0] = cut(&site.name, NAME);
         rows.push(row);
     }
     rows
 }
 
-fn class_row(site: &Site, partition: Option<&Partition>, class: &Class, now: u64) -> [String; 10] {
+fn class_row(site: &Site, partition: Option<&Partition>, class: &Class, now: u64) -> [String; 12] {
     let unknown = || "-".to_owned();
     let free: Vec<bool> = class
         .nodes
@@ -88,7 +108,9 @@ fn class_row(site: &Site, partition: Option<&Partition>, class: &Class, now: u64
         partition.map_or_else(unknown, partition_name),
         class.nodes.len().to_string(),
         class.slots.to_string(),
+        class.cores.map_or_else(unknown, |cores| cores.to_string()),
         class.memory_bytes.map_or_else(unknown, memory),
+        class.speed_thousandths.map_or_else(unknown, speed),
         match is_known {
             true => free.iter().filter(|free| **free).count().to_string(),
             false => unknown(),
@@ -123,6 +145,23 @@ fn next_free(class: &Class, now: u64) -> Option<String> {
     let first = *times.iter().min()?;
     let together = times.iter().filter(|at| **at == first).count();
     Some(format!("{together} in {}", time(first.saturating_sub(now))))
+}
+
+/// The account of jobs that name none has a star.
+fn limit_row(site: &Site, limit: &Limit) -> [String; 8] {
+    let number = |most: Option<u32>| most.map_or_else(|| "any".to_owned(), |most| most.to_string());
+    let star = if limit.is_default { "*" } else { "" };
+    let name = |name: &str| cut(&one_line(name), NAME - 1);
+    [
+        cut(&site.name, NAME),
+        format!("{}{star}", name(&limit.account)),
+        limit.partition.as_deref().map_or_else(|| "any".to_owned(), name),
+        name(&limit.qos),
+        number(limit.max_jobs),
+        number(limit.max_nodes),
+        number(limit.max_slots),
+        limit.max_seconds.map_or_else(|| "any".to_owned(), time),
+    ]
 }
 
 fn link_row(link: &Link, now: u64) -> [String; 6] {

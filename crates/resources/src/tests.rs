@@ -50,8 +50,17 @@ fn example() -> Graph {
             vec![node("r-1", Some(4), None), node("r-2", Some(1), Some(1300))],
         )
     };
+    let limit = Limit {
+        account: "p7".into(),
+        qos: "fast".into(),
+        is_default: true,
+        max_nodes: Some(2),
+        max_seconds: Some(1800),
+        ..Limit::default()
+    };
     let rennes = Site {
         name: "rennes".into(),
+        limits: vec![limit],
         partitions: vec![
             partition("fast", true, &["small"]),
             partition("long", false, &["small", "large"]),
@@ -62,7 +71,9 @@ fn example() -> Graph {
     let nancy = Site {
         name: "nancy".into(),
         classes: vec![Class {
+            cores: Some(2),
             memory_bytes: None,
+            speed_thousandths: Some(1760),
             ..class("4-slots", 4, vec![node("n-1", None, None)])
         }],
         ..Site::default()
@@ -116,6 +127,7 @@ fn random_class(random: &mut Rng, site: usize, class: usize) -> Class {
         name: format!("class{class}"),
         slots,
         memory_bytes: any(random, |random| random.u64(1..)),
+        cores: any(random, |random| random.u32(..)),
         speed_thousandths: any(random, |random| random.u32(..)),
         features: (0..random.usize(0..3))
             .map(|number| format!("f={number}"))
@@ -141,8 +153,19 @@ fn random_site(random: &mut Rng, number: usize) -> Site {
             .map(|class| class.name.clone())
             .collect(),
     };
+    let limit = |random: &mut Rng| Limit {
+        account: format!("\"\u{1b}{}", random.char(..)),
+        partition: any(random, |random| random.char(..).to_string()),
+        qos: "normal".repeat(random.usize(0..9)),
+        is_default: random.bool(),
+        max_jobs: any(random, |random| random.u32(..)),
+        max_nodes: any(random, |random| random.u32(..)),
+        max_slots: any(random, |random| random.u32(..)),
+        max_seconds: any(random, |random| random.u64(..)),
+    };
     Site {
         name: format!("site{number}"),
+        limits: (0..random.usize(0..3)).map(|_| limit(random)).collect(),
         why_unreachable: any(random, |random| format!("\"why\"\n\\{}", random.char(..))),
         partitions: (0..random.usize(0..3))
             .map(|number| partition(random, number))
@@ -286,7 +309,7 @@ fn mistakes_say_where_they_are_and_are_told_at_once() {
         (
             "\"source\":\"0\"",
             "\"source\":\"x\"",
-            "graph.edges[16].source: no vertex has this id",
+            "graph.edges[17].source: no vertex has this id",
         ),
         (
             "\"name\":\"rennes\"",
@@ -357,13 +380,16 @@ fn the_table_says_what_is_free_now_and_what_next() {
     assert_eq!(
         table(&example(), 1060),
         "\
-site    partition  nodes  slots  memory  free  down     next free  longest  features
-rennes  fast*          2      4   32 GB     1     0    1 in 4 min      2 h  ib,fast
-rennes  long           2      4   32 GB     1     0    1 in 4 min      2 h  ib,fast
-rennes  long           1     16   32 GB     0     0  1 in 119 min      2 h  -
-nancy   -              1      4       -     -     0             -        -  -
-lyon    -              -      -       -     -     -             -        -  -
+site    partition  nodes  slots  cores  memory  speed  free  down     next free  longest  features
+rennes  fast*          2      4      -   32 GB      -     1     0    1 in 4 min      2 h  ib,fast
+rennes  long           2      4      -   32 GB      -     1     0    1 in 4 min      2 h  ib,fast
+rennes  long           1     16      -   32 GB      -     0     0  1 in 119 min      2 h  -
+nancy   -              1      4      2       -    1.8     -     0             -        -  -
+lyon    -              -      -      -       -      -     -     -             -        -  -
 lyon: its gateway does not answer
+
+limits at  account  partition  qos   jobs  nodes  slots  longest
+rennes     p7*      any        fast   any      2    any   30 min
 
 from    to     one way   bandwidth   loss  from its
 rennes  nancy   5.8 ms  940 Mbit/s  0.1 %  lanes, 60 s ago

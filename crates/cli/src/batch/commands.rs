@@ -1,11 +1,12 @@
 //! Runs commands of a batch system.
 
-use causeway_batch::offer::Offer;
+use crate::say;
+use causeway_batch::offer::{Limit, Offer};
 use causeway_batch::{Node, System};
 use causeway_control::NodeInfo;
 use causeway_wire::Cidr;
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, User, getuid};
 use std::io::Write;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
@@ -110,7 +111,28 @@ impl Batch {
     /// Its commands fail, or their answers are not understood; in one sentence.
     pub fn offer(&self) -> Result<Offer, String> {
         let answers = self.run_all(&self.system.offer_words())?;
-        self.system.offer(&answers).map_err(|error| error.to_string())
+        let mut offer = { self.system.offer(&answers) }.map_err(|error| error.to_string())?;
+        // A database of accounts that is down keeps no job from running.
+        offer.limits = self.limits().unwrap_or_else(|why| {
+            say::error(format_args!("causeway: limits of accounts are not known: {why}"));
+            Vec::new()
+        });
+        Ok(offer)
+    }
+
+    /// What the batch system lets this user's accounts have.
+    fn limits(&self) -> Result<Vec<Limit>, String> {
+        let Some(words) = self.system.set_up_words() else {
+            return Ok(Vec::new());
+        };
+        let set_up = self.run(&words, "")?.output;
+        let user = User::from_uid(getuid()).ok().flatten();
+        let user = user.ok_or("this user has no name")?.name;
+        let Some(words) = self.system.limit_words(&user, &set_up) else {
+            return Ok(Vec::new());
+        };
+        let answers = self.run_all(&words)?;
+        { self.system.limits(&answers) }.map_err(|error| error.to_string())
     }
 
     /// The nodes of an allocation that runs, which a holder has got or a user has made.

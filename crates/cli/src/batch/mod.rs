@@ -5,9 +5,11 @@
 //!                                 |  \--- release, when the run is over: until nothing is left
 //!                                 '------ hold, on the allocation's first node: ends it when nobody holds on
 //! ```
-//! `ask` finds the nodes of an allocation that a user has made. `holder` gets one for a run, `intent` is what
+//! `ask` finds the nodes of an allocation that a user has made; `allocations` is how a command gets them from
+//! the site's gateway. `holder` gets one for a run, `intent` is what
 //! it writes down first, `commands` runs the batch system's commands.
 
+pub mod allocations;
 pub mod ask;
 pub mod commands;
 pub mod far;

@@ -1,8 +1,9 @@
 //! Looks on the nodes as whom jobs run there: whether they come near this site's keys, or near each other.
 
-use super::nodes::{Remote, ask, on_each};
+use super::nodes::{Remote, ask};
 use super::steps::Step;
 use crate::grid;
+use crate::remote::ask::on_each;
 use crate::remote::start_node::is_this_host;
 use causeway_control::Status;
 use causeway_gateway::Config;

@@ -3,8 +3,8 @@
 use super::Subject;
 use super::steps::Step;
 use crate::output::{Beyond, Output};
+use crate::remote::ask::on_each;
 use crate::remote::start_node::shell_words;
-use causeway_control::NodeInfo;
 use causeway_gateway::config::REMOTE_SHELL;
 use causeway_mpis::quoted;
 use causeway_wire::TextError;
@@ -15,9 +15,6 @@ use std::time::{Duration, Instant};
 
 /// ssh gives up a node that is switched off after ten seconds; the rest is for one that is busy.
 const DEADLINE: Duration = Duration::from_secs(15);
-
-/// Remote shells at a time: sshd turns away more than ten that have not proved themselves (MaxStartups).
-const AT_ONCE: usize = 8;
 
 /// The most that is read of what a shell says.
 const OUTPUT_BYTES: u64 = 4096;
@@ -55,19 +52,6 @@ pub fn look(subject: &Subject) -> Vec<Step> {
         step.unwrap_or_else(|| Step::fail(&node.name, "could not be checked", "try again"))
     });
     steps.collect()
-}
-
-/// Runs `look` on each node, [`AT_ONCE`] at a time; none where it panicked.
-pub fn on_each<T: Send>(nodes: &[NodeInfo], look: impl Fn(&NodeInfo) -> T + Sync) -> Vec<Option<T>> {
-    let look = &look;
-    let batches = nodes.chunks(AT_ONCE).flat_map(|batch| {
-        thread::scope(|scope| {
-            let looks: Vec<_> = batch.iter().map(|node| scope.spawn(move || look(node))).collect();
-            let found = looks.into_iter().map(|look| look.join().ok());
-            found.collect::<Vec<_>>()
-        })
-    });
-    batches.collect()
 }
 
 /// What came of a question to a node.

@@ -104,10 +104,12 @@ mod tests {
     use super::super::model::tests::{profile, sites};
     use super::*;
     use crate::resources::Offers;
+    use crate::resources::measured::Measured;
     use causeway_placement::{Outcome, place, steps};
 
     fn placed(text: &str) -> Placed {
-        let question = Question::of(&profile(text), &sites(), &Offers::new(), 0).unwrap();
+        let question =
+            Question::of(&profile(text), &sites(), &Offers::new(), &Measured::default(), 0).unwrap();
         let found = place(
             &question.resources,
             &question.job,

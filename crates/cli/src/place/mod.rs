@@ -78,7 +78,9 @@ fn place(file: &Path, seconds: u32) -> Result<(Profile, Placed), Failure> {
     let sites = ask::sites(&control::socket()).map_err(Failure::usage)?;
     let now = resources::now();
     let offers = resources::offers(&sites, now).map_err(Failure::new)?;
-    let question = Question::of(&profile, &sites, &offers, now).map_err(Failure::usage)?;
+    let status = ask::status(&control::socket()).map_err(Failure::new)?;
+    let measured = resources::measured(&status);
+    let question = Question::of(&profile, &sites, &offers, &measured, now).map_err(Failure::usage)?;
     for warning in &question.warnings {
         say::error(format_args!("causeway: {warning}"));
     }

@@ -1,7 +1,8 @@
 //! A question for crates/placement: what a profile asks for, and what the gateway knows of the sites. Pure.
 
-use super::offered::{self, Asked, UNKNOWN_BYTES, UNKNOWN_SPEED};
+use super::offered::{self, Asked, UNKNOWN_BYTES, UNKNOWN_SPEED, least};
 use crate::resources::Offers;
+use crate::resources::measured::Measured;
 use causeway_control::{NodeInfo, Sites};
 use causeway_placement::{Alternative, Between, Class, Group, Job, Link, Network, Resources, Site};
 use causeway_profile::{Needs, Profile, Ranks};
@@ -27,7 +28,13 @@ impl Question {
     ///
     /// # Errors
     /// What a profile says that cannot be placed, in a sentence.
-    pub fn of(profile: &Profile, sites: &Sites, offers: &Offers, now: u64) -> Result<Question, String> {
+    pub fn of(
+        profile: &Profile,
+        sites: &Sites,
+        offers: &Offers,
+        measured: &Measured,
+        now: u64,
+    ) -> Result<Question, String> {
         let mut warnings = Vec::new();
         let choices = profile.groups.iter().flat_map(|group| group.choices());
         let asked = Asked {
@@ -38,7 +45,8 @@ impl Question {
                 .flat_map(|(_, needs)| needs.features.unwrap_or_default())
                 .collect(),
         };
-        let (resources, of_batch_systems) = resources(sites, offers, &asked, &mut warnings);
+        let (resources, of_batch_systems) = resources(sites, offers, measured, &asked, &mut warnings);
+        warnings.extend(warning_of_speed(profile, &resources));
         if resources.sites.is_empty() {
             let mut why = warnings;
             why.push(
@@ -55,6 +63,7 @@ impl Question {
                     .map(|(ranks, needs)| Alternative {
                         ranks: ranks.unwrap_or_default(),
                         memory_bytes: needs.memory_bytes.unwrap_or_default(),
+                        min_speed: min_speed(&needs),
                         features: needs.features.clone().unwrap_or_default().into_iter().collect(),
                         sites: { needs.sites }.map(|sites| sites.iter().filter_map(index).collect()),
                         ..Alternative::default()
@@ -105,7 +114,10 @@ fn check(profile: &Profile, warnings: &mut Vec<String>) -> Result<u32, String> {
         }
         for (_, needs) in group.choices() {
             cores.insert(needs.cores.unwrap_or(1).max(1));
-            warn_of_unknown(&group.name, &needs, warnings);
+            let line = format!("groups.{}: the highest speed is not looked at", group.name);
+            if needs.speed.is_some_and(|speed| speed.max.is_some()) && !warnings.contains(&line) {
+                warnings.push(line);
+            }
         }
     }
     let most = cores.last().copied().unwrap_or(1);
@@ -117,16 +129,34 @@ fn check(profile: &Profile, warnings: &mut Vec<String>) -> Result<u32, String> {
     Ok(most)
 }
 
-fn warn_of_unknown(group: &str, needs: &Needs, warnings: &mut Vec<String>) {
-    let line = format!("groups.{group}: the speed of nodes is not known and not checked");
-    if needs.speed.is_some() && !warnings.contains(&line) {
-        warnings.push(line);
-    }
+fn min_speed(needs: &Needs) -> u32 {
+    let speed = needs.speed.and_then(|speed| speed.min).unwrap_or_default();
+    u32::try_from(speed).unwrap_or(u32::MAX - 1)
+}
+
+/// Names the sites of which nobody knows a speed that the job asks for.
+fn warning_of_speed(profile: &Profile, resources: &Resources) -> Option<String> {
+    let mut needs = profile.groups.iter().flat_map(|group| group.choices());
+    needs.find(|(_, needs)| min_speed(needs) > 0)?;
+    let is_unknown = |site: &&Site| site.classes.iter().any(|class| class.speed == UNKNOWN_SPEED);
+    let unknown = resources
+        .sites
+        .iter()
+        .filter(is_unknown)
+        .map(|site| site.name.as_str());
+    let unknown: Vec<&str> = unknown.collect();
+    (!unknown.is_empty()).then(|| {
+        format!(
+            "the speed of nodes of {} is not known and counts as enough; 'causeway resources --measure' measures it",
+            unknown.join(", ")
+        )
+    })
 }
 
 fn resources(
     sites: &Sites,
     offers: &Offers,
+    measured: &Measured,
     asked: &Asked,
     warnings: &mut Vec<String>,
 ) -> (Resources, BTreeSet<usize>) {
@@ -136,8 +166,8 @@ fn resources(
         let Some(info) = &status.info else { continue };
         let name = &info.name;
         let classes = match (offers.get(name), info.nodes.is_empty()) {
-            (_, false) => classes(&info.nodes, asked),
-            (Some(Ok(offer)), true) => match offered::classes(offer, asked) {
+            (_, false) => classes(name, &info.nodes, measured, asked),
+            (Some(Ok(offer)), true) => match offered::classes(name, offer, measured, asked) {
                 Ok(classes) => classes,
                 Err(why) => {
                     warnings.push(format!("{name} cannot take part: {why}"));
@@ -165,8 +195,11 @@ fn resources(
     (found, of_batch_systems)
 }
 
-/// Listed nodes by their slots.
-fn classes(nodes: &[NodeInfo], asked: &Asked) -> Vec<Class> {
+/// Listed nodes by their slots. The job cannot choose among them, so each class has the memory and the speed
+/// that all have.
+fn classes(site: &str, nodes: &[NodeInfo], measured: &Measured, asked: &Asked) -> Vec<Class> {
+    let known = nodes.iter().map(|node| (None, measured.of(site, &node.name)));
+    let (memory_bytes, speed) = least(known);
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     for node in nodes {
         *counts.entry(node.slots / asked.cores).or_default() += 1;
@@ -175,9 +208,9 @@ fn classes(nodes: &[NodeInfo], asked: &Asked) -> Vec<Class> {
         name: format!("nodes of {slots} ranks"),
         nodes,
         slots,
-        memory_bytes: UNKNOWN_BYTES,
+        memory_bytes,
         features: asked.features.clone(),
-        speed: UNKNOWN_SPEED,
+        speed,
         ..Class::default()
     };
     { counts.into_iter() }
@@ -264,7 +297,7 @@ pub fn shown(site: &Site) -> String {
 pub(super) mod tests {
     use super::*;
     use causeway_batch::offer::{Offer, OfferedNode, Partition};
-    use causeway_control::{Link as Measured, SiteInfo, SiteStatus};
+    use causeway_control::{Link as Told, SiteInfo, SiteStatus};
 
     /// Three sites: rennes and nancy with two nodes of four slots, orsay with a batch system.
     pub fn sites() -> Sites {
@@ -282,7 +315,7 @@ pub(super) mod tests {
                 unreachable: None,
             }
         };
-        let link = |to: &str, rtt_microseconds, rate_bits_per_second| Measured {
+        let link = |to: &str, rtt_microseconds, rate_bits_per_second| Told {
             to: to.into(),
             rtt_microseconds,
             rate_bits_per_second,
@@ -311,6 +344,7 @@ pub(super) mod tests {
             &profile("[groups.a]\nranks = 2\ncores = 2"),
             &sites(),
             &Offers::new(),
+            &Measured::default(),
             0,
         )
         .unwrap();
@@ -333,9 +367,32 @@ pub(super) mod tests {
     #[test]
     fn needs_of_which_nothing_is_known_are_told_and_what_cannot_be_placed_is_refused() {
         let text = "[groups.a]\nranks = 2\nspeed = { min = 1.5 }";
-        let question = Question::of(&profile(text), &sites(), &Offers::new(), 0).unwrap();
-        assert!(question.warnings[0].contains("groups.a: the speed of nodes is not known"));
-        let named = Question::of(&profile("[groups.a]\nranks = '0-3'"), &sites(), &Offers::new(), 0);
+        let question =
+            Question::of(&profile(text), &sites(), &Offers::new(), &Measured::default(), 0).unwrap();
+        assert!(
+            question
+                .warnings
+                .iter()
+                .any(|line| line.contains("the speed of nodes of rennes, nancy, orsay is")),
+            "{:?}",
+            question.warnings
+        );
+        assert_eq!(question.job.groups[0].alternatives[0].min_speed, 1500);
+        let known = serde_json::json!({
+            "node": {"cores": 2, "memory_bytes": 8, "processor": "p", "load_thousandths": 0},
+            "speed_thousandths": 1200, "at": 1,
+        });
+        let measured = serde_json::from_value(serde_json::json!({"nancy": {"nancy-1": known}})).unwrap();
+        let question = Question::of(&profile(text), &sites(), &Offers::new(), &measured, 0).unwrap();
+        let nancy = &question.resources.sites[1].classes[0];
+        assert_eq!((nancy.speed, nancy.memory_bytes, nancy.nodes), (1200, 8, 2));
+        let named = Question::of(
+            &profile("[groups.a]\nranks = '0-3'"),
+            &sites(),
+            &Offers::new(),
+            &Measured::default(),
+            0,
+        );
         let named = named.unwrap_err();
         assert!(named.contains("groups.a: give it a number of ranks"), "{named}");
     }
@@ -361,16 +418,24 @@ pub(super) mod tests {
         let offer = Offer {
             partitions: vec![partition],
             nodes: vec![node],
+            ..Offer::default()
         };
         let offers = Offers::from([("orsay".into(), Ok(offer))]);
         let text =
             "time = \"30min\"\n[groups.a]\nranks = 2\ncores = 2\nmemory = \"2GB\"\nfeatures = [\"ib\"]";
-        let question = Question::of(&profile(text), &sites(), &offers, 0).unwrap();
+        let question = Question::of(&profile(text), &sites(), &offers, &Measured::default(), 0).unwrap();
         let orsay = &question.resources.sites[2].classes[0];
         assert_eq!((orsay.nodes, orsay.slots, orsay.memory_bytes), (1, 8, 32 << 30));
         assert!(question.is_of_batch_system(2) && !question.is_of_batch_system(0));
         assert!(question.warnings.is_empty(), "{:?}", question.warnings);
-        let long = Question::of(&profile(&text.replace("30min", "2h")), &sites(), &offers, 0).unwrap();
+        let long = Question::of(
+            &profile(&text.replace("30min", "2h")),
+            &sites(),
+            &offers,
+            &Measured::default(),
+            0,
+        )
+        .unwrap();
         assert_eq!(long.resources.sites.len(), 2);
         assert!(
             long.warnings[0].contains("orsay cannot take part: 120 min are more"),

@@ -9,6 +9,7 @@
 //! of the job behind. Read `frame` first, then `guard`.
 
 pub mod agent;
+pub mod ask;
 mod ending;
 pub mod frame;
 pub mod guard;

@@ -1,12 +1,13 @@
 //! The graph by what a gateway says. Pure.
 
+use super::measured::Measured;
 use causeway_control::{self as control, SiteStatus, Sites, Status};
 use causeway_resources::{Described, Graph, Link, Node, Site, Source, classes_of};
 use std::collections::HashSet;
 
 /// What a gateway's two answers say. Links of other sites' gateways are as old as their last message, which
 /// is not told.
-pub fn graph(sites: &Sites, status: &Status, now: u64) -> Graph {
+pub fn graph(sites: &Sites, status: &Status, measured: &Measured, now: u64) -> Graph {
     let own = status.tunnels.iter().filter_map(|tunnel| {
         let link = tunnel.link()?;
         Some(Link {
@@ -27,8 +28,8 @@ pub fn graph(sites: &Sites, status: &Status, now: u64) -> Graph {
         is_known && link.from != link.to && pairs.insert((link.from.clone(), link.to.clone()))
     };
     Graph {
-        name: { status.grid.as_ref() }.map_or_else(|| "grid".to_owned(), |grid| grid.name.clone()),
-        sites: sites.sites.iter().map(of_site).collect(),
+        name: super::grid_name(status),
+        sites: sites.sites.iter().map(|site| of_site(site, measured)).collect(),
         links: own.chain(told).filter(|link| is_new(link)).collect(),
     }
 }
@@ -45,16 +46,22 @@ fn of_link(from: &str, link: &control::Link) -> Link {
     }
 }
 
-fn of_site(site: &SiteStatus) -> Site {
+fn of_site(site: &SiteStatus, measured: &Measured) -> Site {
     let nodes = site.info.iter().flat_map(|info| &info.nodes);
-    let described = nodes.map(|node| Described {
-        node: Node {
-            name: node.name.clone(),
-            address: Some(node.address),
-            ..Node::default()
-        },
-        slots: node.slots,
-        ..Described::default()
+    let described = nodes.map(|node| {
+        let known = measured.of(&site.name, &node.name);
+        Described {
+            node: Node {
+                name: node.name.clone(),
+                address: Some(node.address),
+                ..Node::default()
+            },
+            slots: node.slots,
+            cores: known.map(|known| known.node.cores),
+            memory_bytes: known.and_then(|known| known.node.memory_bytes),
+            speed_thousandths: known.and_then(|known| known.speed_thousandths),
+            ..Described::default()
+        }
     });
     let classes = classes_of(described.collect(), &HashSet::new());
     Site {
@@ -128,12 +135,23 @@ mod tests {
             tunnels: vec![serde_json::from_value::<TunnelStatus>(tunnel).unwrap()],
             ..Status::default()
         };
-        let graph = graph(&sites, &status, 1000);
+        let seen = serde_json::json!({"rennes": {"rennes-2": {
+            "node": {"cores": 2, "memory_bytes": 8, "processor": "p", "load_thousandths": 0},
+            "speed_thousandths": 1500, "at": 1,
+        }}});
+        let measured = serde_json::from_value(seen).unwrap();
+        let graph = graph(&sites, &status, &measured, 1000);
         let classes = graph.sites[0].classes.iter();
         let classes: Vec<_> = classes
             .map(|class| (class.name.as_str(), class.nodes.len()))
             .collect();
-        assert_eq!(classes, [("4-slots", 2), ("8-slots", 1)]);
+        assert_eq!(
+            classes,
+            [("4-slots", 1), ("8-slots", 1), ("4-slots-8B", 1)],
+            "what was measured of a node sets it apart"
+        );
+        let apart = &graph.sites[0].classes[2];
+        assert_eq!((apart.cores, apart.speed_thousandths), (Some(2), Some(1500)));
         let [own, other] = &graph.links[..] else {
             panic!("{:?}", graph.links);
         };

@@ -1,10 +1,11 @@
 //! What the batch system of the own site has: its partitions and nodes, and what of them is free.
 
+use super::measured::Measured;
 use crate::batch::commands::Batch;
 use causeway_batch::System;
 use causeway_batch::offer::Offer;
 use causeway_control::BatchAccess;
-use causeway_resources::{Class, Described, Node, Partition, Site, classes_of};
+use causeway_resources::{Class, Described, Limit, Node, Partition, Site, classes_of};
 use std::collections::{BTreeSet, HashSet};
 
 /// Asks the batch system of the own site.
@@ -21,8 +22,11 @@ pub fn ask(access: &BatchAccess) -> Result<Offer, String> {
     batch.offer()
 }
 
-/// Adds it to the site. A node that the site's gateway lists, too, is there once, as the batch system has it.
-pub fn add(site: &mut Site, offer: Offer) {
+/// Adds it to the site. A node that the site's gateway lists, too, is there once, as the batch system has it;
+/// what it does not say is as it was measured.
+pub fn add(site: &mut Site, offer: Offer, measured: &Measured) {
+    let known = |name: &str| measured.of(&site.name, name);
+    site.limits = offer.limits.into_iter().map(limit).collect();
     let partition_name = |number: &usize| offer.partitions.get(*number).map(|one| one.name.clone());
     let nodes = offer.nodes.iter().map(|node| Described {
         node: Node {
@@ -33,7 +37,9 @@ pub fn add(site: &mut Site, offer: Offer) {
             free_at: node.free_at,
         },
         slots: node.cpus,
-        memory_bytes: node.memory_bytes,
+        cores: known(&node.name).map(|known| known.node.cores),
+        memory_bytes: node.memory_bytes.or_else(|| known(&node.name)?.node.memory_bytes),
+        speed_thousandths: known(&node.name).and_then(|known| known.speed_thousandths),
         features: node.features.iter().cloned().collect(),
         partitions: node.partitions.iter().filter_map(partition_name).collect(),
     });
@@ -60,6 +66,19 @@ pub fn add(site: &mut Site, offer: Offer) {
         })
         .collect();
     site.classes.extend(classes.into_iter().map(|(class, _)| class));
+}
+
+fn limit(limit: causeway_batch::offer::Limit) -> Limit {
+    Limit {
+        account: limit.account,
+        partition: limit.partition,
+        qos: limit.qos,
+        is_default: limit.is_default,
+        max_jobs: limit.max_jobs,
+        max_nodes: limit.max_nodes,
+        max_slots: limit.max_cpus,
+        max_seconds: limit.max_seconds,
+    }
 }
 
 #[cfg(test)]
@@ -89,7 +108,7 @@ a-2|long|up|infinite|1-infinite|idle|0/4/0/4|1|(null)
             }],
             ..Site::default()
         };
-        add(&mut site, offer);
+        add(&mut site, offer, &Measured::default());
         let classes = site.classes.iter().map(|class| {
             let names: Vec<&str> = class.nodes.iter().map(|node| node.name.as_str()).collect();
             format!("{} {}", class.name, names.join(","))

@@ -5,33 +5,12 @@ use super::Args;
 use super::error::RunError;
 use super::job::known_sites;
 use super::sites::{may_use, named, usable_site};
-use causeway_control::{self as control, ControlError, Reply, Request, Sites};
+use crate::batch::allocations::{self, own, parse};
+use causeway_control::Sites;
 use causeway_mpis::command_line::CommandLine;
-use std::collections::BTreeMap;
 use std::process::Command;
 
-/// At which sites a run has an allocation, and which.
-pub type Allocations = BTreeMap<String, String>;
-
-/// Reads `--alloc`.
-///
-/// # Errors
-/// One that is not of its form, or a second one of a site.
-pub fn parse(words: &[String]) -> Result<Allocations, RunError> {
-    let mut found = Allocations::new();
-    for word in words.iter().flat_map(|words| words.split(',')).map(str::trim) {
-        let (site, id) = word
-            .split_once(':')
-            .ok_or_else(|| RunError::Alloc(word.to_owned()))?;
-        if site.is_empty() || !causeway_batch::is_id(id) {
-            return Err(RunError::Alloc(word.to_owned()));
-        }
-        if found.insert(site.to_owned(), id.to_owned()).is_some() {
-            return Err(RunError::AllocTwice(site.to_owned()));
-        }
-    }
-    Ok(found)
-}
+pub use crate::batch::allocations::Allocations;
 
 /// The sites that a run is to use: those of `--sites`, or without it those of `--alloc`.
 ///
@@ -77,31 +56,13 @@ pub fn apply(
     if let Some(site) = allocations.keys().find(|site| !takes_part(site)) {
         return Err(RunError::AllocElsewhere(site.clone()));
     }
-    let own = known.allocated_by.as_ref().and_then(std::env::var_os);
-    if let Some(id) = own
-        .and_then(|id| id.into_string().ok())
-        .filter(|_| takes_part(&known.site))
-    {
+    if let Some(id) = own(known).filter(|_| takes_part(&known.site)) {
         allocations.entry(known.site.clone()).or_insert(id);
     }
-    for (site, id) in &allocations {
+    for site in allocations.keys() {
         usable_site(known, site)?;
-        let (site, id) = (site.clone(), id.clone());
-        let request = Request::Allocation {
-            site: site.clone(),
-            id: id.clone(),
-        };
-        let nodes = match control::ask(&control::socket(), &request) {
-            Ok((Reply::Allocation { nodes }, _)) => nodes,
-            Ok((other, _)) => return Err(ControlError::Answer(format!("{other:?}")).into()),
-            Err(ControlError::Refused(why)) => return Err(RunError::NoAllocation(site, id, why)),
-            Err(error) => return Err(error.into()),
-        };
-        let mut all = known.sites.iter_mut().filter(|known| known.name == site);
-        if let Some(info) = all.find_map(|known| known.info.as_mut()) {
-            info.nodes = nodes;
-        }
     }
+    allocations::apply(&allocations, known)?;
     Ok(allocations)
 }
 
@@ -110,30 +71,5 @@ pub fn apply(
 pub fn leave(command: &mut Command) {
     for (name, _) in std::env::vars_os().filter(|(name, _)| causeway_batch::is_of_a_process(name)) {
         command.env_remove(name);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(words: &[&str]) -> Result<String, String> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let found = parse(&words).map_err(|error| error.to_string())?;
-        let shown = found.iter().map(|(site, id)| format!("{site}:{id}"));
-        Ok(shown.collect::<Vec<_>>().join(" "))
-    }
-
-    #[test]
-    fn an_allocation_is_a_site_and_a_number() {
-        assert_eq!(
-            read(&["rennes:12", "nancy:7"]).as_deref(),
-            Ok("nancy:7 rennes:12")
-        );
-        assert_eq!(read(&["rennes:12,nancy:7"]).as_deref(), Ok("nancy:7 rennes:12"));
-        for wrong in ["rennes", "rennes:", ":7", "rennes:--wrap", "rennes:1:2"] {
-            assert!(read(&[wrong]).unwrap_err().contains("--alloc"), "{wrong}");
-        }
-        assert!(read(&["rennes:1", "rennes:2"]).unwrap_err().contains("rennes"));
     }
 }

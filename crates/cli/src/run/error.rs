@@ -4,6 +4,7 @@ use super::child::ChildError;
 use super::distribution::DistributionError;
 use super::groups::GroupsError;
 use super::launcher::LauncherError;
+use crate::batch::allocations::AllocError;
 use causeway_control::ControlError;
 use causeway_wire::grid::GridError;
 use std::io;
@@ -134,18 +135,12 @@ pub enum RunError {
         "{0}'s launcher speaks only IPv4, but site {1} has only IPv6 addresses; give the site IPv4 ones, leave it out (--sites), or use Open MPI"
     )]
     Ipv4Launcher(&'static str, String),
-    /// `--alloc` of another form.
-    #[error("--alloc {0}: give a site and the id of its allocation: --alloc rennes:1234")]
-    Alloc(String),
-    /// Two allocations of one site.
-    #[error("--alloc names {0} twice; a site has one allocation in a job")]
-    AllocTwice(String),
     /// An allocation of a site that the job does not use.
     #[error("--alloc names {0}, which is not among the job's sites (--sites, --at)")]
     AllocElsewhere(String),
     /// An allocation that cannot be used.
-    #[error("allocation {1} of {0}: {2}")]
-    NoAllocation(String, String, String),
+    #[error("{0}")]
+    Alloc(#[from] AllocError),
     /// `--time` without ranks.
     #[error("--time needs the ranks of each site: --sites rennes=16,nancy=8 --time 1h")]
     TimeWithoutRanks,
