@@ -114,8 +114,9 @@ pub enum RunError {
     SameName(String, String),
     /// A site that offers nothing.
     #[error(
-        "no node of {0} offers a slot; see 'nodes' in the configuration of the gateway there, or name an \
-         allocation of its batch system with --alloc SITE:ID"
+        "no node of {0} offers a slot; if a batch system has its nodes, ask for them with --sites SITE=RANKS \
+         --time 1h, or name an allocation with --alloc SITE:ID; else see 'nodes' in the configuration of \
+         the gateway there"
     )]
     NoNodes(String),
     /// The counts contradict each other.

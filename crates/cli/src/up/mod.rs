@@ -134,11 +134,12 @@ fn up(args: &Args) -> Result<ExitCode, String> {
     steps::first_job(&work, &sites)?;
     say::output(format_args!(
         "\n{} sites are one grid, {:.0} s after the first step. Next, on the head node of {}:\n\n    export \
-         PATH=$HOME/.local/bin:$PATH\n    causeway status\n    causeway run -- mpirun -n 64 ./app\n\n'causeway down' takes \
-         all of it away again.",
+         PATH=$HOME/.local/bin:$PATH\n    causeway status\n    {}\n\n'causeway down' \
+         takes all of it away again.",
         sites.len(),
         began.elapsed().as_secs_f64(),
-        sites[0].host.site
+        sites[0].host.site,
+        next_run(args, &sites)
     ))
     .map_or_else(Ok, |()| Ok(ExitCode::SUCCESS))
 }
@@ -200,6 +201,19 @@ fn explained(why: &str) -> String {
         ),
         false => why.to_owned(),
     }
+}
+
+/// A command for a first program. Nodes of batch systems must be asked for.
+fn next_run(args: &Args, sites: &[Site]) -> String {
+    let names: Vec<&str> = sites.iter().map(|site| site.host.site.as_str()).collect();
+    let is_listed = |name: &str| args.node.iter().any(|(site, _)| site == name);
+    let mut of_batch = sites.iter().filter(|site| site.facts.batch.is_some());
+    if of_batch.all(|site| is_listed(&site.host.site)) {
+        return "causeway run -- mpirun -n 64 ./app".to_owned();
+    }
+    let sites: Vec<String> = names.iter().map(|name| format!("{name}=32")).collect();
+    let (sites, ranks) = (sites.join(","), 32 * names.len());
+    format!("causeway run --sites {sites} --time 1h -- mpirun -n {ranks} ./app")
 }
 
 /// The steps that are still to be taken.

@@ -107,7 +107,7 @@ fn a_message_longer_than_the_bound_keeps_no_tunnel_from_expiring() {
 #[test]
 fn frames_nobody_sends_end_in_an_error_or_are_dropped_but_never_panic() {
     for seed in 0..3000 {
-        let random = &mut Random(seed);
+        let random = &mut Random::of(seed);
         let now = Instant::now();
         let mut tunnel = Tunnel::new(Side::Even, settings(), now);
         tunnel.lane_up(0, now);

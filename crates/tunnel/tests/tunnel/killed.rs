@@ -104,7 +104,7 @@ fn other(side: Side) -> Side {
 
 /// How much the process at this end of a stream sends.
 fn length(id: StreamId, side: Side, longest: usize) -> u64 {
-    let mut random = Random(u64::from(id.0) * 2 + u64::from(side == Side::Odd));
+    let mut random = Random::of(u64::from(id.0) * 2 + u64::from(side == Side::Odd));
     random.next();
     random.below(longest) as u64
 }
@@ -325,9 +325,8 @@ impl Socket {
 }
 
 impl World {
-    fn new(seed: u64) -> World {
+    fn new(mut random: Random) -> World {
         let now = Instant::now();
-        let mut random = Random(seed);
         let longest = 1 + [100, 5000, 200_000][random.below(3)];
         World {
             now,
@@ -520,6 +519,14 @@ impl World {
     }
 }
 
+/// One history; how often an end was killed.
+pub fn play(random: Random) -> usize {
+    let mut world = World::new(random);
+    world.play(120);
+    world.check();
+    world.ends.iter().map(|end| end.kills).sum()
+}
+
 #[test]
 fn an_end_that_is_killed_between_any_two_actions_goes_on_and_no_byte_is_lost_or_doubled() {
     let number = |name: &str, default: u64| {
@@ -530,11 +537,17 @@ fn an_end_that_is_killed_between_any_two_actions_goes_on_and_no_byte_is_lost_or_
     let mut kills = 0;
     for seed in first..first + number("KILLED_CASES", 1000) {
         println!("seed {seed}");
-        let mut world = World::new(seed);
-        world.play(120);
-        world.check();
-        kills += world.ends.iter().map(|end| end.kills).sum::<usize>();
+        kills += play(Random::of(seed));
     }
     println!("{kills} kills");
     assert!(kills > 0, "nobody was killed");
+}
+
+/// See fuzz/fuzz_targets/killed.rs.
+#[test]
+fn a_history_that_a_fuzzer_chooses_is_played_too() {
+    let bytes = Vec::from_iter((0..4000_u32).map(|at| (at * 37 % 251) as u8));
+    for length in [0, 100, 4000] {
+        play(Random::chosen(&bytes[..length]));
+    }
 }

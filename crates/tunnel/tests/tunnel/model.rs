@@ -178,7 +178,7 @@ fn drive(
 fn what_goes_in_comes_out_in_order_and_once_whatever_the_cuts() {
     for seed in 0..40 {
         println!("seed {seed}");
-        let random = &mut Random(seed);
+        let random = &mut Random::of(seed);
         let (mut a, mut b) = (
             End::new(Side::Odd, small_limits()),
             End::new(Side::Even, small_limits()),
@@ -207,7 +207,7 @@ fn what_goes_in_comes_out_in_order_and_once_whatever_the_cuts() {
 
 #[test]
 fn a_reader_that_stops_stops_its_own_stream_only_and_within_its_window() {
-    let random = &mut Random(1);
+    let random = &mut Random::of(1);
     let (mut a, mut b) = (
         End::new(Side::Odd, small_limits()),
         End::new(Side::Even, small_limits()),
@@ -223,7 +223,7 @@ fn a_reader_that_stops_stops_its_own_stream_only_and_within_its_window() {
 
 #[test]
 fn one_half_ends_while_the_other_goes_on() {
-    let random = &mut Random(2);
+    let random = &mut Random::of(2);
     let (mut a, mut b) = (
         End::new(Side::Odd, small_limits()),
         End::new(Side::Even, small_limits()),
@@ -236,7 +236,7 @@ fn one_half_ends_while_the_other_goes_on() {
 
 #[test]
 fn a_reset_ends_the_stream_at_both_ends_and_late_bytes_are_dropped() {
-    let random = &mut Random(3);
+    let random = &mut Random::of(3);
     let (mut a, mut b) = (
         End::new(Side::Odd, small_limits()),
         End::new(Side::Even, small_limits()),
@@ -255,7 +255,7 @@ fn a_reset_ends_the_stream_at_both_ends_and_late_bytes_are_dropped() {
 
 #[test]
 fn messages_longer_than_a_frame_arrive_whole() {
-    let random = &mut Random(4);
+    let random = &mut Random::of(4);
     let (mut a, mut b) = (
         End::new(Side::Odd, small_limits()),
         End::new(Side::Even, small_limits()),
@@ -269,7 +269,7 @@ fn messages_longer_than_a_frame_arrive_whole() {
 #[test]
 fn damaged_lane_bytes_end_in_an_error_or_are_dropped_but_never_panic() {
     for seed in 0..2000 {
-        let random = &mut Random(seed);
+        let random = &mut Random::of(seed);
         let (mut a, mut b) = (
             End::new(Side::Odd, small_limits()),
             End::new(Side::Even, small_limits()),

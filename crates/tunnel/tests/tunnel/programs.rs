@@ -6,7 +6,7 @@ use causeway_tunnel::{Event, Header, Kind, Settings, Side, Tunnel, steps};
 use std::time::Instant;
 
 fn bytes(seed: u64) -> Vec<u8> {
-    let random = &mut Random(seed);
+    let random = &mut Random::of(seed);
     let length = 64 + random.below(3000);
     (0..length).map(|_| random.next() as u8).collect()
 }

@@ -20,6 +20,9 @@ const MAX_WINDOW: u64 = 64 << 20;
 /// two gateways.
 const SLACK: Duration = Duration::from_millis(2);
 
+/// The longest pause between acknowledgements that is made up for by more that is under way.
+const MAX_PAUSE: Duration = Duration::from_millis(100);
+
 /// While a path's rate is looked for, so much of what it was seen to hold is under way: enough to double each
 /// round trip, and no more than a queue as long as the path takes in. BBR's gain is 2.89.
 const STARTUP_WINDOW: f64 = 2.0;
@@ -110,6 +113,10 @@ pub(crate) struct Model {
     was_full: bool,
     /// Bytes under way.
     under_way: u64,
+    /// When something was acknowledged last, and the longest pause between two of these, with more to send,
+    /// in this round trip or count and in the one before.
+    acked_at: Option<Instant>,
+    pauses: [Duration; 2],
     /// Bytes per second of the counts in a row in which the lane was busy.
     seen: VecDeque<u64>,
     counts: u32,
@@ -141,6 +148,8 @@ impl Model {
             sent: 0,
             was_full: false,
             under_way: 0,
+            acked_at: None,
+            pauses: [Duration::ZERO; 2],
             seen: VecDeque::new(),
             counts: 0,
         }
@@ -223,6 +232,7 @@ impl Model {
     /// Something arrived that was sent at `sent`.
     pub(super) fn on_ack(&mut self, bytes: u64, sent: Instant, now: Instant) {
         self.keep_least(now.saturating_duration_since(sent), now);
+        self.keep_pause(now);
         self.arrived += bytes;
         self.delivered += bytes;
         self.under_way = self.under_way.saturating_sub(bytes);
@@ -242,6 +252,7 @@ impl Model {
             return;
         }
         let since = self.round_since.replace(now);
+        self.forget_pause();
         let is_first = since.is_none();
         let filled = self
             .busy_since
@@ -253,7 +264,9 @@ impl Model {
         }
         let grows = self.fastest > self.fastest_before + self.fastest_before / 4;
         self.fastest_before = self.fastest_before.max(self.fastest);
-        match grows || is_first {
+        // Where the window had room all the time, the host kept the lane from sending more.
+        let says_nothing = is_first || !std::mem::take(&mut self.was_full);
+        match grows || says_nothing {
             true => self.phase = Phase::Startup(0),
             false if flat + 1 < FLAT => self.phase = Phase::Startup(flat + 1),
             false => self.confirm(),
@@ -315,13 +328,29 @@ impl Model {
         }
     }
 
+    fn keep_pause(&mut self, now: Instant) {
+        if let (Some(busy), Some(acked)) = (self.busy_since, self.acked_at.replace(now)) {
+            let pause = now.saturating_duration_since(busy.max(acked));
+            self.pauses[0] = self.pauses[0].max(pause.min(MAX_PAUSE));
+        }
+    }
+
+    fn forget_pause(&mut self) {
+        self.pauses = [Duration::ZERO, self.pauses[0]];
+    }
+
+    /// What an acknowledgement may be late: a host that runs this process now and then takes many at once.
+    fn slack(&self) -> Duration {
+        SLACK.max(self.pauses[0]).max(self.pauses[1])
+    }
+
     /// The path's own round trip; nothing is known of it at first.
     fn least_round(&self) -> Duration {
         self.least[0].min(self.least[1])
     }
 
     fn holds(&self, rate: u64, times: f64) -> u64 {
-        let rtt = self.least_round().min(Duration::from_secs(2)) + SLACK;
+        let rtt = self.least_round().min(Duration::from_secs(2)) + self.slack();
         (rate as f64 * rtt.as_secs_f64() * times) as u64
     }
 
@@ -365,6 +394,7 @@ impl Model {
         let now_heavy = heavy.then_some(now);
         let says_nothing = busy && !heavy && self.was_held_up(time);
         self.begin_count(Some(now));
+        self.forget_pause();
         if says_nothing {
             return;
         }

@@ -9,19 +9,43 @@ use causeway_tunnel::{Limits, OpenRequest, Settings, Target};
 use causeway_wire::Token;
 
 /// A small generator is enough here, and its sequence never changes with a dependency (Steele et al.,
-/// SplitMix64).
-pub struct Random(pub u64);
+/// SplitMix64). What a fuzzer has chosen comes first.
+pub struct Random {
+    state: u64,
+    chosen: std::vec::IntoIter<u8>,
+}
 
 impl Random {
+    pub fn of(seed: u64) -> Random {
+        Random {
+            state: seed,
+            chosen: Vec::new().into_iter(),
+        }
+    }
+
+    pub fn chosen(bytes: &[u8]) -> Random {
+        Random {
+            state: 0,
+            chosen: Vec::from(bytes).into_iter(),
+        }
+    }
+
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
 
     pub fn below(&mut self, bound: usize) -> usize {
+        // As many bytes as the bound has.
+        let bytes = 1 + (bound.max(2) - 1).ilog2() as usize / 8;
+        if self.chosen.len() >= bytes {
+            let chosen =
+                { self.chosen.by_ref().take(bytes) }.fold(0, |sum, byte| sum << 8 | usize::from(byte));
+            return chosen % bound;
+        }
         (self.next() % bound as u64) as usize
     }
 }

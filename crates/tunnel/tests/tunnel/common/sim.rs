@@ -181,7 +181,7 @@ impl Sim {
             now,
             ends,
             wires: delays.iter().map(wire).collect(),
-            random: Random(seed),
+            random: Random::of(seed),
             settings,
         }
     }

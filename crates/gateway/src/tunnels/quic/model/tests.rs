@@ -165,19 +165,45 @@ fn a_path_that_has_become_five_times_as_fast_is_filled_within_thirty_counts() {
     }
 }
 
+/// The host lets the sender run for a fifth of so long. There is always more to send.
+fn hold_up(network: &mut Network, model: &mut Model, time: Duration) {
+    let until = network.now + time;
+    while network.now < until {
+        network.fill(model, Duration::from_millis(10));
+        network.now += Duration::from_millis(40);
+        network.next_at = network.now;
+    }
+}
+
 #[test]
 fn a_sender_whose_host_lets_it_run_now_and_then_keeps_the_rate_of_its_path() {
     let mut network = Network::new(1000, 11.6, Some(1000));
     let mut model = Model::new();
     network.fill(&mut model, SECOND);
     let known = model.rate();
-    // There is always more to send, and a fifth of the time to do so.
-    for _ in 0..600 {
-        network.fill(&mut model, Duration::from_millis(10));
-        network.now += Duration::from_millis(40);
-        network.next_at = network.now;
-    }
+    hold_up(&mut network, &mut model, SECOND * 30);
     assert!(model.rate() > known / 10 * 9, "{} of {known}", model.rate());
+}
+
+#[test]
+fn a_start_up_whose_host_lets_it_run_now_and_then_fills_its_path_within_thirty_counts_after_that() {
+    for (megabits, milliseconds) in [
+        (1000, 1.0),
+        (100, 11.6),
+        (1000, 11.6),
+        (10_000, 11.6),
+        (1000, 90.0),
+    ] {
+        let mut network = Network::new(megabits, milliseconds, None);
+        let mut model = Model::new();
+        hold_up(&mut network, &mut model, SECOND * 2);
+        let count = (network.rtt * 2).max(COUNTED);
+        network.fill(&mut model, count * 30);
+        let of_path = model.rate() as f64 / network.rate;
+        let case = format!("{megabits} Mbit/s, {milliseconds} ms: {of_path:.3}");
+        assert!((0.9..1.13).contains(&of_path), "{case}");
+        assert!(network.lost < network.sent / 20, "{case}: {} lost", network.lost);
+    }
 }
 
 #[test]
