@@ -13,6 +13,8 @@ def texts():
     yield (f"{every['kills']} workers killed, {every['stops']} stopped for 5 s, {every['cuts']} resets, "
            f"{every['brokers']} brokers killed, {every['brokers_apart']} times two brokers apart, "
            f"{every['full_disks']} full disks.")
+    last = chaos[-1]
+    yield f"{last['kills']} workers killed, {last['short_of_memory']} that got no more memory"
     times = values(gaps, "longest_ms")
     yield (f"the longest was {median(gaps, 'longest_ms'):.1f} ms (median of {len(times)} runs, "
            f"{min(times):.1f} to {max(times):.1f} ms).")

@@ -1,6 +1,6 @@
-//! Gateways whose workers are killed or stopped at random while jobs check every byte that crosses them,
-//! through a NAT, relays and TLS, and while connections between gateways are cut, brokers die or lose the
-//! network between them, and disks of gateways are full, too.
+//! Gateways whose workers are killed or stopped at random, or get no more memory, while jobs check every byte
+//! that crosses them, through a NAT, relays and TLS, and while connections between gateways are cut, brokers
+//! die or lose the network between them, and disks of gateways are full, too.
 //! CHAOS_SECONDS sets for how long, CHAOS_SEED what happens when.
 
 use crate::endure::Job;
@@ -33,6 +33,7 @@ const SIGNALS: [&str; 8] = ["KILL", "USR1", "USR2", "ALRM", "XCPU", "VTALRM", "P
 struct Counts {
     kills: u64,
     stops: u64,
+    short: u64,
     cuts: u64,
     brokers: u64,
     apart: u64,
@@ -49,6 +50,13 @@ struct Faults {
     /// The site on whose disk a gateway can write nothing.
     full: Option<&'static str>,
 }
+
+/// Gives a worker no more memory than it has: when it needs more, it ends by a fault of its own.
+const NO_MORE_MEMORY: &str =
+    "prlimit --pid $1 --as=$(($(sed -n 's/^VmSize:[^0-9]*\\([0-9]*\\) kB/\\1/p' /proc/$1/status) * 1024))";
+
+/// The next worker may end so, too, but after the third within ten seconds nothing would be taken up.
+const FAULTS_APART: Duration = Duration::from_secs(6);
 
 /// Has a shell do something with the worker of a site's gateway, `$1`; whether there was one.
 fn to_worker(grid: &Grid, site: &str, script: &str) -> bool {
@@ -138,6 +146,7 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
     let mut random = fastrand::Rng::with_seed(seed);
     let until = Instant::now() + Duration::from_secs(number("CHAOS_SECONDS", SECONDS));
     let (mut counts, mut faults) = (Counts::default(), Faults::default());
+    let mut short_at = Instant::now();
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(random.u64(200..2000)));
         let site = random.choice(SITES).unwrap_or("lyon");
@@ -157,6 +166,10 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
             32..34 => {
                 change_disk(&grid, &mut faults.full, site);
                 counts.full += u64::from(faults.full.is_some());
+            }
+            7..9 if short_at.elapsed() > FAULTS_APART => {
+                counts.short += u64::from(to_worker(&grid, site, NO_MORE_MEMORY));
+                short_at = Instant::now();
             }
             6 => counts.stops += u64::from(to_worker(&grid, site, "kill -STOP $1; sleep 5; kill -CONT $1")),
             _ => {
@@ -190,9 +203,10 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
         })
     });
     let ends = SITES.map(|site| grid.fresh.status(site).unwrap().worker_ends);
-    assert_eq!(
-        ends.iter().sum::<u64>(),
-        counts.kills,
-        "no worker has ended by itself"
+    let ended: u64 = ends.iter().sum();
+    println!("    {ended} workers have ended");
+    assert!(
+        (counts.kills..=counts.kills + counts.short).contains(&ended),
+        "{ended} workers have ended, {counts:?}"
     );
 }
