@@ -7,11 +7,12 @@ set -euo pipefail
 made setup build programs
 # Tests that mostly wait.
 background() {
-    e2e accounts:: batch::debian_ chaos:: cuts::debian_ endure:: files:: newcomers:: own_mpi:: punching:: relays:: tune::
+    e2e accounts:: batch::debian_ chaos:: cuts::debian_ endure:: files:: newcomers:: odd:: \
+        own_mpi:: punching:: relays:: tune::
 }
 foreground() {
     e2e debian_mpich_runs debian_open_mpi_runs debian_mpis_exchange plain_sockets \
-        bench:: hostile::debian_mpis_go_on_beside_a_hostile_neighbour launch_lines:: odd:: ordinary:: transparent:: \
+        bench:: hostile::debian_mpis_go_on_beside_a_hostile_neighbour launch_lines:: ordinary:: transparent:: \
         --skip endure:: --skip newcomers:: --skip punching:: --skip relays::
 }
 lanes e2e

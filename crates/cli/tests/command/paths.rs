@@ -1,121 +1,41 @@
 //! `causeway ping`, `probe`, `connect` and `check` against two real gateways. Loopback only: site one owns
 //! 127.x.1.0/24, site two 127.x.2.0/24, and x is the test's own.
 
-use causeway_control::{self as control, Reply, Request, Status};
+use crate::sites::{self, DEADLINE, Ways, wait_for};
+use causeway_control::{self as control, Reply, Request};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
 
-/// Nothing on loopback takes this long; a test that waits longer has found a hang.
-const DEADLINE: Duration = Duration::from_secs(30);
+/// Both gateways as processes, without a job.
+struct Grid(sites::Grid);
 
-/// Both gateways as processes.
-struct Grid {
-    dir: tempfile::TempDir,
-    net: u8,
-    gateways: Vec<Child>,
-}
+impl Deref for Grid {
+    type Target = sites::Grid;
 
-impl Drop for Grid {
-    fn drop(&mut self) {
-        for gateway in &mut self.gateways {
-            let _ = gateway.kill();
-            let _ = gateway.wait();
-        }
+    fn deref(&self) -> &sites::Grid {
+        &self.0
     }
 }
 
 impl Grid {
     fn start() -> Grid {
-        let mut grid = Grid::plan();
-        for site in [2, 1] {
-            let mut gateway = Command::new(env!("CARGO_BIN_EXE_causeway"));
-            gateway.args(["gateway", "--config"]).arg(grid.file(site));
-            grid.gateways.push(gateway.stderr(Stdio::null()).spawn().unwrap());
-        }
-        let up = |site| {
-            let status = grid.try_status(site);
-            status.is_some_and(|status| status.sites.iter().all(|site| site.unreachable.is_none()))
-        };
-        wait_for("the tunnel", || up(1) && up(2));
-        grid
+        let mut grid = sites::Grid::start();
+        grid.job = None;
+        wait_for("the end of its job", || {
+            [1, 2].iter().all(|site| grid.status(*site).jobs.is_empty())
+        });
+        Grid(grid)
     }
 
     /// Configurations and the key; nothing runs.
     fn plan() -> Grid {
-        // Apart from another run of these.
-        let net = crate::nets::own();
-        let dir = tempfile::tempdir().unwrap();
-        let key = dir.path().join("grid.key");
-        std::fs::write(&key, "one key for both sites").unwrap();
-        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
-        let grid = Grid {
-            dir,
-            net,
-            gateways: Vec::new(),
-        };
-        for site in [1, 2] {
-            std::fs::write(grid.file(site), grid.configuration(site)).unwrap();
-        }
-        grid
-    }
-
-    fn configuration(&self, site: u8) -> String {
-        let (net, other) = (self.net, 3 - site);
-        let dial = match site {
-            1 => format!("address = \"127.{net}.0.2:7001\""),
-            _ => String::new(),
-        };
-        format!(
-            r#"
-            [site]
-            name = "site{site}"
-            subnets = ["127.{net}.{site}.0/24"]
-            nodes = [{{ name = "node{site}", address = "127.{net}.{site}.1" }}]
-            remote_shell = ["sh", "-c", "ACCOUNT_OF={{site}} exec sh -c \"$1\"", "{{node}}"]
-            [listen]
-            lan = ["127.{net}.{site}.253:7000"]
-            wan = "127.{net}.0.{site}:7001"
-            control = "{}"
-            [accept]
-            jobs = ["all"]
-            connect_from = ["all:1", "all:1024-65535"]
-            [grid]
-            key_file = "grid.key"
-            train = false
-            [[peer]]
-            site = "site{other}"
-            {dial}
-            "#,
-            self.control(site).display()
-        )
-    }
-
-    fn file(&self, site: u8) -> PathBuf {
-        self.dir.path().join(format!("{site}.toml"))
-    }
-
-    fn control(&self, site: u8) -> PathBuf {
-        self.dir.path().join(format!("{site}.sock"))
-    }
-
-    fn try_status(&self, site: u8) -> Option<Status> {
-        match control::ask(&self.control(site), &Request::Status {}).ok()? {
-            (Reply::Status(status), _) => Some(*status),
-            (other, _) => panic!("{other:?}"),
-        }
-    }
-
-    /// A process of site two.
-    fn listen(&self) -> TcpListener {
-        TcpListener::bind(SocketAddr::from(([127, self.net, 2, 1], 0))).unwrap()
+        Grid(sites::Grid::plan(Ways::OneDials))
     }
 
     /// A command on site one's head node.
@@ -154,17 +74,6 @@ impl Bounded {
 
     fn output(self) -> Output {
         self.child.wait_with_output().unwrap()
-    }
-}
-
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(
-            started.elapsed() < DEADLINE,
-            "{what} did not come within {DEADLINE:?}"
-        );
-        std::thread::yield_now();
     }
 }
 
@@ -222,7 +131,7 @@ fn ctrl_c_ends_ping_with_the_summary() {
 #[test]
 fn ping_says_why_a_site_does_not_answer_and_counts_it() {
     let mut grid = Grid::start();
-    grid.gateways[0].kill().unwrap();
+    grid.0.gateways.get_mut(&2).unwrap().kill().unwrap();
     let silent = || {
         grid.try_status(1)
             .is_some_and(|status| status.sites.iter().any(|site| site.unreachable.is_some()))

@@ -56,6 +56,20 @@ impl Grid {
     }
 
     pub fn with(ways: Ways) -> Grid {
+        let mut grid = Grid::plan(ways);
+        for site in grid.sites() {
+            let mut gateway = Command::new(env!("CARGO_BIN_EXE_causeway"));
+            gateway.args(["gateway", "--config"]).arg(grid.file(site));
+            grid.gateways.insert(site, gateway.spawn().unwrap());
+        }
+        grid.wait_for_tunnel();
+        let (token, job) = grid.new_job("held");
+        (grid.token, grid.job) = (token, Some(job));
+        grid
+    }
+
+    /// Configurations and the key; nothing runs.
+    pub fn plan(ways: Ways) -> Grid {
         // Apart from those of the gateway crate's tests, and from another run of these.
         let net = crate::nets::own();
         let dir = tempfile::tempdir().unwrap();
@@ -64,7 +78,7 @@ impl Grid {
         set_mode(&next, 0o755);
         std::fs::write(dir.path().join("grid.key"), "one key for both sites").unwrap();
         set_mode(&dir.path().join("grid.key"), 0o600);
-        let mut grid = Grid {
+        let grid = Grid {
             dir,
             net,
             gateways: HashMap::new(),
@@ -75,13 +89,7 @@ impl Grid {
         };
         for site in grid.sites() {
             std::fs::write(grid.file(site), grid.configuration(site)).unwrap();
-            let mut gateway = Command::new(env!("CARGO_BIN_EXE_causeway"));
-            gateway.args(["gateway", "--config"]).arg(grid.file(site));
-            grid.gateways.insert(site, gateway.spawn().unwrap());
         }
-        grid.wait_for_tunnel();
-        let (token, job) = grid.new_job("held");
-        (grid.token, grid.job) = (token, Some(job));
         grid
     }
 
@@ -115,7 +123,7 @@ impl Grid {
             name = "site{site}"
             subnets = ["127.{net}.{site}.0/24"]
             nodes = [{{ name = "node{site}", address = "127.{net}.{site}.1" }}]
-            remote_shell = ["sh", "-c", "exec sh -c \"$1\"", "{{node}}"]
+            remote_shell = ["sh", "-c", "ACCOUNT_OF={{site}} exec sh -c \"$1\"", "{{node}}"]
             [listen]
             lan = ["127.{net}.{site}.253:7000"]
             wan = "127.{net}.0.{site}:7001"
