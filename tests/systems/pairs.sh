@@ -40,8 +40,6 @@ for system in "${systems[@]}"; do
     done
     for mpi in openmpi mpich; do
         read -ra words < <(launch "$mpi")
-        # Its mpirun, which has lost a daemon, mostly ends the job with status 0 (docs/limits.md).
-        LAUNCHER_SAYS_0=$([ "$system-$mpi" != trixie-openmpi ] || echo 1)
         expect "a killed gateway on two sites of $system with $mpi" "nothing is left" \
             killed south north-head north-1 south-1 -- "${words[@]}" "$place/$system/$mpi/own_world" wait
         restart south north

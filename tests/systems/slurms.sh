@@ -53,6 +53,8 @@ done
 # A run that is killed while the program runs.
 killed_run() {
     local pid
+    # Else the words of the run before could be taken for this one's.
+    : >"$place/killed-run"
     on bookworm-head sh -c 'echo $$ >/run/killed && exec causeway run "$@"' sh --sites $sites --time 10min --own-mpi -- \
         /srv/mpich/own_world wait >"$place/killed-run" 2>&1 &
     pid=$!
