@@ -1,7 +1,8 @@
 //! What a run takes from a placement: the ranks of each site, and the group of each rank. Pure.
 
 use super::model::Question;
-use causeway_placement::Placement;
+use super::weigh::shown_price;
+use causeway_placement::{Objective, Placement};
 
 /// See the module.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,8 +15,8 @@ pub struct Placed {
     pub is_of_batch_systems: bool,
     /// For each group its ranks at each site.
     shares: Vec<(String, Vec<(String, u32)>)>,
-    /// How good it is.
-    quality: String,
+    /// How good it is, by each objective.
+    quality: Vec<String>,
 }
 
 impl Placed {
@@ -55,21 +56,12 @@ impl Placed {
                 places.filter(|(_, ranks)| *ranks > 0).collect(),
             )
         });
-        let is_best = placement
-            .reached
-            .iter()
-            .all(causeway_placement::Reached::is_proved);
-        let count = sites.len();
-        let quality = match is_best {
-            true => format!("no placement has fewer sites than {count}"),
-            false => format!("there may be a placement with fewer sites than {count}"),
-        };
         Placed {
             is_of_batch_systems: order.iter().all(|site| question.is_of_batch_system(*site)),
             shares: shares.collect(),
             sites,
             value: ranges.join(","),
-            quality,
+            quality: quality(placement),
         }
     }
 
@@ -93,14 +85,57 @@ impl Placed {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = self.groups();
         lines.push(format!("--sites {}", self.sites_option()));
-        lines.push(self.quality.clone());
+        lines.extend(self.quality.iter().cloned());
         lines
     }
 }
 
+/// A line for each objective, but for a start at once. What is proved of one holds if all before are as good
+/// as can be.
+fn quality(placement: &Placement) -> Vec<String> {
+    let mut is_proved = true;
+    let mut lines = Vec::new();
+    for reached in &placement.reached {
+        is_proved &= reached.is_proved();
+        let (is, better) = match reached.objective {
+            Objective::Start if reached.value == 0 => continue,
+            Objective::Start => {
+                let minutes = reached.value.div_ceil(60);
+                (
+                    format!("its nodes are free in about {minutes} min"),
+                    "is free sooner",
+                )
+            }
+            Objective::Time => {
+                let seconds = reached.value as f64 / 1e6;
+                (
+                    format!("the program takes {seconds:.2} s by its figures"),
+                    "takes less",
+                )
+            }
+            Objective::Cost => {
+                let price = shown_price(reached.value);
+                (format!("it costs {price} by the prices given"), "costs less")
+            }
+            Objective::Sites => {
+                let count = reached.value;
+                lines.push(match is_proved {
+                    true => format!("no placement has fewer sites than {count}"),
+                    false => format!("there may be a placement with fewer sites than {count}"),
+                });
+                continue;
+            }
+        };
+        lines.push(match is_proved {
+            true => format!("{is}; no placement {better}"),
+            false => format!("{is}; there may be a placement that {better}"),
+        });
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::OBJECTIVES;
     use super::super::model::tests::{profile, sites};
     use super::*;
     use crate::resources::Offers;
@@ -113,7 +148,7 @@ mod tests {
         let found = place(
             &question.resources,
             &question.job,
-            &OBJECTIVES,
+            &[Objective::Start, Objective::Sites],
             &mut steps(100_000),
         );
         match found.unwrap() {

@@ -19,6 +19,8 @@ pub struct Question {
     pub job: Job,
     /// Sites whose nodes are those of their batch systems.
     of_batch_systems: BTreeSet<usize>,
+    /// Cores of a rank.
+    pub cores: u32,
     /// What the profile asks for that nobody knows of the nodes.
     pub warnings: Vec<String>,
 }
@@ -80,6 +82,7 @@ impl Question {
         Ok(Question {
             resources,
             job,
+            cores: asked.cores,
             of_batch_systems,
             warnings,
         })

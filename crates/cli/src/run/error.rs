@@ -142,6 +142,9 @@ pub enum RunError {
     /// An allocation that cannot be used.
     #[error("{0}")]
     Alloc(#[from] AllocError),
+    /// Figures or prices without a profile.
+    #[error("--worth, --price and --start-later are for the placement of a job's profile: --profile FILE")]
+    NothingToWeigh,
     /// `--time` without ranks.
     #[error("--time needs the ranks of each site: --sites rennes=16,nancy=8 --time 1h")]
     TimeWithoutRanks,

@@ -32,6 +32,7 @@ pub mod tuning;
 mod typed;
 pub mod via;
 
+use crate::place::Weighing;
 use crate::preload::{SHIM, UCX};
 use crate::say;
 use arguments::{extra_arguments, of_the_job, of_the_system};
@@ -124,6 +125,8 @@ pub struct Args {
         "sites", "alloc", "time", "at", "groups", "direct", "transparent", "no_collectives",
     ])]
     pub profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub weighing: Weighing,
     /// The group of each range of ranks, by a placement.
     #[arg(skip)]
     pub placed: Option<String>,
@@ -207,6 +210,9 @@ pub fn main(args: Args) -> ExitCode {
 
 fn carried_out(args: &Args) -> Result<u8, RunError> {
     files::check(&args.files)?;
+    if args.profile.is_none() && !args.weighing.is_usual() {
+        return Err(RunError::NothingToWeigh);
+    }
     let _via = via::open()?;
     let args = match &args.profile {
         Some(file) => placed::placed(args.clone(), file)?,

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// # Errors
 /// The profile has mistakes, cannot be placed, or does not say what to run.
 pub fn placed(args: Args, file: &Path) -> Result<Args, RunError> {
-    let (profile, placed) = place::for_run(file).map_err(failed)?;
+    let (profile, placed) = place::for_run(file, &args.weighing).map_err(failed)?;
     let mut args = with_command(args, profile, file)?;
     args.sites = Some(placed.sites_option());
     // Listed nodes are there for any time.
