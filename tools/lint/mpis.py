@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether crates/mpis alone tells MPIs apart: elsewhere in the crates no family of launchers or of
-programs is named, nor a variable of an MPI, but in tests and in crates/measure, which measures
-certain MPIs. A difference between MPIs is a field of a row in crates/mpis."""
+programs is named, no text is compared with the name of an MPI, and no variable of an MPI is named,
+but in tests and in crates/measure, which measures certain MPIs. A difference between MPIs is a field of a row in crates/mpis."""
 
 import pathlib
 import re
@@ -9,6 +9,12 @@ import subprocess
 import sys
 
 NAMED = re.compile(r"\b(Mpi::(OpenMpi\w*|Mpich|Intel)|Family::(OpenMpi|Mpich))\b|\"(OMPI_MCA|PRTE|PMIX|PMI|MPIR|I_MPI)_")
+NAME = r'"[^"]*(?:open ?-?mpi|mpich|hydra|prte|intel|mvapich)[^"]*"'
+COMPARED = re.compile(
+    r"(?:[=!]=\s*|\b(?:contains|starts_with|ends_with|eq_ignore_ascii_case|strip_prefix|strip_suffix)\(\s*)"
+    + NAME + "|" + NAME + r"\s*(?:=>|\|)",
+    re.IGNORECASE,
+)
 TESTS = re.compile(r"^#\[cfg\(test\)\]\s*\n(pub(\(\w+\))? )?mod \w+ \{", re.MULTILINE)
 
 
@@ -21,7 +27,7 @@ def main() -> int:
             continue
         text = TESTS.split(path.read_text(encoding="utf-8"), maxsplit=1)[0]
         for number, line in enumerate(text.splitlines(), 1):
-            if NAMED.search(line):
+            if NAMED.search(line) or COMPARED.search(line):
                 print(f"{name}:{number}: tells MPIs apart: {line.strip()}", file=sys.stderr)
                 wrong += 1
     return 1 if wrong else 0
