@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Whether crates/mpis alone tells MPIs apart: elsewhere in the crates no family of launchers or of
 programs is named, no text is compared with the name of an MPI, and no variable of an MPI is named,
-but in tests and in crates/measure, which measures certain MPIs. A difference between MPIs is a field of a row in crates/mpis."""
+but in tests and in crates/measure, which measures certain MPIs. A difference between MPIs is a
+field of a row in crates/mpis."""
 
 import pathlib
 import re

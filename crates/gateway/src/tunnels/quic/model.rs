@@ -27,8 +27,10 @@ const MAX_PAUSE: Duration = Duration::from_millis(100);
 /// round trip, and no more than a queue as long as the path takes in. BBR's gain is 2.89.
 const STARTUP_WINDOW: f64 = 2.0;
 
-/// A start-up ends after so many round trips without a quarter more.
+/// A start-up ends after so many round trips without a quarter more. One in which the window had room counts
+/// for a part of that: the host kept the lane from sending more.
 const FLAT: u32 = 3;
+const ROOM: u32 = 8;
 
 /// What had arrived is known for so many packets of a round trip, and for so many at most.
 const LOGGED: u32 = 64;
@@ -71,7 +73,7 @@ const HEADROOM: u64 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Looks for the rate; round trips without more so far.
+    /// Looks for the rate; parts of round trips without more so far.
     Startup(u32),
     /// Sends at what was found, and counts what arrives; so many times so far.
     Confirm(u32),
@@ -264,11 +266,14 @@ impl Model {
         }
         let grows = self.fastest > self.fastest_before + self.fastest_before / 4;
         self.fastest_before = self.fastest_before.max(self.fastest);
-        // Where the window had room all the time, the host kept the lane from sending more.
-        let says_nothing = is_first || !std::mem::take(&mut self.was_full);
-        match grows || says_nothing {
+        let weight = if std::mem::take(&mut self.was_full) {
+            ROOM
+        } else {
+            1
+        };
+        match grows || is_first {
             true => self.phase = Phase::Startup(0),
-            false if flat + 1 < FLAT => self.phase = Phase::Startup(flat + 1),
+            false if flat + weight < FLAT * ROOM => self.phase = Phase::Startup(flat + weight),
             false => self.confirm(),
         }
     }

@@ -9,6 +9,8 @@ struct Network {
     rate: f64,
     rtt: Duration,
     queue_bytes: f64,
+    /// Bytes a second that the host can send.
+    host: f64,
     /// One of so many is lost.
     loses: Option<u64>,
     now: Instant,
@@ -27,6 +29,7 @@ impl Network {
         Network {
             rate,
             rtt: Duration::from_secs_f64(milliseconds / 1000.0),
+            host: f64::INFINITY,
             queue_bytes: (rate * milliseconds / 1000.0).max(64_000.0),
             loses,
             now,
@@ -54,7 +57,7 @@ impl Network {
     fn send(&mut self, model: &mut Model) {
         self.now = self.now.max(self.next_at);
         let paced = model.window() as f64 * 1.25 / self.rtt.as_secs_f64();
-        let pace = model.pace().map_or(paced, |pace| pace as f64);
+        let pace = model.pace().map_or(paced, |pace| pace as f64).min(self.host);
         self.next_at = self.now + Duration::from_secs_f64(PACKET as f64 / pace);
         self.sent += 1;
         let waits = self.free_at.saturating_duration_since(self.now);
@@ -203,6 +206,18 @@ fn a_start_up_whose_host_lets_it_run_now_and_then_fills_its_path_within_thirty_c
         let case = format!("{megabits} Mbit/s, {milliseconds} ms: {of_path:.3}");
         assert!((0.9..1.13).contains(&of_path), "{case}");
         assert!(network.lost < network.sent / 20, "{case}: {} lost", network.lost);
+    }
+}
+
+#[test]
+fn a_start_up_ends_where_the_host_is_slower_than_the_path() {
+    for milliseconds in [0.2, 1.0, 11.6] {
+        let mut network = Network::new(40_000, milliseconds, None);
+        network.host = 250_000_000.0;
+        let mut model = Model::new();
+        network.fill(&mut model, SECOND * 2);
+        let of_host = model.rate() as f64 / network.host;
+        assert!((0.9..1.2).contains(&of_host), "{milliseconds} ms: {of_host:.3}");
     }
 }
 
