@@ -28,9 +28,14 @@ pub fn listen(ports: &[u16], word: &str, ready: impl FnOnce(), is_over: impl Fn(
     };
     let listeners = ports.iter().map(bind).collect::<io::Result<Vec<TcpListener>>>()?;
     ready();
+    answer(&listeners, word, is_over);
+    Ok(())
+}
+
+fn answer(listeners: &[TcpListener], word: &str, is_over: impl Fn() -> bool) {
     let until = Instant::now() + LISTENS;
     while Instant::now() < until && !is_over() {
-        for listener in &listeners {
+        for listener in listeners {
             if let Ok((mut caller, _)) = listener.accept() {
                 // Who is gone again needs no word.
                 let _ = caller.write_all(word.as_bytes());
@@ -38,7 +43,6 @@ pub fn listen(ports: &[u16], word: &str, ready: impl FnOnce(), is_over: impl Fn(
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    Ok(())
 }
 
 /// Whether a host that says this word listens there.
@@ -57,24 +61,20 @@ pub fn dial(ip: IpAddr, port: u16, word: &str) -> bool {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::mpsc::channel;
 
     #[test]
     fn a_host_is_reached_by_who_hears_its_word_there() {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .unwrap()
-            .port();
-        let (ready, listens) = channel();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
         let over = AtomicBool::new(false);
         let here = IpAddr::from([127, 0, 0, 1]);
         std::thread::scope(|scope| {
             let over = &over;
             scope.spawn(move || {
                 let is_over = || over.load(Ordering::Relaxed);
-                listen(&[port], "0123456789abcdef", || ready.send(()).unwrap(), is_over).unwrap();
+                answer(&[listener], "0123456789abcdef", is_over);
             });
-            listens.recv().unwrap();
             let reached = dial(here, port, "0123456789abcdef");
             let another = dial(here, port, "another one's...");
             over.store(true, Ordering::Relaxed);
