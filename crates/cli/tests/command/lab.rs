@@ -82,7 +82,8 @@ fn start(mut command: Command) -> Running {
     )
 }
 
-fn end(Running(child): &mut Running) -> ExitStatus {
+/// `when` is for the message: a lab that does not end once in a thousand times is to say where it was.
+fn end(Running(child): &mut Running, when: &str) -> ExitStatus {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -90,7 +91,7 @@ fn end(Running(child): &mut Running) -> ExitStatus {
         }
         assert!(
             start.elapsed() < DEADLINE,
-            "it did not end within {DEADLINE:?} of the signal"
+            "it did not end within {DEADLINE:?} of the signal at {when}"
         );
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -130,7 +131,7 @@ fn ctrl_c_ends_a_lab_at_any_moment_of_its_start_and_leaves_nothing() {
             file => wait_for(file, || labs.state(&name).join(file).exists()),
         }
         interrupt(&running);
-        let status = end(&mut running);
+        let status = end(&mut running, event);
         assert_eq!(status.code(), Some(130), "at {event}");
         assert_eq!(labs.left(), Vec::<PathBuf>::new(), "at {event}");
         assert_eq!(begun.exists(), *event == "command", "at {event}");
@@ -145,7 +146,7 @@ fn ctrl_c_while_a_lab_goes_to_the_background_ends_it_and_leaves_nothing() {
         let mut starting = start(labs.causeway(&["lab", "up", "rennes-nancy", "--name", &name]));
         wait_for(event, || labs.state(&name).join(event).exists());
         interrupt(&starting);
-        assert_eq!(end(&mut starting).code(), Some(130), "at {event}");
+        assert_eq!(end(&mut starting, event).code(), Some(130), "at {event}");
         assert_eq!(labs.left(), Vec::<PathBuf>::new(), "at {event}");
     }
 }
