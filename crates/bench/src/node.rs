@@ -87,7 +87,7 @@ fn memory_bytes(meminfo: &str) -> Option<u64> {
 }
 
 /// Longest name of a processor that is told.
-const MAX_NAME: usize = 80;
+pub const MAX_NAME: usize = 80;
 
 fn processor(cpuinfo: &str) -> String {
     let mut names = cpuinfo.lines().filter_map(|line| line.split_once(':'));

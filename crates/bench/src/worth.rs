@@ -6,7 +6,7 @@
 
 use crate::limit::Link;
 use crate::samples;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
 
 /// Two hosts of one campus.
@@ -40,18 +40,28 @@ pub struct Round {
 
 /// A figure of several rounds, with the interval that holds the true one in 95 of 100 measurements, where
 /// noise is normal (Student's t). One round has no such interval: its ends are infinite.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Median of the rounds; 0 where it is less.
     pub median: f64,
     /// Lower end; null in JSON where there is none.
+    #[serde(deserialize_with = "lower_end")]
     pub least: f64,
     /// Upper end; null in JSON where there is none.
+    #[serde(deserialize_with = "upper_end")]
     pub most: f64,
 }
 
+fn lower_end<'a, D: Deserializer<'a>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NEG_INFINITY))
+}
+
+fn upper_end<'a, D: Deserializer<'a>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+}
+
 /// What a program needs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Needs {
     /// Seconds that no link shortens: computing, starting, and what crosses inside sites.
     pub own_seconds: f64,
@@ -83,7 +93,7 @@ impl Figure {
     }
 
     /// Returns what is counted with: 0 where its rounds do not tell it from that.
-    fn counted(&self) -> f64 {
+    pub fn counted(&self) -> f64 {
         if self.is_told() { self.median } else { 0.0 }
     }
 }

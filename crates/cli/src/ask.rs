@@ -1,6 +1,7 @@
 //! Questions to the gateway of this host that several commands ask.
 
-use causeway_control::{self as control, ControlError, Reply, Request, Sites, Status};
+use causeway_control::{self as control, ControlError, JobReply, Plan, Reply, Request, Sites, Status};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// Asks the gateway for its status.
@@ -21,6 +22,22 @@ pub fn status(socket: &Path) -> Result<Status, ControlError> {
 pub fn sites(socket: &Path) -> Result<Sites, ControlError> {
     match control::ask(socket, &Request::Sites {})? {
         (Reply::Sites(sites), _) => Ok(sites),
+        (other, _) => Err(ControlError::Answer(format!("{other:?}"))),
+    }
+}
+
+/// Starts a job of this command's own, which lasts as long as the connection.
+///
+/// # Errors
+/// See [`ControlError`].
+pub fn job(socket: &Path, name: &str, plan: Plan) -> Result<(JobReply, UnixStream), ControlError> {
+    let request = Request::Job {
+        name: name.to_owned(),
+        weight: 1,
+        plan,
+    };
+    match control::ask(socket, &request)? {
+        (Reply::Job(job), connection) => Ok((job, connection)),
         (other, _) => Err(ControlError::Answer(format!("{other:?}"))),
     }
 }

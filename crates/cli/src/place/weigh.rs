@@ -4,6 +4,7 @@
 use super::model::Question;
 use super::offered::UNKNOWN_SPEED;
 use crate::text_file;
+use causeway_bench::worth::Needs;
 use causeway_placement::{MAX_NODE_COST, Objective, Traffic};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -52,30 +53,6 @@ fn price(text: &str) -> Result<(String, u64), String> {
 #[derive(Debug, Deserialize)]
 struct Worth {
     needs: Needs,
-}
-
-#[derive(Debug, Deserialize)]
-struct Needs {
-    own_seconds: f64,
-    trips: Figure,
-    bytes: Figure,
-}
-
-#[derive(Debug, Deserialize)]
-struct Figure {
-    median: f64,
-    /// None where there was one round.
-    least: Option<f64>,
-}
-
-impl Figure {
-    /// Returns what is counted with: 0 where its rounds do not tell it from that.
-    fn counted(&self) -> f64 {
-        match self.least {
-            Some(least) if least <= 0.0 => 0.0,
-            _ => self.median,
-        }
-    }
 }
 
 impl Weighing {
@@ -258,13 +235,13 @@ mod tests {
     fn the_faster_site_is_chosen_by_the_programs_figures_where_all_speeds_are_known() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("worth.json");
-        let figures = |least: &str| {
+        let figures = |least: &str, most: &str| {
             format!(
-                r#"{{"program": "app", "needs": {{"own_seconds": 2.0, "trips": {{"median": 20.0, "least": {least}, "most": null}},
+                r#"{{"program": "app", "needs": {{"own_seconds": 2.0, "trips": {{"median": 20.0, "least": {least}, "most": {most}}},
                 "bytes": {{"median": 5e6, "least": -1.0, "most": 9e6}}}}}}"#
             )
         };
-        std::fs::write(&file, figures("null")).unwrap();
+        std::fs::write(&file, figures("null", "null")).unwrap();
         let weighing = Weighing {
             worth: Some(file.clone()),
             start_later: true,
@@ -292,7 +269,7 @@ mod tests {
         );
 
         let mut unknown = question(JOB, serde_json::json!({}));
-        std::fs::write(&file, figures("-3.0")).unwrap();
+        std::fs::write(&file, figures("-3.0", "24.0")).unwrap();
         weighing.weigh(&mut unknown).unwrap();
         assert_eq!(unknown.job.traffic[0].round_trips, 0);
         assert_eq!(unknown.job.groups[0].alternatives[0].work_us, 2_000_000);

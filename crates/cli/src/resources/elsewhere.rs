@@ -1,10 +1,11 @@
 //! What the batch systems of other sites have: each site's holder tells it, for a job that runs nothing. So a
 //! site tells those whose jobs may use its allocations, and its audit has it.
 
+use crate::ask::job as own_job;
 use crate::batch::far::{self, Line};
 use causeway_batch::offer::Offer;
 use causeway_batch::word::{FromHolder, ToHolder};
-use causeway_control::{self as control, ControlError, Plan, Reply, Request, Sites};
+use causeway_control::{self as control, ControlError, Plan, Sites};
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -31,19 +32,12 @@ pub fn ask(names: &[String], now: u64) -> Result<Offers, ControlError> {
     if names.is_empty() {
         return Ok(Offers::new());
     }
-    let request = Request::Job {
-        name: "causeway resources".to_owned(),
-        weight: 1,
-        plan: Plan {
-            sites: names.to_vec(),
-            ..Plan::default()
-        },
+    let plan = Plan {
+        sites: names.to_vec(),
+        ..Plan::default()
     };
     // The job lasts as long as its connection.
-    let (job, _connection) = match control::ask(&control::socket(), &request)? {
-        (Reply::Job(job), connection) => (job, connection),
-        (other, _) => return Err(ControlError::Answer(format!("{other:?}"))),
-    };
+    let (job, _connection) = own_job(&control::socket(), "causeway resources", plan)?;
     let mut offers: Offers = { job.left_out.iter() }
         .map(|(site, why)| (site.clone(), Err(why.clone())))
         .collect();

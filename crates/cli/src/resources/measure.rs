@@ -2,12 +2,12 @@
 
 use super::measured::Measured;
 use super::node::Seen;
+use crate::ask::job as own_job;
 use crate::batch::allocations::{self, Allocations};
 use crate::failure::Failure;
 use crate::remote::ask::{ask, on_each};
-
 use crate::say;
-use causeway_control::{self as control, Plan, Reply, Request, Sites};
+use causeway_control::{self as control, Plan, Sites};
 use causeway_mpis::quoted;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -68,24 +68,7 @@ pub fn measure(
     for kind in &kinds {
         say::error(format_args!("causeway resources: {}", kind.describe()));
     }
-    let command = format!("{command} --speed {SECONDS}");
-    let within = WITHIN + Duration::from_secs(SECONDS);
-    let speeds = on_each(&kinds, |kind| {
-        Seen::read(&ask(&token, &targets[kind.first].address, &command, within)?)
-    });
-    for (kind, speed) in kinds.iter().zip(speeds) {
-        match speed.unwrap_or_else(|| Err("it could not be asked".to_owned())) {
-            Ok(speed) => {
-                for (_, one) in seen.iter_mut().filter(|(number, _)| kind.nodes.contains(number)) {
-                    one.speed_thousandths = speed.speed_thousandths;
-                }
-            }
-            Err(why) => say::error(format_args!(
-                "causeway resources: the speed of {} was not measured: {why}",
-                kind.name
-            )),
-        }
-    }
+    add_speeds(&token, &command, &targets, &kinds, &mut seen);
     let mut of_sites: BTreeMap<&str, Vec<(String, Seen)>> = BTreeMap::new();
     for (number, seen) in seen {
         let target = &targets[number];
@@ -96,6 +79,36 @@ pub fn measure(
         measured.add(site, seen, allocations.contains_key(site), now);
     }
     Ok(())
+}
+
+/// Measures one node of each kind, all at the same time. Says where that fails.
+fn add_speeds(
+    token: &str,
+    command: &str,
+    targets: &[Target],
+    kinds: &[Kind],
+    seen: &mut BTreeMap<usize, Seen>,
+) {
+    let command = format!("{command} --speed {SECONDS}");
+    let within = WITHIN + Duration::from_secs(SECONDS);
+    let speeds = on_each(kinds, |kind| {
+        Seen::read(&ask(token, &targets[kind.first].address, &command, within)?)
+    });
+    for (kind, speed) in kinds.iter().zip(speeds) {
+        match speed.unwrap_or_else(|| Err("it could not be asked".to_owned())) {
+            Ok(speed) => {
+                for number in &kind.nodes {
+                    if let Some(one) = seen.get_mut(number) {
+                        one.speed_thousandths = speed.speed_thousandths;
+                    }
+                }
+            }
+            Err(why) => say::error(format_args!(
+                "causeway resources: the speed of {} was not measured: {why}",
+                kind.name
+            )),
+        }
+    }
 }
 
 fn targets(sites: &Sites) -> Vec<Target> {
@@ -119,34 +132,27 @@ fn job(
 ) -> Result<(String, std::os::unix::net::UnixStream), Failure> {
     let mut sites: Vec<String> = targets.iter().map(|target| target.site.clone()).collect();
     sites.dedup();
-    let request = Request::Job {
-        name: "causeway resources --measure".to_owned(),
-        weight: 1,
-        plan: Plan {
-            sites,
-            allocations: allocations.clone(),
-            ..Plan::default()
-        },
+    let plan = Plan {
+        sites,
+        allocations: allocations.clone(),
+        ..Plan::default()
     };
-    match control::ask(&control::socket(), &request).map_err(Failure::new)? {
-        (Reply::Job(job), connection) => {
-            for (site, why) in &job.left_out {
-                say::error(format_args!("causeway resources: {site} takes no part: {why}"));
-            }
-            Ok((job.token, connection))
-        }
-        (other, _) => Err(Failure::new(control::ControlError::Answer(format!("{other:?}")))),
+    let started = own_job(&control::socket(), "causeway resources --measure", plan);
+    let (job, connection) = started.map_err(Failure::new)?;
+    for (site, why) in &job.left_out {
+        say::error(format_args!("causeway resources: {site} takes no part: {why}"));
     }
+    Ok((job.token, connection))
 }
 
 /// The nodes that have answered, by their numbers. Says which have not.
-fn seen_at(targets: &[Target], answers: Vec<Option<Result<Seen, String>>>) -> Vec<(usize, Seen)> {
-    let mut seen = Vec::new();
+fn seen_at(targets: &[Target], answers: Vec<Option<Result<Seen, String>>>) -> BTreeMap<usize, Seen> {
+    let mut seen = BTreeMap::new();
     let mut silent: BTreeMap<&str, usize> = BTreeMap::new();
     for (number, answer) in answers.into_iter().enumerate() {
         let target = &targets[number];
         match answer.unwrap_or_else(|| Err("it could not be asked".to_owned())) {
-            Ok(one) => seen.push((number, one)),
+            Ok(one) => drop(seen.insert(number, one)),
             Err(why) => {
                 let count = silent.entry(&target.site).or_default();
                 *count += 1;
@@ -181,7 +187,7 @@ struct Kind {
     name: String,
 }
 
-fn kinds(targets: &[Target], seen: &[(usize, Seen)]) -> Vec<Kind> {
+fn kinds(targets: &[Target], seen: &BTreeMap<usize, Seen>) -> Vec<Kind> {
     let mut kinds: BTreeMap<_, Kind> = BTreeMap::new();
     for (number, seen) in seen {
         let (target, node) = (&targets[*number], &seen.node);
@@ -255,12 +261,12 @@ mod tests {
             target("rennes", "r-3"),
             target("nancy", "n-1"),
         ];
-        let all = [
+        let all = BTreeMap::from([
             (0, seen(4, 3000)),
             (1, seen(4, 100)),
             (2, seen(8, 0)),
             (3, seen(4, 1500)),
-        ];
+        ]);
         let kinds = kinds(&targets, &all);
         let shown = kinds.iter().map(|kind| (kind.first, kind.nodes.clone()));
         assert_eq!(

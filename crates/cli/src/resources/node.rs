@@ -1,7 +1,7 @@
 //! `causeway look-at-node`: what the node on which it runs has, as a line of JSON.
 
 use crate::say;
-use causeway_bench::node::{Node, speed_thousandths};
+use causeway_bench::node::{MAX_NAME, Node, speed_thousandths};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,9 +28,6 @@ pub struct Seen {
 const MOST_CORES: u32 = 65_536;
 const MOST_BYTES: u64 = 1 << 50;
 
-/// Longest name of a processor that is taken.
-const LONGEST_NAME: usize = 80;
-
 impl Seen {
     /// Reads an answer of another site's node.
     ///
@@ -41,7 +38,7 @@ impl Seen {
         let node = &seen.node;
         let is_sound = (1..=MOST_CORES).contains(&node.cores)
             && node.memory_bytes.is_none_or(|bytes| bytes <= MOST_BYTES)
-            && node.processor.len() <= LONGEST_NAME * 4
+            && node.processor.chars().count() <= MAX_NAME
             && !node.processor.contains(char::is_control)
             && seen.speed_thousandths != Some(0);
         match is_sound {
