@@ -13,13 +13,13 @@
 
 #define MAX_RULES 64
 
+/* An enum operation and an enum algorithm, and sizes. All are numbers of 8 bytes, as struct settings has
+ * them. */
 struct rules {
     struct rule {
-        enum operation operation;
-        enum algorithm algorithm;
-        int64_t low, high;
+        int64_t operation, algorithm, low, high;
     } all[MAX_RULES];
-    int count;
+    int64_t count;
 };
 
 /* Adds the rules of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood;

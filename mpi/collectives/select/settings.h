@@ -5,11 +5,12 @@
 #include "collectives/select/rules.h"
 
 /* It has no pointers: rank 0 sends its bytes to everybody. */
+/* Numbers of 8 bytes alone: ranks of unlike processors tell each other all of it as MPI's long. */
 struct settings {
     struct costs costs;
     struct rules rules;
     /* True where reductions must add up in the order of ranks alone. */
-    int by_rank;
+    int64_t by_rank;
 };
 
 /* Reads all variables. False, with what is wrong in `said`, where a rule is not understood; then it is as if

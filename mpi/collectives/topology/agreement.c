@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Rank 0 tells all ranks what is made of numbers of 8 bytes. */
+static int tell(void *numbers, size_t bytes)
+{
+    return real.Bcast(numbers, (int)(bytes / sizeof(int64_t)), handle.types[TYPE_LONG], 0, handle.comm_world);
+}
+
 /* Reads the ways between sites. Those that nothing is said of are taken for the longest and the slowest.
  * Either every process is told of some, or none is. */
 static struct link *links_told(int rank, const struct costs *costs)
@@ -22,7 +28,7 @@ static struct link *links_told(int rank, const struct costs *costs)
     if (rank == 0 && !links_parse(settings_links(), sites_count, sites_name, links, error, sizeof error))
         fprintf(stderr, "causeway collectives: CAUSEWAY_COLLECTIVES_LINKS: %s; all are taken to be alike\n",
                 error);
-    if (real.Bcast(links, count * (int)sizeof *links, handle.byte, 0, handle.comm_world) == MPI_SUCCESS)
+    if (tell(links, (size_t)count * sizeof *links) == MPI_SUCCESS)
         return links;
     free(links);
     return NULL;
@@ -37,7 +43,7 @@ void agreement_reach(void)
         right = settings_read(&settings, said, sizeof said);
     if (*said)
         fprintf(stderr, "causeway collectives: %s%s\n", said, right ? "" : "; no rule of it is used");
-    TRY(status, real.Bcast(&settings, sizeof settings, handle.byte, 0, handle.comm_world));
+    TRY(status, tell(&settings, sizeof settings));
     if (status == MPI_SUCCESS)
         choice_use(&settings, links_told(rank, &settings.costs), sites_count);
 }

@@ -36,16 +36,17 @@ static int meet_here(struct comm *on, int size, const int *ranks, int mine, int 
 /* The first collects what each says, and tells it to all. */
 static int agree(struct comm *on, int size, const int *ranks, int mine, int tag, struct says *all)
 {
-    int status = MPI_SUCCESS, each = (int)sizeof *all;
+    int status = MPI_SUCCESS, each = SAYS_LONGS;
+    MPI_Datatype number = handle.types[TYPE_LONG];
     if (mine != 0) {
-        status = transfer_send_now(on, &all[mine], each, handle.byte, ranks[0], tag);
+        status = transfer_send_now(on, &all[mine], each, number, ranks[0], tag);
         return TRY(status,
-                   transfer_receive_now(on, all, size * each, handle.byte, ranks[0], tag, MPI_STATUS_IGNORE));
+                   transfer_receive_now(on, all, size * each, number, ranks[0], tag, MPI_STATUS_IGNORE));
     }
     for (int i = 1; i < size; i++)
-        TRY(status, transfer_receive_now(on, &all[i], each, handle.byte, ranks[i], tag, MPI_STATUS_IGNORE));
+        TRY(status, transfer_receive_now(on, &all[i], each, number, ranks[i], tag, MPI_STATUS_IGNORE));
     for (int i = 1; i < size; i++)
-        TRY(status, transfer_send_now(on, all, size * each, handle.byte, ranks[i], tag));
+        TRY(status, transfer_send_now(on, all, size * each, number, ranks[i], tag));
     return status;
 }
 

@@ -72,14 +72,16 @@ BOTH(Dist_graph_create_adjacent);
 struct edge {
     int from, to, weight;
 };
+enum { EDGE_INTS = sizeof(struct edge) / sizeof(int) };
 
 /* Learns all edges that anybody has named, in the order of ranks. */
 static int learn_edges(struct comm *on, const struct edge *mine, int count, struct edge **all, int *total)
 {
-    int *counts = calloc(2 * (size_t)on->size, sizeof *counts), bytes = count * (int)sizeof *mine;
+    int *counts = calloc(2 * (size_t)on->size, sizeof *counts), own = count * EDGE_INTS;
     struct blocks blocks;
-    int status = counts ? blocks_even(&blocks, counts, 1, handle.types[TYPE_INT]) : MPI_ERR_NO_MEM;
-    TRY(status, basic_allgather(on->hidden, &bytes, 1, handle.types[TYPE_INT], &blocks));
+    MPI_Datatype number = handle.types[TYPE_INT];
+    int status = counts ? blocks_even(&blocks, counts, 1, number) : MPI_ERR_NO_MEM;
+    TRY(status, basic_allgather(on->hidden, &own, 1, number, &blocks));
     int64_t sum = 0;
     for (int i = 0; status == MPI_SUCCESS && i < on->size; i++) {
         counts[on->size + i] = (int)sum;
@@ -87,12 +89,12 @@ static int learn_edges(struct comm *on, const struct edge *mine, int count, stru
     }
     if (status == MPI_SUCCESS && sum > INT32_MAX)
         status = MPI_ERR_COUNT;
-    *all = status == MPI_SUCCESS ? malloc((size_t)sum + 1) : NULL;
+    *all = status == MPI_SUCCESS ? malloc((size_t)sum * sizeof(int) + 1) : NULL;
     if (status == MPI_SUCCESS && !*all)
         status = MPI_ERR_NO_MEM;
-    TRY(status, blocks_listed(&blocks, *all, counts, counts + on->size, handle.byte));
-    TRY(status, basic_allgather(on->hidden, mine, bytes, handle.byte, &blocks));
-    *total = (int)(sum / (int64_t)sizeof **all);
+    TRY(status, blocks_listed(&blocks, *all, counts, counts + on->size, number));
+    TRY(status, basic_allgather(on->hidden, mine, own, number, &blocks));
+    *total = (int)(sum / EDGE_INTS);
     free(counts);
     return status;
 }

@@ -135,12 +135,12 @@ static int exchange(struct comm *on, int color, int key, struct half *local, str
 {
     struct says mine = making_say(color, key, MPI_SUCCESS);
     struct blocks ours_in, theirs_in;
-    int bytes = (int)sizeof mine;
-    mine.number = inter_take_numbers();
-    int status = blocks_even(&ours_in, local->all, bytes, handle.byte);
-    TRY(status, blocks_even(&theirs_in, remote->all, bytes, handle.byte));
-    TRY(status, basic_allgather(on->local, &mine, bytes, handle.byte, &ours_in));
-    TRY(status, basic_allgather(on->hidden, &mine, bytes, handle.byte, &theirs_in));
+    MPI_Datatype number = handle.types[TYPE_LONG];
+    mine.number = (int64_t)inter_take_numbers();
+    int status = blocks_even(&ours_in, local->all, SAYS_LONGS, number);
+    TRY(status, blocks_even(&theirs_in, remote->all, SAYS_LONGS, number));
+    TRY(status, basic_allgather(on->local, &mine, SAYS_LONGS, number, &ours_in));
+    TRY(status, basic_allgather(on->hidden, &mine, SAYS_LONGS, number, &theirs_in));
     local->all[on->rank] = mine;
     if (status == MPI_SUCCESS && (!making_judge(local->all, on->size, on->numbers) ||
                                   !making_judge(remote->all, on->peers, on->peer_numbers)))

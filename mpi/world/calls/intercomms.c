@@ -64,8 +64,7 @@ struct creation {
     struct side local, remote;
     /* What the leader knows, for all: whether anything has failed, or some process is of no site. */
     struct verdict {
-        uint64_t number, remote_number;
-        int32_t namer, remote_namer, size, has_failed, is_native;
+        int64_t number, remote_number, namer, remote_namer, size, has_failed, is_native;
     } verdict;
 };
 
@@ -73,16 +72,15 @@ struct creation {
 static int gather_slots(struct creation *c)
 {
     struct blocks blocks;
-    int each = (int)sizeof c->slot;
+    MPI_Datatype number = handle.types[TYPE_INT];
     c->slot = slot_take();
     c->local.slots = malloc((size_t)c->local.size * sizeof c->slot + 1);
     if (!c->local.slots)
         return MPI_ERR_NO_MEM;
     if (!c->on)
-        return NATIVE(Allgather, Iallgather, &c->slot, each, handle.byte, c->local.slots, each, handle.byte,
-                      c->comm);
-    int status = blocks_even(&blocks, c->local.slots, each, handle.byte);
-    return TRY(status, basic_allgather(c->on->hidden, &c->slot, each, handle.byte, &blocks));
+        return NATIVE(Allgather, Iallgather, &c->slot, 1, number, c->local.slots, 1, number, c->comm);
+    int status = blocks_even(&blocks, c->local.slots, 1, number);
+    return TRY(status, basic_allgather(c->on->hidden, &c->slot, 1, number, &blocks));
 }
 
 static int have_slots(const struct side *side)
@@ -93,10 +91,10 @@ static int have_slots(const struct side *side)
     return 1;
 }
 
-static int tell_group(struct creation *c, void *buffer, int bytes)
+static int tell_group(struct creation *c, void *buffer, int count, MPI_Datatype type)
 {
-    return c->on ? basic_bcast(c->on->hidden, buffer, bytes, handle.byte, c->leader)
-                 : NATIVE(Bcast, Ibcast, buffer, bytes, handle.byte, c->leader, c->comm);
+    return c->on ? basic_bcast(c->on->hidden, buffer, count, type, c->leader)
+                 : NATIVE(Bcast, Ibcast, buffer, count, type, c->leader, c->comm);
 }
 
 /* Whether some process of a communicator of this site is none of the world's: a child, for example. */
@@ -121,20 +119,21 @@ static int list_comm(MPI_Comm comm, struct side *side)
 }
 
 /* Both leaders send before they wait. */
-static int trade(struct creation *c, const void *out, int out_bytes, void *in, int in_bytes)
+static int trade(struct creation *c, const void *out, int out_count, void *in, int in_count,
+                 MPI_Datatype type)
 {
     if (!c->over) {
         MPI_Request sends, receives;
-        int status = real.Irecv(in, in_bytes, handle.byte, c->remote_leader, c->tag, c->peer, &receives);
-        TRY(status, real.Isend(out, out_bytes, handle.byte, c->remote_leader, c->tag, c->peer, &sends));
+        int status = real.Irecv(in, in_count, type, c->remote_leader, c->tag, c->peer, &receives);
+        TRY(status, real.Isend(out, out_count, type, c->remote_leader, c->tag, c->peer, &sends));
         TRY(status, progress_wait(&receives, MPI_STATUS_IGNORE));
         return TRY(status, progress_wait(&sends, MPI_STATUS_IGNORE));
     }
     struct transfer sending = {0};
     int tag = FIRST_TAG + c->tag % TAGS;
-    int status = transfer_send(&sending, c->over->hidden, out, out_bytes, handle.byte, c->remote_leader, tag);
-    TRY(status, transfer_receive_now(c->over->hidden, in, in_bytes, handle.byte, c->remote_leader, tag,
-                                     MPI_STATUS_IGNORE));
+    int status = transfer_send(&sending, c->over->hidden, out, out_count, type, c->remote_leader, tag);
+    TRY(status,
+        transfer_receive_now(c->over->hidden, in, in_count, type, c->remote_leader, tag, MPI_STATUS_IGNORE));
     int ended = transfer_wait(&sending, MPI_STATUS_IGNORE);
     return TRY(status, ended);
 }
@@ -169,23 +168,23 @@ static int remote_new(struct side *remote)
 static int learn(struct creation *c)
 {
     struct {
-        uint64_t number;
-        int32_t size, namer;
-    } own = {c->verdict.number, c->local.size, (int32_t)ours.world.me}, their = {0, 0, 0};
-    int status = trade(c, &own, (int)sizeof own, &their, (int)sizeof their);
-    if (status == MPI_SUCCESS && (their.size <= 0 || (uint32_t)their.size > ours.world.size ||
-                                  their.namer < 0 || (uint32_t)their.namer >= ours.world.size))
+        int64_t number, size, namer;
+    } own = {c->verdict.number, c->local.size, ours.world.me}, their = {0, 0, 0};
+    enum { LONGS = sizeof own / sizeof(long) };
+    int status = trade(c, &own, LONGS, &their, LONGS, handle.types[TYPE_LONG]);
+    if (status == MPI_SUCCESS && (their.size <= 0 || their.size > ours.world.size || their.namer < 0 ||
+                                  their.namer >= ours.world.size))
         status = MPI_ERR_OTHER;
     if (status != MPI_SUCCESS)
         return status;
     c->verdict.remote_number = their.number;
     c->verdict.namer = own.namer;
     c->verdict.remote_namer = their.namer;
-    c->verdict.size = c->remote.size = their.size;
+    c->verdict.size = c->remote.size = (int)their.size;
     status = remote_new(&c->remote);
-    int each = (int)sizeof *c->remote.numbers;
-    TRY(status, trade(c, c->local.numbers, c->local.size * each, c->remote.numbers, c->remote.size * each));
-    TRY(status, trade(c, c->local.slots, c->local.size * each, c->remote.slots, c->remote.size * each));
+    MPI_Datatype number = handle.types[TYPE_INT];
+    TRY(status, trade(c, c->local.numbers, c->local.size, c->remote.numbers, c->remote.size, number));
+    TRY(status, trade(c, c->local.slots, c->local.size, c->remote.slots, c->remote.size, number));
     int are_good =
         status == MPI_SUCCESS && are_right(&c->remote) && have_slots(&c->local) && have_slots(&c->remote);
     return status == MPI_SUCCESS && !are_good ? MPI_ERR_OTHER : status;
@@ -205,7 +204,7 @@ static int check_leader(const struct creation *c)
 static int agree(struct creation *c)
 {
     int status = gather_slots(c);
-    c->verdict.number = inter_take_numbers();
+    c->verdict.number = (int64_t)inter_take_numbers();
     if (c->rank == c->leader) {
         int found = status;
         TRY(found, check_leader(c));
@@ -214,20 +213,19 @@ static int agree(struct creation *c)
             TRY(found, learn(c));
         c->verdict.has_failed = found != MPI_SUCCESS;
     }
-    TRY(status, tell_group(c, &c->verdict, (int)sizeof c->verdict));
+    TRY(status, tell_group(c, &c->verdict, (int)(sizeof c->verdict / sizeof(long)), handle.types[TYPE_LONG]));
     if (status != MPI_SUCCESS || c->verdict.has_failed || c->verdict.is_native)
         return c->verdict.has_failed && status == MPI_SUCCESS ? MPI_ERR_OTHER : status;
     if (c->rank != c->leader) {
-        c->remote.size = c->verdict.size;
+        c->remote.size = (int)c->verdict.size;
         status = remote_new(&c->remote);
     }
-    int bytes = c->remote.size * (int)sizeof *c->remote.numbers;
-    TRY(status, tell_group(c, c->remote.numbers, bytes));
-    TRY(status, tell_group(c, c->remote.slots, bytes));
-    c->local.namer = c->verdict.namer;
-    c->local.number = c->verdict.number;
-    c->remote.namer = c->verdict.remote_namer;
-    c->remote.number = c->verdict.remote_number;
+    TRY(status, tell_group(c, c->remote.numbers, c->remote.size, handle.types[TYPE_INT]));
+    TRY(status, tell_group(c, c->remote.slots, c->remote.size, handle.types[TYPE_INT]));
+    c->local.namer = (int32_t)c->verdict.namer;
+    c->local.number = (uint64_t)c->verdict.number;
+    c->remote.namer = (int32_t)c->verdict.remote_namer;
+    c->remote.number = (uint64_t)c->verdict.remote_number;
     return status;
 }
 

@@ -58,7 +58,7 @@ int making_group(const struct comm *on, int size, const int *ranks, MPI_Group *h
 
 struct says making_say(int color, int key, int status)
 {
-    struct says mine = {.number = comm_next_number(),
+    struct says mine = {.number = (int64_t)comm_next_number(),
                         .color = color,
                         .key = key,
                         .slot = slot_take(),
@@ -80,8 +80,8 @@ int making_judge(const struct says *all, int size, const int32_t *numbers)
     if (first < size && numbers[first] == (int32_t)ours.world.me)
         fprintf(stderr,
                 "causeway world: the MPI of site %s has no more communicators, so none is made at any site: "
-                "free some (rank %d has %u over sites, or more within its own)\n",
-                ours.world.site_names[process->site], numbers[failed], all[failed].alive);
+                "free some (rank %d has %lld over sites, or more within its own)\n",
+                ours.world.site_names[process->site], numbers[failed], (long long)all[failed].alive);
     return 0;
 }
 
@@ -89,8 +89,9 @@ int making_exchange(struct comm *on, int color, int key, int status, struct says
 {
     struct says mine = making_say(color, key, status);
     struct blocks blocks;
-    int told = blocks_even(&blocks, all, (int)sizeof mine, handle.byte);
-    TRY(told, basic_allgather(on->hidden, &mine, (int)sizeof mine, handle.byte, &blocks));
+    MPI_Datatype number = handle.types[TYPE_LONG];
+    int told = blocks_even(&blocks, all, SAYS_LONGS, number);
+    TRY(told, basic_allgather(on->hidden, &mine, SAYS_LONGS, number, &blocks));
     all[on->rank] = mine;
     TRY(status, told);
     if (told == MPI_SUCCESS && !making_judge(all, on->size, on->numbers))

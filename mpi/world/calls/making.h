@@ -8,12 +8,12 @@
 /* What a rank says of itself. `number` is its next for communicators, `slot` that of its next, `alive` how
  * many communicators over sites it has. */
 struct says {
-    uint64_t number;
-    int32_t color, key, slot;
-    uint32_t alive;
+    int64_t number, color, key, slot, alive;
     /* The site's MPI has made nothing, or there is no slot. */
-    int32_t has_failed;
+    int64_t has_failed;
 };
+/* It goes between processes as so many of MPI's long, which unlike processors understand. */
+enum { SAYS_LONGS = sizeof(struct says) / sizeof(long) };
 
 /* Every call that waits and has the site's MPI make something of a communicator begins with it: duplicates
  * that the program has asked for before have their native parts first, in the order of the calls (idup.c),
