@@ -15,16 +15,17 @@ int type_is_named(MPI_Datatype type)
     return combiner == MPI_COMBINER_NAMED || combiner < 0;
 }
 
-/* Whether sites have unlike processors, as the library says that makes one world of them. */
-static int bytes_have_form(void)
+/* Where sites have unlike processors, as the library says that makes one world of them, bytes that travel
+ * have forms of their own. In what this processor's differ from those. */
+static uint8_t differ(void)
 {
-    static int (*ask)(void);
+    static int (*is_unlike)(void);
     static int was_sought;
     if (!was_sought) {
-        ask = (int (*)(void))mpi_calls_of_world("causeway_world_is_unlike");
+        is_unlike = (int (*)(void))mpi_calls_of_world("causeway_world_is_unlike");
         was_sought = 1;
     }
-    return ask && ask();
+    return is_unlike && is_unlike() ? forms_differ(forms_own(), FORMS_SHARED) : 0;
 }
 
 int shape_of(MPI_Datatype type, struct shape *shape)
@@ -36,23 +37,15 @@ int shape_of(MPI_Datatype type, struct shape *shape)
         real.Type_get_true_extent(type, &shape->true_lb, &shape->true_extent))
         return 0;
     shape->is_contiguous = shape->size == shape->extent && lb == 0 && shape->true_lb == 0 &&
-                           type_is_named(type) && !(bytes_have_form() && forms_concern(type));
+                           type_is_named(type) && !forms_concern(type, differ());
     return 1;
 }
 
-/* Where processors keep long doubles in unlike forms, bytes that travel have the one that holds all numbers
- * of the other. Returns whether this processor has the other. */
-static int must_convert(void)
-{
-    return bytes_have_form() && (forms_own() & FORMS_LONG_DOUBLE) == LONG_DOUBLE_X87;
-}
-
-static int convert(MPI_Datatype type, char *bytes, int64_t length,
-                   void (*number)(unsigned char number[LONG_DOUBLE_BYTES]))
+static int convert(MPI_Datatype type, char *bytes, int64_t length, uint8_t from, uint8_t to)
 {
     struct form_map *map = NULL;
-    int status = form_map_make(type, &map);
-    form_map_convert(map, bytes, length, number);
+    int status = form_map_make(type, differ(), &map);
+    form_map_convert(map, bytes, length, from, to);
     form_map_free(map);
     return status;
 }
@@ -75,8 +68,8 @@ int pack(const void *buffer, int64_t count, const struct shape *shape, char *to,
     int position = 0, status = bottom_place(buffer, shape->type, &placed);
     TRY(status, real.Pack(placed.buffer, (int)count, placed.type, to, (int)length, &position, comm));
     bottom_end(&placed);
-    if (must_convert())
-        TRY(status, convert(shape->type, to, length, long_double_to_quad));
+    if (differ())
+        TRY(status, convert(shape->type, to, length, forms_own(), FORMS_SHARED));
     return status;
 }
 
@@ -84,13 +77,13 @@ int pack(const void *buffer, int64_t count, const struct shape *shape, char *to,
 static int own_form(const char *from, int64_t length, MPI_Datatype type, char **own)
 {
     *own = NULL;
-    if (!must_convert())
+    if (!differ())
         return MPI_SUCCESS;
     *own = malloc(length);
     if (!*own)
         return MPI_ERR_NO_MEM;
     memcpy(*own, from, length);
-    return convert(type, *own, length, long_double_to_x87);
+    return convert(type, *own, length, FORMS_SHARED, forms_own());
 }
 
 int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,

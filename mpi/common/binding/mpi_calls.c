@@ -110,6 +110,12 @@ static void load(void)
     MPI_TYPES(TYPE)
 #undef TYPE
 #undef OBJECT
+#define TYPE(name, symbol)                                                           \
+    handle.pairs[PAIR_##name] = (MPI_Datatype)mpi_calls_object("ompi_mpi_" #symbol); \
+    if (!handle.pairs[PAIR_##name])                                                  \
+        handle.pairs[PAIR_##name] = handle.datatype_null;
+    MPI_PAIRS(TYPE)
+#undef TYPE
 #else
     handle = (struct mpi_handles){.comm_world = MPI_COMM_WORLD,
                                   .comm_self = MPI_COMM_SELF,
@@ -127,7 +133,8 @@ static void load(void)
                                   .group_null = MPI_GROUP_NULL,
                                   .group_empty = MPI_GROUP_EMPTY,
 #define TYPE(name, symbol) MPI_##name,
-                                  .types = {MPI_TYPES(TYPE)}};
+                                  .types = {MPI_TYPES(TYPE)},
+                                  .pairs = {MPI_PAIRS(TYPE)}};
 #undef TYPE
 #endif
     fits &= all;

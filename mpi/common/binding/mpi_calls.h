@@ -70,6 +70,21 @@ enum {
 #undef TYPE
     TYPE_COUNT
 };
+
+/* Named types of two numbers of one kind, beside those above. An MPI that lacks one has no such handle. */
+#define MPI_PAIRS(TYPE) \
+    TYPE(C_FLOAT_COMPLEX, c_float_complex) TYPE(C_DOUBLE_COMPLEX, c_double_complex) \
+    TYPE(CXX_FLOAT_COMPLEX, cxx_cplex) TYPE(CXX_DOUBLE_COMPLEX, cxx_dblcplex) \
+    TYPE(CXX_LONG_DOUBLE_COMPLEX, cxx_ldblcplex) \
+    TYPE(COMPLEX, cplex) TYPE(DOUBLE_COMPLEX, dblcplex) TYPE(COMPLEX8, complex8) TYPE(COMPLEX16, complex16) \
+    TYPE(COMPLEX32, complex32) TYPE(2REAL, 2real) TYPE(2DOUBLE_PRECISION, 2dblprec) TYPE(2INTEGER, 2integer)
+
+enum {
+#define TYPE(name, symbol) PAIR_##name,
+    MPI_PAIRS(TYPE)
+#undef TYPE
+    PAIR_COUNT
+};
 /* clang-format on */
 
 /* Handles that Open MPI knows by the addresses of objects, which are symbols too. */
@@ -82,6 +97,8 @@ struct mpi_handles {
     MPI_Info info_null;
     MPI_Group group_null, group_empty;
     MPI_Datatype types[TYPE_COUNT];
+    /* MPI_DATATYPE_NULL, or a handle that is of no type, for each that the MPI lacks. */
+    MPI_Datatype pairs[PAIR_COUNT];
 };
 
 extern struct mpi_calls real;

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <wchar.h>
 
-/* One part of an element, in the order of packed bytes: so many times a number, parts, or other bytes. */
+/* One part of an element, in the order of packed bytes: so many times a number, a long double, parts, or
+ * other bytes. */
 struct form_map {
     struct form_map *next;
-    enum { OTHERS, NUMBER, PARTS } kind;
+    enum { OTHERS, NUMBER, LONG_DOUBLE, PARTS } kind;
     int64_t times, bytes;
     struct form_map *parts;
 };
@@ -17,20 +18,45 @@ struct form_map {
 uint8_t forms_own(void)
 {
     return (uint8_t)((LDBL_MANT_DIG == 64 ? LONG_DOUBLE_X87 : LONG_DOUBLE_QUAD) |
-                     ((char)-1 > 0 ? FORMS_UNSIGNED_CHAR : 0) | ((wchar_t)-1 > 0 ? FORMS_UNSIGNED_WCHAR : 0));
+                     ((char)-1 > 0 ? FORMS_UNSIGNED_CHAR : 0) | ((wchar_t)-1 > 0 ? FORMS_UNSIGNED_WCHAR : 0) |
+                     (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? FORMS_BIG_ENDIAN : 0));
 }
 
-void (*forms_converter(uint8_t from, uint8_t to))(unsigned char number[LONG_DOUBLE_BYTES])
+uint8_t forms_differ(uint8_t one, uint8_t other)
 {
-    if (((from ^ to) & FORMS_LONG_DOUBLE) == 0)
-        return NULL;
-    return (to & FORMS_LONG_DOUBLE) == LONG_DOUBLE_QUAD ? long_double_to_quad : long_double_to_x87;
+    uint8_t bits = one ^ other;
+    return (uint8_t)((bits & FORMS_LONG_DOUBLE ? FORMS_LONG_DOUBLE : 0) | (bits & FORMS_BIG_ENDIAN));
 }
 
-int forms_concern(MPI_Datatype named)
+static int is_one_of(MPI_Datatype type, const MPI_Datatype *types, int count)
 {
-    return named == handle.types[TYPE_LONG_DOUBLE] || named == handle.types[TYPE_LONG_DOUBLE_INT] ||
-           named == handle.types[TYPE_C_LONG_DOUBLE_COMPLEX];
+    while (count > 0 && types[count - 1] != type)
+        count--;
+    return count > 0;
+}
+
+/* Whether a named type is of two numbers of one kind. */
+static int is_pair(MPI_Datatype named)
+{
+    const MPI_Datatype more[] = {handle.types[TYPE_FLOAT_INT], handle.types[TYPE_2INT],
+                                 handle.types[TYPE_C_LONG_DOUBLE_COMPLEX]};
+    return is_one_of(named, more, 3) || is_one_of(named, handle.pairs, PAIR_COUNT);
+}
+
+static int has_long_doubles(MPI_Datatype named)
+{
+    const MPI_Datatype all[] = {handle.types[TYPE_LONG_DOUBLE], handle.types[TYPE_LONG_DOUBLE_INT],
+                                handle.types[TYPE_C_LONG_DOUBLE_COMPLEX],
+                                handle.pairs[PAIR_CXX_LONG_DOUBLE_COMPLEX]};
+    return named != handle.datatype_null && is_one_of(named, all, 4);
+}
+
+int forms_concern(MPI_Datatype named, uint8_t differ)
+{
+    MPI_Count bytes = 0;
+    if (differ & FORMS_LONG_DOUBLE && has_long_doubles(named))
+        return 1;
+    return differ & FORMS_BIG_ENDIAN && real.Type_size_x(named, &bytes) == MPI_SUCCESS && bytes > 1;
 }
 
 void form_map_free(struct form_map *map)
@@ -131,15 +157,16 @@ static int is_named(MPI_Datatype type)
            combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-static int make(MPI_Datatype type, struct form_map **list);
+static int make(MPI_Datatype type, uint8_t differ, struct form_map **list);
 
 /* The parts of a struct in their order, or else one type, as often as the size says. */
-static int make_of(const struct contents *contents, int is_struct, int64_t size, struct form_map **list)
+static int make_of(const struct contents *contents, int is_struct, int64_t size, uint8_t differ,
+                   struct form_map **list)
 {
     int status = MPI_SUCCESS;
     for (int i = 0; i < contents->types; i++) {
         struct form_map *parts = NULL;
-        TRY(status, make(contents->of[i], &parts));
+        TRY(status, make(contents->of[i], differ, &parts));
         int64_t bytes = sum(parts), times = is_struct ? contents->times[i] : 1;
         if (!is_struct && contents->types == 1)
             times = bytes > 0 ? size / bytes : 0;
@@ -151,7 +178,7 @@ static int make_of(const struct contents *contents, int is_struct, int64_t size,
 }
 
 static int make_derived(MPI_Datatype type, int combiner, const struct envelope *made, int64_t size,
-                        struct form_map **list)
+                        uint8_t differ, struct form_map **list)
 {
     int is_struct = combiner == MPI_COMBINER_STRUCT;
     struct contents contents = {made->types, calloc((size_t)made->types + 1, sizeof *contents.times),
@@ -160,7 +187,7 @@ static int make_derived(MPI_Datatype type, int combiner, const struct envelope *
     TRY(status, made->is_large ? read_large(type, is_struct, &contents)
                                : read_small(type, made, is_struct, &contents));
     if (status == MPI_SUCCESS) {
-        status = make_of(&contents, is_struct, size, list);
+        status = make_of(&contents, is_struct, size, differ, list);
         for (int i = 0; i < made->types; i++)
             if (!is_named(contents.of[i]))
                 real.Type_free(&contents.of[i]);
@@ -170,33 +197,53 @@ static int make_derived(MPI_Datatype type, int combiner, const struct envelope *
     return status;
 }
 
-static int make(MPI_Datatype type, struct form_map **list)
+/* So many numbers, if their forms differ. */
+static int add_numbers(struct form_map **list, int kind, int64_t times, int64_t bytes, uint8_t differ)
+{
+    int is_other = kind == LONG_DOUBLE ? differ == 0 : (differ & FORMS_BIG_ENDIAN) == 0 || bytes == 1;
+    return add(list, is_other ? OTHERS : kind, times, bytes, NULL);
+}
+
+/* An MPI's own type: one number, two of one kind, or one and an int behind it, which its size tells. */
+static int make_named(MPI_Datatype type, int64_t size, uint8_t differ, struct form_map **list)
+{
+    int kind = has_long_doubles(type) ? LONG_DOUBLE : NUMBER, times = is_pair(type) ? 2 : 1;
+    const int64_t number = sizeof(int);
+    if (size == LONG_DOUBLE_BYTES + number || size == (int64_t)sizeof(double) + number ||
+        size == (int64_t)sizeof(short) + number) {
+        int status = add_numbers(list, kind, 1, size - number, differ);
+        return TRY(status, add_numbers(list, NUMBER, 1, number, differ));
+    }
+    return add_numbers(list, kind, times, size / times, differ);
+}
+
+static int make(MPI_Datatype type, uint8_t differ, struct form_map **list)
 {
     MPI_Count size = 0;
     struct envelope made;
     int status = real.Type_size_x(type, &size), combiner = combiner_envelope(type, &made);
     if (status != MPI_SUCCESS)
         return status;
+    if (combiner == MPI_COMBINER_NAMED)
+        return make_named(type, size, differ, list);
     /* Open MPI takes a long double for a Fortran number of more than 15 digits; MPICH has no such type. */
-    int is_fortran = combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX;
-    int is_of_f90 = is_fortran && size / (combiner == MPI_COMBINER_F90_REAL ? 1 : 2) == LONG_DOUBLE_BYTES;
-    if (is_of_f90 || (combiner == MPI_COMBINER_NAMED && forms_concern(type))) {
-        int64_t numbers = type == handle.types[TYPE_LONG_DOUBLE_INT] ? 1 : size / LONG_DOUBLE_BYTES;
-        int64_t others = size - numbers * LONG_DOUBLE_BYTES;
-        status = add(list, NUMBER, numbers, LONG_DOUBLE_BYTES, NULL);
-        return others ? TRY(status, add(list, OTHERS, 1, others, NULL)) : status;
+    if (combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX) {
+        int64_t times = combiner == MPI_COMBINER_F90_REAL ? 1 : 2, bytes = size / times;
+        return add_numbers(list, bytes == LONG_DOUBLE_BYTES ? LONG_DOUBLE : NUMBER, times, bytes, differ);
     }
+    if (combiner == MPI_COMBINER_F90_INTEGER)
+        return add_numbers(list, NUMBER, 1, size, differ);
     if (combiner < 0 || made.types == 0)
         return add(list, OTHERS, 1, size, NULL);
-    return make_derived(type, combiner, &made, size, list);
+    return make_derived(type, combiner, &made, size, differ, list);
 }
 
-int form_map_make(MPI_Datatype type, struct form_map **map)
+int form_map_make(MPI_Datatype type, uint8_t differ, struct form_map **map)
 {
     *map = NULL;
-    if (combiner_of(type) == MPI_COMBINER_NAMED && !forms_concern(type))
+    if (differ == 0 || (combiner_of(type) == MPI_COMBINER_NAMED && !forms_concern(type, differ)))
         return MPI_SUCCESS;
-    int status = make(type, map);
+    int status = make(type, differ, map);
     if (status != MPI_SUCCESS || !has_numbers(*map)) {
         form_map_free(*map);
         *map = NULL;
@@ -204,9 +251,34 @@ int form_map_make(MPI_Datatype type, struct form_map **map)
     return status;
 }
 
+static void turn_round(unsigned char *number, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes / 2; i++) {
+        unsigned char byte = number[i];
+        number[i] = number[bytes - 1 - i];
+        number[bytes - 1 - i] = byte;
+    }
+}
+
+static void convert(const struct form_map *map, unsigned char *number, uint8_t from, uint8_t to)
+{
+    uint8_t differ = forms_differ(from, to);
+    if (map->kind == LONG_DOUBLE && differ & FORMS_LONG_DOUBLE) {
+        if (from & FORMS_BIG_ENDIAN)
+            turn_round(number, map->bytes);
+        if ((to & FORMS_LONG_DOUBLE) == LONG_DOUBLE_QUAD)
+            long_double_to_quad(number);
+        else
+            long_double_to_x87(number);
+        if (to & FORMS_BIG_ENDIAN)
+            turn_round(number, map->bytes);
+    } else if (differ & FORMS_BIG_ENDIAN) {
+        turn_round(number, map->bytes);
+    }
+}
+
 /* Goes through one element, and returns how many bytes of it there are. */
-static int64_t walk(const struct form_map *map, char *at, int64_t bytes,
-                    void (*convert)(unsigned char number[LONG_DOUBLE_BYTES]))
+static int64_t walk(const struct form_map *map, char *at, int64_t bytes, uint8_t from, uint8_t to)
 {
     char *begin = at, *end = at + bytes;
     for (; map && at < end; map = map->next) {
@@ -217,10 +289,10 @@ static int64_t walk(const struct form_map *map, char *at, int64_t bytes,
         }
         for (int64_t i = 0; i < map->times && at < end; i++) {
             if (map->kind == PARTS) {
-                at += walk(map->parts, at, end - at, convert);
-            } else if (end - at >= LONG_DOUBLE_BYTES) {
-                convert((unsigned char *)at);
-                at += LONG_DOUBLE_BYTES;
+                at += walk(map->parts, at, end - at, from, to);
+            } else if (end - at >= map->bytes) {
+                convert(map, (unsigned char *)at, from, to);
+                at += map->bytes;
             } else {
                 at = end;
             }
@@ -229,9 +301,8 @@ static int64_t walk(const struct form_map *map, char *at, int64_t bytes,
     return at - begin;
 }
 
-void form_map_convert(const struct form_map *map, char *packed, int64_t bytes,
-                      void (*convert)(unsigned char number[LONG_DOUBLE_BYTES]))
+void form_map_convert(const struct form_map *map, char *packed, int64_t bytes, uint8_t from, uint8_t to)
 {
     for (int64_t done = 0; map && done < bytes;)
-        done += walk(map, packed + done, bytes - done, convert);
+        done += walk(map, packed + done, bytes - done, from, to);
 }

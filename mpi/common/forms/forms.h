@@ -1,6 +1,5 @@
-/* Where sites have unlike processors: in what the forms of C's types differ, and where numbers of such a type
- * are in data of any datatype. Sizes are the same everywhere (world/native/layout.c), and so is the order of
- * bytes. */
+/* Where sites have unlike processors: in what the forms of numbers differ, and where numbers are in data of
+ * any datatype. Sizes are the same everywhere (world/native/layout.c). */
 #ifndef CAUSEWAY_FORMS_H
 #define CAUSEWAY_FORMS_H
 
@@ -10,23 +9,32 @@
 #include <stdint.h>
 
 /* A processor's forms in a byte, as sites tell each other: the form of long double, and bits. */
-enum { FORMS_LONG_DOUBLE = 0x0f, FORMS_UNSIGNED_CHAR = 0x10, FORMS_UNSIGNED_WCHAR = 0x20 };
+enum {
+    FORMS_LONG_DOUBLE = 0x0f,
+    FORMS_UNSIGNED_CHAR = 0x10,
+    FORMS_UNSIGNED_WCHAR = 0x20,
+    FORMS_BIG_ENDIAN = 0x40
+};
 uint8_t forms_own(void);
 
-/* Where long doubles are in the packed bytes of one element. */
+/* The forms in which bytes pass through ranks of several processors: they hold every processor's numbers. */
+enum { FORMS_SHARED = LONG_DOUBLE_QUAD };
+
+/* In what two forms differ so that numbers must be converted: FORMS_LONG_DOUBLE, FORMS_BIG_ENDIAN, both, or
+ * 0. */
+uint8_t forms_differ(uint8_t one, uint8_t other);
+
+/* Where numbers are in the packed bytes of one element. */
 struct form_map;
 
-/* Makes the map of a type; NULL where it has no long doubles. Returns an MPI's code. */
-int form_map_make(MPI_Datatype type, struct form_map **map);
+/* Makes the map of a type's numbers whose forms differ so; NULL where it has none. Returns an MPI's code. */
+int form_map_make(MPI_Datatype type, uint8_t differ, struct form_map **map);
 void form_map_free(struct form_map *map);
-/* Converts the numbers in so many packed bytes of elements; one that is cut off at the end is left. */
-void form_map_convert(const struct form_map *map, char *packed, int64_t bytes,
-                      void (*convert)(unsigned char number[LONG_DOUBLE_BYTES]));
+/* Converts the numbers in so many packed bytes of elements from one processor's forms into another's; a
+ * number that is cut off at the end is left. */
+void form_map_convert(const struct form_map *map, char *packed, int64_t bytes, uint8_t from, uint8_t to);
 
-/* What converts a number of one form into the other; NULL between like ones. */
-void (*forms_converter(uint8_t from, uint8_t to))(unsigned char number[LONG_DOUBLE_BYTES]);
-
-/* Whether the type is a named one of long doubles. */
-int forms_concern(MPI_Datatype named);
+/* Whether a named type has numbers whose forms differ so. */
+int forms_concern(MPI_Datatype named, uint8_t differ);
 
 #endif

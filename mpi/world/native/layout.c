@@ -1,4 +1,5 @@
-/* How this MPI lays out the named types: data goes between sites as it is packed, so they must agree. */
+/* How this MPI lays out the named types: data goes between sites as it is packed, so they must agree. The
+ * order of bytes in a number may differ (common/forms/forms.h). */
 #include "world/handles/ours.h"
 #include "world/native/data.h"
 
@@ -13,6 +14,15 @@ static uint64_t add(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
+static uint64_t add_number(uint64_t hash, int64_t number)
+{
+    for (int i = 0; i < 8; i++) {
+        const unsigned char byte = (unsigned char)(number >> 8 * i);
+        hash = add(hash, &byte, 1);
+    }
+    return hash;
+}
+
 /* The bytes of an element in the order in which they are packed. */
 static uint64_t add_type(uint64_t hash, MPI_Datatype type)
 {
@@ -22,7 +32,7 @@ static uint64_t add_type(uint64_t hash, MPI_Datatype type)
     if (real.Type_size_x(type, &bytes) != MPI_SUCCESS)
         return add(hash, "none", 4);
     real.Type_get_extent(type, &low, &extent);
-    hash = add(hash, &bytes, sizeof bytes);
+    hash = add_number(hash, bytes);
     if (bytes > (MPI_Count)sizeof packed || extent > (MPI_Aint)sizeof element)
         return hash;
     for (size_t i = 0; i < sizeof element; i++)
@@ -35,8 +45,6 @@ static uint64_t add_type(uint64_t hash, MPI_Datatype type)
 uint64_t data_layout(void)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    const uint64_t order = 0x0102030405060708;
-    hash = add(hash, &order, sizeof order);
     for (size_t i = 0; i < TYPE_COUNT; i++)
         hash = add_type(hash, handle.types[i]);
     return hash;

@@ -4,18 +4,20 @@
 
 #include <stddef.h>
 
-static int is_unlike, signs_differ;
+/* In what forms of numbers sites differ, and whether in the sign of char. */
+static uint8_t differ;
+static int signs_differ;
 
 void unlike_begin(const struct world *world)
 {
     for (uint32_t i = 0; i < world->site_count; i++) {
-        is_unlike |= forms_converter(world->forms[i], world->forms[0]) != NULL;
+        differ |= forms_differ(world->forms[i], world->forms[0]);
         signs_differ |= (world->forms[i] ^ world->forms[0]) & FORMS_UNSIGNED_CHAR;
     }
 }
 
 /* The library of collectives sends data of many ranks as bytes: it asks. */
-EXPORT int causeway_world_is_unlike(void) { return is_unlike; }
+EXPORT int causeway_world_is_unlike(void) { return differ != 0; }
 
 /* That library asks before it reduces by itself. */
 EXPORT int causeway_world_forbids(MPI_Datatype type, MPI_Op op) { return unlike_forbids(type, op); }
@@ -25,17 +27,12 @@ int unlike_forbids(MPI_Datatype type, MPI_Op op)
     return signs_differ && type == handle.types[TYPE_CHAR] && (op == handle.most || op == handle.least);
 }
 
-int unlike_map(MPI_Datatype type, struct form_map **map)
-{
-    *map = NULL;
-    return is_unlike ? form_map_make(type, map) : MPI_SUCCESS;
-}
+int unlike_map(MPI_Datatype type, struct form_map **map) { return form_map_make(type, differ, map); }
 
 void unlike_convert(const struct world *world, uint32_t from, const struct form_map *map, char *packed,
                     int64_t bytes)
 {
     uint8_t theirs = world->forms[world->processes[from].site];
-    void (*convert)(unsigned char *) = forms_converter(theirs, forms_own());
-    if (map && convert)
-        form_map_convert(map, packed, bytes, convert);
+    if (map && forms_differ(theirs, forms_own()))
+        form_map_convert(map, packed, bytes, theirs, forms_own());
 }

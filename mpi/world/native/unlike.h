@@ -1,5 +1,5 @@
-/* Worlds with processors that keep long double in unlike forms: data goes between sites as it is packed, and
- * the receiver converts what came from an unlike site. */
+/* Worlds with processors that keep numbers in unlike forms: data goes between sites as it is packed, and the
+ * receiver converts what came from an unlike site. */
 #ifndef CAUSEWAY_WORLD_UNLIKE_H
 #define CAUSEWAY_WORLD_UNLIKE_H
 

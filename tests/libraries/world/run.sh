@@ -25,7 +25,7 @@ run() { # PAIRING PROGRAM ARGUMENTS...
 }
 
 for pairing in "${pairings[@]}"; do
-    for program in messages communicators operations topologies pending intercomms statuses bottom mistakes unlike; do run "$pairing" "$program"; done
+    for program in messages communicators operations topologies pending intercomms statuses bottom mistakes unlike numbers; do run "$pairing" "$program"; done
     run "$pairing" receives "${1:-4}"
     run "$pairing" forms "$((${CASES:-100} * 3))"
     run "$pairing" texts
@@ -42,7 +42,7 @@ done
 seed=1
 for pairing in "${pairings[@]}"; do
     export COLLECTIVES=1
-    for program in collectives_mpif collectives_f08 bottom bottom_mpi mistakes unlike; do run "$pairing" "$program"; done
+    for program in collectives_mpif collectives_f08 bottom bottom_mpi mistakes unlike numbers; do run "$pairing" "$program"; done
     run "$pairing" compare "${CASES:-100}" "$seed"
     run "$pairing" forms "$((${CASES:-100} * 3))" "$seed"
     run "$pairing" texts

@@ -1,7 +1,7 @@
-/* unlike: long doubles go between sites, alone and in derived datatypes, by messages and by every operation
- * that moves or reduces data. Where the sites' processors keep them in unlike forms, each receiver has to get
- * the same numbers in its own. All numbers here have 64 bits of significand at most, so that each form holds
- * them; one has more, and is rounded. */
+/* unlike: long doubles go between sites, alone and in derived datatypes with other numbers, by messages and
+ * by every operation that moves or reduces data. Where the sites' processors keep them in unlike forms, each
+ * receiver has to get the same numbers in its own. All long doubles here have 64 bits of significand at most,
+ * so that each form holds them; one has more, and is rounded. */
 #include "world_test.h"
 
 #include <complex.h>
@@ -258,6 +258,7 @@ static void located(void)
 static void refused(void)
 {
     int has_sign = CHAR_MIN < 0, signs = 0;
+    int is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, bigs = 0;
     char own = (char)-1, most = 0;
     signed char number = (signed char)-rank, least = 0;
     struct mixed whole = mixed(rank, 0, 0);
@@ -266,12 +267,17 @@ static void refused(void)
     MPI_Allreduce(&has_sign, &signs, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&number, &least, 1, MPI_SIGNED_CHAR, MPI_MIN, MPI_COMM_WORLD);
     CHECK(least == 1 - size);
-    if (signs == 0 || signs == size)
+    MPI_Allreduce(&is_big, &bigs, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    int signs_differ = signs > 0 && signs < size, orders_differ = bigs > 0 && bigs < size;
+    if (!signs_differ && !orders_differ)
         return;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    CHECK(MPI_Allreduce(&own, &most, 1, MPI_CHAR, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS);
+    int error = MPI_Allreduce(&own, &most, 1, MPI_CHAR, MPI_MAX, MPI_COMM_WORLD);
+    CHECK((error != MPI_SUCCESS) == signs_differ);
     CHECK(MPI_Pack(&whole, 1, mixed_type, packed, sizeof packed, &place, MPI_COMM_WORLD) != MPI_SUCCESS);
-    CHECK(MPI_Pack(&rank, 1, MPI_INT, packed, sizeof packed, &place, MPI_COMM_WORLD) == MPI_SUCCESS);
+    error = MPI_Pack(&rank, 1, MPI_INT, packed, sizeof packed, &place, MPI_COMM_WORLD);
+    CHECK((error != MPI_SUCCESS) == orders_differ);
+    CHECK(MPI_Pack(packed + 500, 9, MPI_CHAR, packed, sizeof packed, &place, MPI_COMM_WORLD) == MPI_SUCCESS);
     CHECK(MPI_Pack(&whole, 1, mixed_type, packed, sizeof packed, &place, MPI_COMM_SELF) == MPI_SUCCESS);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
