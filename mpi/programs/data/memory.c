@@ -42,22 +42,22 @@ void memory_free(struct memory *memory)
     memory->bytes = NULL;
 }
 
-/* Makes one number of a stream. */
-static void number(uint64_t seed, uint64_t index, unsigned char bytes[16])
+/* Writes one number of a stream, of up to 16 bytes: the same number whatever the order of bytes is. */
+static void number(uint64_t seed, uint64_t index, unsigned char *into, int bytes)
 {
     const uint64_t halves[2] = {random_mix(seed + 2 * index), random_mix(seed + 2 * index + 1)};
-    memcpy(bytes, halves, 16);
+    for (int i = 0; i < bytes; i++) {
+        int place = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? bytes - 1 - i : i;
+        into[place] = (unsigned char)(halves[i / 8] >> 8 * (i % 8));
+    }
 }
 
 static void put(unsigned char *buffer, const struct layout *layout, int instances, uint64_t seed,
                 uint64_t index)
 {
-    unsigned char bytes[16];
     for (int i = 0; i < instances; i++, buffer += layout->extent)
-        for (int j = 0; j < layout->count; j++) {
-            number(seed, index++, bytes);
-            memcpy(buffer + layout->pieces[j].at, bytes, layout->pieces[j].bytes);
-        }
+        for (int j = 0; j < layout->count; j++)
+            number(seed, index++, buffer + layout->pieces[j].at, layout->pieces[j].bytes);
 }
 
 void memory_fill(struct memory *memory, const struct layout *layout, int instances, uint64_t seed,

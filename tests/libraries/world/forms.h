@@ -31,8 +31,9 @@ enum { KINDS = 6, SUMS = 2, MOST_RANKS = 16, MARGIN = 256, UNTOUCHED = 0xa5, ALL
 struct kind {
     const char *name;
     MPI_Datatype type;
-    /* Bytes of data in an element. */
+    /* Bytes of data in an element, and those of each number of it, as digits. */
     int bytes;
+    const char *numbers;
     MPI_Aint extent;
     MPI_Op op;
 };
@@ -59,10 +60,10 @@ struct side {
     MPI_Datatype types[MOST_RANKS], owned[MOST_RANKS];
 };
 
-static void kind_new(struct kind *kind, const char *name, MPI_Datatype type, MPI_Op op)
+static void kind_new(struct kind *kind, const char *name, MPI_Datatype type, const char *numbers, MPI_Op op)
 {
     MPI_Aint low;
-    *kind = (struct kind){.name = name, .type = type, .op = op};
+    *kind = (struct kind){.name = name, .type = type, .numbers = numbers, .op = op};
     MPI_Type_commit(&kind->type);
     MPI_Type_size(type, &kind->bytes);
     MPI_Type_get_extent(type, &low, &kind->extent);
@@ -84,20 +85,20 @@ static void make_kinds(void)
 {
     MPI_Datatype made;
     MPI_Op op;
-    kind_new(&kinds[0], "int", MPI_INT, MPI_OP_NULL);
+    kind_new(&kinds[0], "int", MPI_INT, "4", MPI_OP_NULL);
     MPI_Type_vector(3, 2, 4, MPI_SHORT, &made);
-    kind_new(&kinds[1], "vector", made, MPI_OP_NULL);
+    kind_new(&kinds[1], "vector", made, "2", MPI_OP_NULL);
     MPI_Type_create_resized(MPI_INT, -4, 20, &made);
-    kind_new(&kinds[2], "resized int", made, MPI_OP_NULL);
+    kind_new(&kinds[2], "resized int", made, "4", MPI_OP_NULL);
     MPI_Type_create_struct(2, (int[]){1, 4}, (MPI_Aint[]){4, 0}, (MPI_Datatype[]){MPI_INT, MPI_CHAR}, &made);
-    kind_new(&kinds[3], "struct out of order", made, MPI_OP_NULL);
-    kind_new(&kinds[4], "double", MPI_DOUBLE, MPI_OP_NULL);
+    kind_new(&kinds[3], "struct out of order", made, "41111", MPI_OP_NULL);
+    kind_new(&kinds[4], "double", MPI_DOUBLE, "8", MPI_OP_NULL);
     MPI_Type_contiguous(3, MPI_INT, &made);
-    kind_new(&kinds[5], "three ints", made, MPI_OP_NULL);
+    kind_new(&kinds[5], "three ints", made, "4", MPI_OP_NULL);
     MPI_Type_contiguous(2, MPI_UINT32_T, &made);
     MPI_Op_create(compose, 0, &op);
-    kind_new(&sums[0], "function", made, op);
-    kind_new(&sums[1], "unsigned", MPI_UINT32_T, MPI_SUM);
+    kind_new(&sums[0], "function", made, "4", op);
+    kind_new(&sums[1], "unsigned", MPI_UINT32_T, "4", MPI_SUM);
 }
 
 static void one_place(struct one *one, int root)
@@ -128,6 +129,22 @@ static unsigned char byte_of(int group, int from, int to, int64_t i)
 {
     uint32_t word = (uint32_t)(i / 4 + 1) * 2654435761u + (uint32_t)(group * 7919 + from * 131 + to * 17);
     return (unsigned char)(word >> (8 * (i % 4)));
+}
+
+/* So many bytes of data as this processor packs it: the same numbers whatever its order of bytes is. Without
+ * `from`, what is to lie where nothing is written. */
+static unsigned char *packed_data(const struct kind *kind, int64_t length, int group, int from, int to)
+{
+    unsigned char *packed = malloc((size_t)length + 1);
+    const char *number = kind->numbers;
+    for (int64_t at = 0; at < length; at += *number++ - '0') {
+        number = *number ? number : kind->numbers;
+        for (int bytes = *number - '0', i = 0; i < bytes; i++) {
+            int place = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? bytes - 1 - i : i;
+            packed[at + place] = from < 0 ? UNTOUCHED : byte_of(group, from, to, at + i);
+        }
+    }
+    return packed;
 }
 
 /* Elements between ranks i and j: as many either way. */
@@ -191,9 +208,7 @@ static void block_fill(const struct one *one, struct side *side, int i, int grou
     int bytes, position = 0;
     MPI_Type_size(type_of(one, side, i), &bytes);
     int64_t length = (int64_t)bytes * side->counts[i];
-    unsigned char *packed = malloc((size_t)length + 1);
-    for (int64_t k = 0; k < length; k++)
-        packed[k] = from < 0 ? UNTOUCHED : byte_of(group, from, to, k);
+    unsigned char *packed = packed_data(one->kind, length, group, from, to);
     if (length)
         PMPI_Unpack(packed, (int)length, &position, side->at + side->places[i], side->counts[i],
                     type_of(one, side, i), MPI_COMM_SELF);
@@ -206,12 +221,14 @@ static int block_check(const struct one *one, struct side *side, int i, int grou
     int bytes, position = 0, faults = 0;
     MPI_Type_size(type_of(one, side, i), &bytes);
     int64_t length = (int64_t)bytes * side->counts[i];
-    unsigned char *packed = malloc((size_t)length + 1);
+    unsigned char *packed = malloc((size_t)length + 1), *wanted;
     if (length)
         PMPI_Pack(side->at + side->places[i], side->counts[i], type_of(one, side, i), packed, (int)length,
                   &position, MPI_COMM_SELF);
+    wanted = packed_data(one->kind, length, group, from, to);
     for (int64_t k = 0; k < length; k++)
-        faults += packed[k] != byte_of(group, from, to, k);
+        faults += packed[k] != wanted[k];
+    free(wanted);
     free(packed);
     block_fill(one, side, i, 0, -1, 0);
     return faults;
