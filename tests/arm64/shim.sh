@@ -4,7 +4,7 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 [ -n "${EMULATED:-}" ] || EMULATED=1 exec "$root/tools/setup/emulate.sh" "$0" "$@"
-arm64_system
+emulated_system arm64 "$arm64_built"
 built=$(cargo test --release --target "$arm64_triple" -p causeway-shim --test shim --no-run --message-format=json |
     grep -o '"executable":"[^"]*"' | cut -d '"' -f 4 | tail -n 1)
 cargo build --release --target "$arm64_triple" -p causeway-shim

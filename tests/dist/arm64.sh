@@ -9,8 +9,8 @@ if [ -z "${EMULATED:-}" ]; then
     EMULATED=1 exec tools/setup/emulate.sh "$0" "$@"
 fi
 . tests/libraries/world/launch.sh
-arm64_system
-arm64_programs tests/libraries/world/unlike.c
+emulated_system arm64 "$arm64_built"
+emulated_programs arm64 tests/libraries/world/unlike.c
 tests/programs/build.sh debian-openmpi
 dist=$target/dist-aarch64
 tree=$(echo "$dist"/causeway-*-linux-aarch64)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # root.sh SUITE...: makes the roots of these releases of Debian (bullseye, trixie, forky) in .cache/roots,
-# with MPIs, sshd and Slurm of their own; does nothing for those that are there. bookworm-arm64 is that
-# release for another processor. Each takes one to one and a half minutes, that of arm64 six, and 0.7 to
-# 1 GB. Sites of the lab have them by `root = "bullseye"`. Needs root.
+# with MPIs, sshd and Slurm of their own; does nothing for those that are there. bookworm-arm64 and
+# bookworm-s390x are that release for other processors. Each takes one to one and a half minutes, those of
+# other processors six, and 0.7 to 1 GB. Sites of the lab have them by `root = "bullseye"`. Needs root.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -26,9 +26,9 @@ for suite in "$@"; do
     fi
     "$root/tools/setup/install.sh" systems
     make=(mmdebstrap)
-    if [[ $suite == *-arm64 ]]; then
-        "$root/tools/setup/install.sh" arm64
-        make=("$root/tools/setup/emulate.sh" mmdebstrap --architectures=arm64)
+    if [[ $suite == *-* ]]; then
+        "$root/tools/setup/install.sh" "${suite#*-}"
+        make=("$root/tools/setup/emulate.sh" mmdebstrap --architectures="${suite#*-}")
     fi
     echo "setup: making the root of $suite in $system"
     rm -rf "$system" "$system.part"

@@ -16,8 +16,9 @@ seconds=${WORLD_SECONDS:-100}
 # The libraries of a process. With COLLECTIVES the library of collectives is above the world's. CURE is
 # preloaded before them.
 preloaded() { # MPI
-    local name list=${CURE:-} libraries=$libraries
-    [[ $1 != arm64-* ]] || libraries=$ARM64_LIBRARIES
+    local name list=${CURE:-} libraries=$libraries foreign=${1%%-*}_LIBRARIES
+    foreign=${foreign^^}
+    case $1 in arm64-* | s390x-*) libraries=${!foreign} ;; esac
     for name in $interfaces; do
         list+=${COLLECTIVES:+:$libraries/libcauseway_mpi_${name/openmpi/openmpi5}.so}:$libraries/libcauseway_world_$name.so
     done
@@ -38,7 +39,7 @@ site() {
     mpi_words "$mpi" "${preload[@]}"
     # Ranks of one site exchange messages over memory, where that is not so anyway or by chance.
     case $mpi in
-    debian-openmpi | arm64-openmpi) words+=(--mca pml ob1 --mca btl vader,self) ;;
+    debian-openmpi | arm64-openmpi | s390x-openmpi) words+=(--mca pml ob1 --mca btl vader,self) ;;
     mpich | abi) local -x FI_PROVIDER=tcp MPIR_CVAR_CH4_NETMOD=ofi ;;
     intel) local -x I_MPI_FABRICS=shm ;;
     esac
