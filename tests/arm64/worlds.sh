@@ -6,18 +6,12 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 [ -n "${EMULATED:-}" ] || EMULATED=1 exec "$root/tools/setup/emulate.sh" "$0" "$@"
 . tests/libraries/world/launch.sh
-sources=(tests/libraries/world/{numbers,unlike,messages,operations,receives}.c tests/libraries/compare.c)
 emulated_system arm64 "$arm64_built"
-emulated_programs arm64 "${sources[@]}"
+emulated_programs arm64 "${emulated_sources[@]}"
 tests/programs/build.sh debian-openmpi debian-mpich
 seconds=300
 pairings=("debian-openmpi:2 arm64-openmpi:2" "debian-mpich:1 arm64-openmpi:2" "arm64-mpich:1 debian-openmpi:2"
     "debian-mpich:1 arm64-mpich:1" "arm64-openmpi:1 arm64-mpich:1")
 
-for pairing in "${pairings[@]}"; do
-    for program in numbers unlike messages operations; do check "$pairing" "$program"; done
-    check "$pairing" receives 1
-    for program in numbers unlike; do COLLECTIVES=1 check "$pairing" "$program"; done
-    COLLECTIVES=1 check "$pairing" compare "${CASES:-30}" 1
-done
+for pairing in "${pairings[@]}"; do check_all "$pairing"; done
 check_algorithms "debian-openmpi:2 arm64-openmpi:2"

@@ -7,13 +7,11 @@ set -euo pipefail
 . "$(dirname "$0")/../emulated.sh"
 [ -n "${EMULATED:-}" ] || EMULATED=1 exec "$root/tools/setup/emulate.sh" "$0" "$@"
 . tests/libraries/world/launch.sh
-sources=(tests/libraries/world/{numbers,unlike,messages,operations,communicators,topologies,intercomms,receives,forms,creations}.c
-    tests/libraries/compare.c mpi/programs/data)
 for processor in s390x arm64; do
     compiled=$target/$processor/libraries machine=$processor-linux-gnu
     CC=${machine/arm64/aarch64}-gcc mpi/build.sh "$compiled" world collectives
     emulated_system "$processor" "$compiled"
-    emulated_programs "$processor" "${sources[@]}"
+    emulated_programs "$processor" "${emulated_sources[@]}"
 done
 tests/programs/build.sh debian-openmpi debian-mpich
 seconds=300
@@ -21,16 +19,5 @@ pairings=("debian-openmpi:2 s390x-openmpi:2" "debian-mpich:1 s390x-openmpi:2" "s
     "debian-mpich:1 s390x-mpich:1" "s390x-openmpi:1 s390x-mpich:1" "arm64-mpich:1 s390x-openmpi:2 debian-openmpi:2")
 if [ $# -gt 0 ]; then pairings=("$@"); fi
 
-for pairing in "${pairings[@]}"; do
-    for program in numbers unlike messages operations communicators topologies intercomms; do check "$pairing" "$program"; done
-    check "$pairing" receives 1
-    check "$pairing" creations 15
-    check "$pairing" forms "$((${CASES:-30} * 3))"
-    for program in numbers unlike; do COLLECTIVES=1 check "$pairing" "$program"; done
-    COLLECTIVES=1 check "$pairing" compare "${CASES:-30}" 1
-    COLLECTIVES=1 check "$pairing" forms "$((${CASES:-30} * 3))" 1
-    # Random bytes are one number in each order, but no long double in each form.
-    COLLECTIVES=1 check "$pairing" data --seconds "${SECONDS_EACH:-10}" --block-bytes 15000 --without \
-        MPI_LONG_DOUBLE,MPI_LONG_DOUBLE_INT,MPI_C_LONG_DOUBLE_COMPLEX,MPI_COMPLEX32,MPI_Allgatherv
-done
+for pairing in "${pairings[@]}"; do check_all "$pairing"; done
 check_algorithms "debian-openmpi:2 s390x-openmpi:2"
