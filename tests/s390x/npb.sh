@@ -20,8 +20,8 @@ fi
 version=$(find "$given" -path '*/IS/is.c' | sort | tail -n 1)
 version=$(realpath "$(dirname "$version")/..")
 
-# In CG each rank makes its part of one random matrix. Compilers for arm64 and s390x contract products and sums
-# by default, and that for x86-64 does not: the parts would not fit.
+# In CG each rank makes its part of one random matrix. Compilers for arm64 and s390x contract products and
+# sums by default, and that for x86-64 does not: the parts would not fit.
 flags="-O2 -ffp-contract=off"
 
 # build MPI: both programs for it.

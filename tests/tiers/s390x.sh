@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # what: the libraries of worlds and collectives compiled for s390x, a big-endian processor that this machine
 #   emulates: the world's engine, joining and streams; worlds of ranks on s390x, x86-64 and arm64, with
-#   Debian's MPIs of each, and IS and CG over them if NPB names their sources. No job runs there: the shim is for x86-64 and arm64
+#   Debian's MPIs of each, and IS and CG over them if NPB names their sources. No job runs there: the
+#   shim is for x86-64 and arm64
 # needs: root; the network once; 2.4 GB for two roots
 # takes: 6 minutes, and 12 once to make the roots
 set -euo pipefail
