@@ -46,7 +46,7 @@ emulated_programs() {
 # emulated_python PROCESSOR: mpi4py in the system, at /opt/mpi4py, for either of its MPIs. PyPI has it for
 # arm64.
 emulated_python() {
-    local system=${1^^}_SYSTEM
+    local system=${1^^}_SYSTEM mpich
     system=${!system}
     # As this machine reaches PyPI.
     cp -L /etc/resolv.conf "$system/etc/resolv.conf"
@@ -54,9 +54,10 @@ emulated_python() {
     cp -L /etc/ssl/certs/ca-certificates.crt "$system/etc/ssl/certs/"
     chroot "$system" python3 -m venv /opt/mpi4py
     chroot "$system" /opt/mpi4py/bin/pip install --quiet --progress-bar off -r "$root/tools/setup/pypi-suite.txt"
+    # It asks for the common name of MPICH's library, which Debian does not install.
     mkdir "$system/opt/mpi4py/mpich"
-    # shellcheck disable=SC2016 # the inner shell expands it
-    chroot "$system" sh -c 'ln -s "$(ldconfig -p | grep -om 1 "/.*libmpich.so.12")" /opt/mpi4py/mpich/libmpi.so.12'
+    mpich=$(chroot "$system" ldconfig -p | awk '/libmpich.so.12 / && !found++ { print $NF }')
+    ln -s "$mpich" "$system/opt/mpi4py/mpich/libmpi.so.12"
 }
 
 # What check_all runs.
