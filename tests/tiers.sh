@@ -46,6 +46,10 @@ case ${1:-} in
     ;;
 esac
 
+# A shell without job control has what it starts in the background ignore SIGINT, and nohup SIGHUP. Tests send
+# these, and programs keep to what they inherit.
+[ -n "${TIERS_HEED:-}" ] || TIERS_HEED=1 exec env --default-signal=HUP,INT,QUIT "$0" "$@"
+
 [ $# -gt 0 ] || set -- "${of_test[@]}"
 for name in "$@"; do
     [ -x "$here/tiers/$name.sh" ] && continue

@@ -6,10 +6,11 @@ use crate::say;
 use crate::user_directories::NoHome;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{Broker, BrokerConfig, Options};
+use causeway_service::signals::heeded;
 use causeway_wire::TextError;
 use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -77,11 +78,8 @@ fn run(config: &BrokerConfig) -> Result<(), TextError> {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
     // Before there are threads, which would take them otherwise.
-    let mut ends = SigSet::empty();
-    ends.add(Signal::SIGTERM);
-    ends.add(Signal::SIGINT);
-    // The end of its terminal.
-    ends.add(Signal::SIGHUP);
+    // SIGHUP: the end of its terminal.
+    let ends = heeded(&[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     let mut blocked = ends;
     // A limit on the size of files is an error of the write then, as a full disk is.
     blocked.add(Signal::SIGXFSZ);

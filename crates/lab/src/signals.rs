@@ -2,6 +2,7 @@
 
 use crate::enter::{NodeChild, Session};
 use crate::error::LabError;
+use crate::sys;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -32,7 +33,9 @@ pub(crate) struct Signals {
 impl Signals {
     /// Blocks them in the calling thread and in those it starts from now on.
     pub(crate) fn block() -> Result<Signals, LabError> {
-        let ending: SigSet = ENDING.into_iter().collect();
+        // What nohup has it ignore, for example, is not for it; blocked it would come all the same.
+        let heeded = ENDING.into_iter().filter(|signal| !sys::is_ignored(*signal));
+        let ending: SigSet = heeded.collect();
         let before = ending
             .thread_swap_mask(SigmaskHow::SIG_BLOCK)
             .map_err(LabError::kernel("block signals"))?;

@@ -30,14 +30,15 @@ use causeway_bench::summary::Summaries;
 use causeway_bench::tables::tables;
 use causeway_bench::verdict::verdicts;
 use causeway_bench::{host, matrix as run};
+use causeway_service::signals::heeded;
 use grid::Grid;
 use mpis::NamedMpi;
+use nix::sys::signal::Signal;
 use npb::Sources;
 use options::{Common, Messages, Rounds};
 use progress::Shown;
 use runner::{Bed, Runner};
 use runs_on::Host;
-use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -177,8 +178,8 @@ fn filled(
 
 fn stop_flag() -> Result<Arc<AtomicBool>, std::io::Error> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    for signal in &heeded(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]) {
+        signal_hook::flag::register(signal as i32, Arc::clone(&stop))?;
     }
     Ok(stop)
 }

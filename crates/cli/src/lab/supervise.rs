@@ -4,9 +4,10 @@ use super::gateways::{self, Gateways};
 use super::{Failure, Shape, code_of, exit_code};
 use crate::say;
 use causeway_lab::{Ended, Lab, LabError, LabOptions, NodeCommand};
+use causeway_service::signals::heeded;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use std::ffi::OsString;
@@ -134,9 +135,7 @@ enum Said {
 
 /// Has signals that would end this process read from a descriptor.
 fn block_ends() -> std::io::Result<SignalFd> {
-    let ends: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
-        .into_iter()
-        .collect();
+    let ends = heeded(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
     ends.thread_block()?;
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     Ok(SignalFd::with_flags(&ends, flags)?)

@@ -7,10 +7,11 @@ pub mod trips;
 
 use crate::{ask, say};
 use causeway_control::{self as control, ControlError, Pong};
+use causeway_service::signals::heeded;
 use causeway_wire::TextError;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signal::{SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde::Serialize;
 use std::io;
@@ -148,10 +149,7 @@ fn print(line: &Line<'_>) -> Result<(), ExitCode> {
 
 /// The summary comes last however the command ends: Ctrl-C is waited for, between two round trips.
 fn hold_signals() -> io::Result<SignalFd> {
-    let mut signals = SigSet::empty();
-    [Signal::SIGINT, Signal::SIGTERM]
-        .into_iter()
-        .for_each(|signal| signals.add(signal));
+    let signals = heeded(&[Signal::SIGINT, Signal::SIGTERM]);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
     Ok(SignalFd::with_flags(
         &signals,

@@ -7,9 +7,10 @@ use crate::remote::guard::{Guarded, HURRY, Outcome};
 use crate::remote::parts::{ELSEWHERE, Expected, PIPE_ENV, Parts, listed, pipe};
 use crate::say;
 use causeway_control::{self as control, MAX_LINE_BYTES, Reply};
+use causeway_service::signals::heeded;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signal::{SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{getpgrp, tcgetpgrp};
 use std::fs::File;
@@ -68,8 +69,8 @@ pub struct Signals {
 /// # Errors
 /// Those of sigprocmask and signalfd. To be called while the process has one thread.
 pub fn hold_signals(patience: Patience) -> io::Result<Signals> {
-    let mut signals = SigSet::empty();
-    PASSED_ON.iter().for_each(|signal| signals.add(*signal));
+    // The launcher, too, ignores what this process is to ignore.
+    let signals = heeded(PASSED_ON);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
     let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
     let arriving = SignalFd::with_flags(&signals, flags)?;

@@ -35,7 +35,10 @@ impl Site {
     }
 
     fn start(&self) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+        self.start_by(Command::new(env!("CARGO_BIN_EXE_causeway")))
+    }
+
+    fn start_by(&self, mut command: Command) -> Output {
         command.args(["gateway", "--background", "--config"]);
         command
             .arg(self.0.path().join("gateway.toml"))
@@ -89,6 +92,39 @@ fn a_gateway_in_the_background_serves_once_the_command_returns_and_has_no_termin
         assert!(begun.elapsed() < DEADLINE, "it did not end within {DEADLINE:?}");
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// A blocked signal would be kept for who reads it, ignored or not.
+#[test]
+fn a_gateway_that_nohup_started_does_not_end_by_a_hang_up() {
+    let site = Site::new();
+    let mut nohup = Command::new("env");
+    nohup.args(["--ignore-signal=HUP,INT", env!("CARGO_BIN_EXE_causeway")]);
+    let started = site.start_by(nohup);
+    assert!(
+        started.status.success(),
+        "{}",
+        String::from_utf8_lossy(&started.stderr)
+    );
+    let pid = site.pid().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let bits = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
+    };
+    let of = |signals: &[Signal]| {
+        signals
+            .iter()
+            .fold(0u64, |bits, signal| bits | 1 << (*signal as i32 - 1))
+    };
+    let given = of(&[Signal::SIGHUP, Signal::SIGINT]);
+    assert_eq!(bits("SigIgn:") & given, given);
+    assert_eq!(bits("SigBlk:") & given, 0);
+    assert_ne!(bits("SigBlk:") & of(&[Signal::SIGTERM]), 0);
+    for signal in [Signal::SIGHUP, Signal::SIGINT] {
+        kill(Pid::from_raw(pid), signal).unwrap();
+    }
+    assert_eq!(site.pid(), Some(pid));
 }
 
 #[test]

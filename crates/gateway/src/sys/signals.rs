@@ -1,8 +1,9 @@
 //! Signals as events of the loop.
 
+use causeway_service::signals::heeded;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -14,10 +15,8 @@ impl Signals {
     /// library leaves the mask alone since rust-lang/rust#101077): each has to unblock them first thing, as
     /// start-node does.
     pub(crate) fn take() -> io::Result<Signals> {
-        let mut set = SigSet::empty();
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD] {
-            set.add(signal);
-        }
+        let mut set = heeded(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        set.add(Signal::SIGCHLD);
         let mut blocked = set;
         // A limit on the size of files is an error of the write then, as a full disk is.
         blocked.add(Signal::SIGXFSZ);

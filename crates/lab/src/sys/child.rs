@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nix::sched::CloneFlags;
+use nix::sys::signal::Signal;
 
 /// Process id of a child, seen from its creator.
 pub(crate) type Child = i32;
@@ -93,6 +94,16 @@ pub(crate) fn duplicate_onto(stream: &OwnedFd, target: RawFd) -> io::Result<()> 
 pub(crate) fn default_sigpipe() {
     // SAFETY: the default action is installed, no handler of ours runs.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
+/// Whether this process has been started to ignore a signal.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
+    // SAFETY: all zeroes is a sigaction; without a new one the call only writes to the old one.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        let asked = libc::sigaction(signal as i32, std::ptr::null(), &raw mut now);
+        asked == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// Replaces the process by the first of `candidates` that can be executed; returns only if none can.

@@ -5,7 +5,8 @@ mod child;
 mod message;
 
 pub(crate) use child::{
-    clone_with, close_all_but, close_on_exec, default_sigpipe, duplicate_onto, exec, fork, siblings,
+    clone_with, close_all_but, close_on_exec, default_sigpipe, duplicate_onto, exec, fork, is_ignored,
+    siblings,
 };
 pub(crate) use message::{receive, send};
 

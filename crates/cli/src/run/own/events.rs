@@ -4,6 +4,7 @@
 use super::course::Ended;
 use super::rendezvous::{self, Server};
 use crate::run::child::hear;
+use causeway_service::signals::heeded;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -37,10 +38,7 @@ pub struct Events {
 /// # Errors
 /// Those of sigprocmask. To be called while the process has one thread.
 pub fn hold_signals() -> io::Result<SigSet> {
-    let mut ending = SigSet::empty();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
-        ending.add(signal);
-    }
+    let ending = heeded(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT]);
     let mut held = ending;
     held.add(Signal::SIGTTIN);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&held), None)?;
