@@ -9,7 +9,7 @@ use crate::remote::ask::{ask, on_each};
 use crate::say;
 use causeway_control::{self as control, Plan, Sites};
 use causeway_mpis::quoted;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How long the cores of a node compute.
@@ -75,8 +75,14 @@ pub fn measure(
         let of_site = of_sites.entry(&target.site).or_default();
         of_site.push((target.name.clone(), seen));
     }
+    let listed: BTreeSet<(&str, &str)> = targets
+        .iter()
+        .map(|target| (target.site.as_str(), target.name.as_str()))
+        .collect();
     for (site, seen) in of_sites {
-        measured.add(site, seen, allocations.contains_key(site), now);
+        // A site has more nodes than those of an allocation; one that is silent now was seen before.
+        let has = |name: &str| allocations.contains_key(site) || listed.contains(&(site, name));
+        measured.add(site, seen, has, now);
     }
     Ok(())
 }

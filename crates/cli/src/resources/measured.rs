@@ -60,13 +60,11 @@ impl Measured {
         self.0.get(site)?.get(node)
     }
 
-    /// Takes what was seen of nodes of a site now. The others are kept where `are_more` says that the site
-    /// may have them still.
-    pub fn add(&mut self, site: &str, seen: Vec<(String, Seen)>, are_more: bool, at: u64) {
+    /// Takes what was seen of nodes of a site now. Of the others those are kept that the site still has:
+    /// those for which `has` is true.
+    pub fn add(&mut self, site: &str, seen: Vec<(String, Seen)>, has: impl Fn(&str) -> bool, at: u64) {
         let nodes = self.0.entry(site.to_owned()).or_default();
-        if !are_more {
-            nodes.clear();
-        }
+        nodes.retain(|name, _| has(name));
         nodes.extend(seen.into_iter().map(|(name, seen)| {
             let known = Known {
                 node: seen.node,
@@ -101,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_that_a_site_no_longer_lists_are_forgotten_and_those_of_an_allocation_are_added() {
+    fn nodes_that_a_site_no_longer_lists_are_forgotten_and_those_that_do_not_answer_are_not() {
         let seen = |name: &str| {
             let node = Node {
                 cores: 2,
@@ -116,13 +114,12 @@ mod tests {
             (name.to_owned(), seen)
         };
         let mut measured = Measured::default();
-        measured.add("rennes", vec![seen("a"), seen("b")], false, 1);
-        measured.add("rennes", vec![seen("b")], false, 2);
-        measured.add("nancy", vec![seen("c")], true, 3);
-        measured.add("nancy", vec![seen("d")], true, 4);
-        assert!(measured.of("rennes", "a").is_none());
-        assert_eq!(measured.of("rennes", "b").unwrap().at, 2);
-        assert_eq!(measured.of("nancy", "c").unwrap().speed_thousandths, Some(1500));
-        assert!(measured.of("nancy", "d").is_some());
+        measured.add("rennes", vec![seen("a"), seen("b"), seen("c")], |_| true, 1);
+        measured.add("rennes", vec![seen("b")], |name| name != "a", 2);
+        measured.add("nancy", vec![seen("d")], |_| false, 3);
+        let at = |site: &str, name: &str| measured.of(site, name).map(|known| known.at);
+        let of_rennes = ["a", "b", "c"].map(|name| at("rennes", name));
+        assert_eq!(of_rennes, [None, Some(2), Some(1)]);
+        assert_eq!(measured.of("nancy", "d").unwrap().speed_thousandths, Some(1500));
     }
 }
