@@ -1,6 +1,6 @@
 /* MPI_Pack for ranks with an unlike processor: nobody knows afterwards which of the bytes are numbers, so
- * that long doubles among them cannot be converted. There is no PMPI_Pack here: the library of collectives
- * packs with the MPI's own, and knows what it packs. */
+ * that those among them which differ cannot be converted. There is no PMPI_Pack here: the library of
+ * collectives packs with the MPI's own, and knows what it packs. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 #include "world/native/unlike.h"
@@ -26,7 +26,8 @@ EXPORT int MPI_Pack(const void *from, int count, MPI_Datatype type, void *into, 
     int status = refuse_is_over_sites(comm) ? unlike_map(type, &map) : MPI_SUCCESS;
     if (map) {
         form_map_free(map);
-        return refuse(comm, "MPI_Pack of long doubles for another processor", &is_told);
+        return refuse(comm, "MPI_Pack of numbers that another site's processors keep in another form",
+                      &is_told);
     }
     packs *pack = below();
     return TRY(status, pack ? pack(from, count, type, into, bytes, position, comm) : NO_MPI);
