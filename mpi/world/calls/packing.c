@@ -1,6 +1,6 @@
-/* MPI_Pack for ranks with an unlike processor: nobody knows afterwards which of the bytes are numbers, so
- * that those among them which differ cannot be converted. There is no PMPI_Pack here: the library of
- * collectives packs with the MPI's own, and knows what it packs. */
+/* MPI_Pack and MPI_Unpack for ranks with an unlike processor: nobody knows which of the packed bytes are
+ * numbers, so that those among them which differ cannot be converted. There are no PMPI_Pack and PMPI_Unpack
+ * here: the library of collectives packs with the MPI's own, and knows what it packs. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 #include "world/native/unlike.h"
@@ -8,27 +8,40 @@
 #include <dlfcn.h>
 
 typedef int packs(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
+typedef int unpacks(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
 
-/* The call of the MPI, or of this library for another interface if the MPI has that. */
-static packs *below(void)
+/* Refuses what would have to be converted, and returns an MPI's code. */
+static int check(MPI_Datatype type, MPI_Comm comm, const char *what, int *is_told)
 {
-    static packs *found;
-    if (!found)
-        found = mpi_calls_fit() ? real.Pack : (packs *)dlsym(RTLD_NEXT, "MPI_Pack");
-    return found;
+    struct form_map *map = NULL;
+    int status = refuse_is_over_sites(comm) ? unlike_map(type, &map) : MPI_SUCCESS;
+    if (!map)
+        return status;
+    form_map_free(map);
+    return refuse(comm, what, is_told);
 }
 
 EXPORT int MPI_Pack(const void *from, int count, MPI_Datatype type, void *into, int bytes, int *position,
                     MPI_Comm comm)
 {
     static int is_told;
-    struct form_map *map = NULL;
-    int status = refuse_is_over_sites(comm) ? unlike_map(type, &map) : MPI_SUCCESS;
-    if (map) {
-        form_map_free(map);
-        return refuse(comm, "MPI_Pack of numbers that another site's processors keep in another form",
-                      &is_told);
-    }
-    packs *pack = below();
-    return TRY(status, pack ? pack(from, count, type, into, bytes, position, comm) : NO_MPI);
+    static packs *below;
+    int status =
+        check(type, comm, "MPI_Pack of numbers that another site's processors keep otherwise", &is_told);
+    /* The call of the MPI, or of this library for another interface if the MPI has that. */
+    if (!below)
+        below = mpi_calls_fit() ? real.Pack : (packs *)dlsym(RTLD_NEXT, "MPI_Pack");
+    return TRY(status, below ? below(from, count, type, into, bytes, position, comm) : NO_MPI);
+}
+
+EXPORT int MPI_Unpack(const void *from, int bytes, int *position, void *into, int count, MPI_Datatype type,
+                      MPI_Comm comm)
+{
+    static int is_told;
+    static unpacks *below;
+    int status =
+        check(type, comm, "MPI_Unpack of numbers that another site's processors keep otherwise", &is_told);
+    if (!below)
+        below = mpi_calls_fit() ? real.Unpack : (unpacks *)dlsym(RTLD_NEXT, "MPI_Unpack");
+    return TRY(status, below ? below(from, bytes, position, into, count, type, comm) : NO_MPI);
 }

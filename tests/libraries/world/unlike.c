@@ -278,7 +278,11 @@ static void refused(void)
     error = MPI_Pack(&rank, 1, MPI_INT, packed, sizeof packed, &place, MPI_COMM_WORLD);
     CHECK((error != MPI_SUCCESS) == orders_differ);
     CHECK(MPI_Pack(packed + 500, 9, MPI_CHAR, packed, sizeof packed, &place, MPI_COMM_WORLD) == MPI_SUCCESS);
+    place = 0;
     CHECK(MPI_Pack(&whole, 1, mixed_type, packed, sizeof packed, &place, MPI_COMM_SELF) == MPI_SUCCESS);
+    place = 0;
+    CHECK(MPI_Unpack(packed, sizeof packed, &place, &whole, 1, mixed_type, MPI_COMM_WORLD) != MPI_SUCCESS);
+    CHECK(MPI_Unpack(packed, sizeof packed, &place, &whole, 1, mixed_type, MPI_COMM_SELF) == MPI_SUCCESS);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
