@@ -147,7 +147,7 @@ static int combine_sites(struct multi_leader_allreduce *run, int i, void *segmen
     for (int s = 0; s < on->sites; s++)
         run->piece[s] = element_at(run->parts.origin[s], run->handed, run->shape);
     void *result = element_at(segment, run->displs[on->local_rank], run->shape);
-    TRY(status, combine(on, run->piece, on->sites, result, own, run->shape, run->op));
+    TRY(status, combine(run->piece, on->sites, result, own, run->shape, run->op));
     run->handed += own;
     return status;
 }

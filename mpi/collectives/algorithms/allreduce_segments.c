@@ -58,7 +58,7 @@ static int hand_out(struct segmented_allreduce *run, int i)
         /* The result replaces what is still being sent, so that must be gone first. */
         for (int s = 0; s < on->sites - 1; s++)
             TRY(status, requests_wait_for(&run->sent, i * (on->sites - 1) + s));
-        TRY(status, combine(on, run->piece, on->sites, own, count, run->shape, run->op));
+        TRY(status, combine(run->piece, on->sites, own, count, run->shape, run->op));
     }
     if (on->local_size > 1)
         TRY(status, intra_site_bcast(on, own, count, run->shape->type, 0));

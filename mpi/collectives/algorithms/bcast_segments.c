@@ -66,7 +66,7 @@ int bcast_segments(struct hierarchy *on, void *buffer, int count, const struct s
                    int64_t segment)
 {
     struct bytes bytes;
-    int status = on->rank == root ? bytes_pack(buffer, count, shape, on->across, &bytes)
+    int status = on->rank == root ? bytes_pack(buffer, count, shape, &bytes)
                                   : bytes_room(buffer, count, shape, &bytes);
     struct segments segments = segments_of(bytes.length, 1, segment);
     /* Where sites name unlike lengths of a text, all find the same tree. */
@@ -85,7 +85,7 @@ int bcast_segments(struct hierarchy *on, void *buffer, int count, const struct s
     } else
         TRY(status, to_site(on, &bytes, &segments, root, parent));
     if (on->rank != root)
-        TRY(status, bytes_unpack(&bytes, buffer, count, shape, on->across));
+        TRY(status, bytes_unpack(&bytes, buffer, count, shape));
     bytes_free(&bytes);
     free(parent);
     return status;

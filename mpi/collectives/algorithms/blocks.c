@@ -88,16 +88,15 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
         all += lengths[m];
     }
     char *room = shape->is_contiguous ? into : malloc(all + 1);
-    int status = room || shape->is_contiguous ? bytes_pack(own, counts[on->rank], shape, on->across, &mine)
-                                              : MPI_ERR_NO_MEM;
+    int status =
+        room || shape->is_contiguous ? bytes_pack(own, counts[on->rank], shape, &mine) : MPI_ERR_NO_MEM;
     int64_t place = at[on->first[on->site] + on->local_rank];
     if (status == MPI_SUCCESS && mine.at != room + place)
         memcpy(room + place, mine.at, mine.length);
     TRY(status, allgather_multi_leader(on, lengths, at, room, segment));
     for (int m = 0; m < on->size && !shape->is_contiguous; m++) {
         int rank = on->members[m];
-        TRY(status,
-            unpack(room + at[m], lengths[m], (char *)into + displs[rank], counts[rank], shape, on->across));
+        TRY(status, unpack(room + at[m], lengths[m], (char *)into + displs[rank], counts[rank], shape));
     }
     bytes_free(&mine);
     if (!shape->is_contiguous)
@@ -135,7 +134,7 @@ int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, co
     struct block_reduction run;
     int status = block_reduction_make(&run, on, counts, 0, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    TRY(status, elements_copy(on, part(&run, on->size - 1), into, counts[on->rank], shape));
+    TRY(status, elements_copy(part(&run, on->size - 1), into, counts[on->rank], shape));
     block_reduction_free(&run);
     return status;
 }

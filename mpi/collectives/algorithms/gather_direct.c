@@ -25,7 +25,7 @@ int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_D
         TRY(status, requests_send_cut(&some, on, from, count, &shape, root, TAG_GATHER, &own));
     TRY(status, requests_wait(&some));
     for (int i = 0; i < takes; i++)
-        TRY(status, bytes_unpack(&parts[i], (char *)into + displs[i], counts[i], &into_shape, on->across));
+        TRY(status, bytes_unpack(&parts[i], (char *)into + displs[i], counts[i], &into_shape));
     requests_free(&some, status);
     for (int i = 0; i < takes; i++)
         bytes_free(&parts[i]);

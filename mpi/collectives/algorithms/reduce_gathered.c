@@ -12,7 +12,7 @@ int reduce_gathered(struct hierarchy *on, const void *from, void *into, int coun
     int is_receiver = root < 0 || on->rank == root;
     char *room = is_receiver ? malloc((int64_t)on->size * count * shape->size + 1) : NULL;
     int status = room || !is_receiver ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-    TRY(status, bytes_pack(from == MPI_IN_PLACE ? into : from, count, shape, on->across, &own));
+    TRY(status, bytes_pack(from == MPI_IN_PLACE ? into : from, count, shape, &own));
     TRY(status, root < 0 ? allgather_leaders(on, own.at, own.length, room)
                          : gather_leaders(on, own.at, own.length, room, root));
     if (is_receiver)

@@ -27,10 +27,9 @@ static int collect(struct hierarchy *on, const void *all, const int64_t at[], co
     for (int i = on->first[site]; i < on->first[site + 1]; i++) {
         int rank = on->members[i];
         struct bytes bytes;
-        TRY(status, bytes_pack(element_at(all, at[rank], shape), counts[rank], shape, on->across, &bytes));
+        TRY(status, bytes_pack(element_at(all, at[rank], shape), counts[rank], shape, &bytes));
         if (status == MPI_SUCCESS) {
-            status = unpack(bytes.at, bytes.length, element_at(into, done, shape), counts[rank], shape,
-                            on->across);
+            status = unpack(bytes.at, bytes.length, element_at(into, done, shape), counts[rank], shape);
             bytes_free(&bytes);
         }
         done += counts[rank];
@@ -68,7 +67,7 @@ static int exchange(struct hierarchy *on, const void *all, const int64_t at[], c
         }
     }
     TRY(status, requests_wait(&some));
-    TRY(status, combine(on, mine.origin, on->sites, own, (int)here, shape, op));
+    TRY(status, combine(mine.origin, on->sites, own, (int)here, shape, op));
     requests_free(&some, status);
     parts_free(&theirs);
     parts_free(&mine);

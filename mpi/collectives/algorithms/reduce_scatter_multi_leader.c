@@ -202,7 +202,7 @@ int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *in
     }
     /* Step 4: every rank puts together what all sites found for it. */
     TRY(status, requests_wait(&run.received));
-    TRY(status, combine(on, run.own.origin, on->sites, into, counts[on->rank], shape, op));
+    TRY(status, combine(run.own.origin, on->sites, into, counts[on->rank], shape, op));
     TRY(status, requests_wait(&run.sent));
     free_all(&run, status);
     return status;

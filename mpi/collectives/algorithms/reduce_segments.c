@@ -51,7 +51,7 @@ static int at_root(struct hierarchy *on, const void *from, void *into, const str
             if (status == MPI_SUCCESS)
                 piece[s] = element_at(parts.origin[s], segment_at(segments, i), shape);
         }
-        TRY(status, combine(on, piece, on->sites, element_at(into, segment_at(segments, i), shape),
+        TRY(status, combine(piece, on->sites, element_at(into, segment_at(segments, i), shape),
                             segment_count(segments, i), shape, op));
     }
     requests_free(&some, status);
@@ -152,7 +152,7 @@ int reduce_segments(struct hierarchy *on, const void *from, void *into, int coun
          * rank 0. */
         if (from == MPI_IN_PLACE) {
             memory = elements(count, shape, &found);
-            TRY(status, memory ? elements_copy(on, into, found, count, shape) : MPI_ERR_NO_MEM);
+            TRY(status, memory ? elements_copy(into, found, count, shape) : MPI_ERR_NO_MEM);
             from = found;
         }
         TRY(status, at_root(on, from, into, shape, op, root, &segments, parent));

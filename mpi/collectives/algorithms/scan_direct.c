@@ -42,7 +42,7 @@ int scan_direct(struct hierarchy *on, const void *from, void *into, int count, c
             TRY(status, requests_send(&sent, on, sum, count, shape->type, rank, TAG_SCAN));
     /* This rank adds what lies before it in its own site, with or without itself. */
     if (inclusive)
-        TRY(status, elements_copy(on, sum, parts.origin[on->site], count, shape));
+        TRY(status, elements_copy(sum, parts.origin[on->site], count, shape));
     else
         TRY(status, intra_site_exscan(on, from, parts.origin[on->site], count, shape->type, op));
     TRY(status, requests_wait(&received));
@@ -51,7 +51,7 @@ int scan_direct(struct hierarchy *on, const void *from, void *into, int count, c
             piece[pieces++] = parts.origin[s];
     /* The first rank of all has nothing before it, and its buffer stays as it is. */
     if (pieces > 0)
-        TRY(status, combine(on, piece, pieces, into, count, shape, op));
+        TRY(status, combine(piece, pieces, into, count, shape, op));
     TRY(status, requests_wait(&sent));
     requests_free(&received, status);
     requests_free(&sent, status);

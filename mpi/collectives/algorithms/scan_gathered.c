@@ -11,7 +11,7 @@ int scan_gathered(struct hierarchy *on, const void *from, void *into, int count,
     struct bytes own = {0};
     char *room = malloc((int64_t)on->size * count * shape->size + 1);
     int status = room ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-    TRY(status, bytes_pack(from == MPI_IN_PLACE ? into : from, count, shape, on->across, &own));
+    TRY(status, bytes_pack(from == MPI_IN_PLACE ? into : from, count, shape, &own));
     TRY(status, allgather_leaders(on, own.at, own.length, room));
     /* The first of all has nothing before it, and its buffer stays as it is. */
     int ranks = inclusive ? on->rank + 1 : on->rank;

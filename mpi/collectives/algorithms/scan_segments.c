@@ -43,8 +43,8 @@ static int scan_in_site(struct segmented_scan *run, int i)
                                                   count, run->shape->type, run->op);
     void *total = element_at(run->total, at, run->shape);
     struct bytes bytes = {0};
-    TRY(status, bytes_pack(run->inclusive ? into : from, count, run->shape, on->across, &bytes));
-    TRY(status, unpack(bytes.at, bytes.length, total, count, run->shape, on->across));
+    TRY(status, bytes_pack(run->inclusive ? into : from, count, run->shape, &bytes));
+    TRY(status, unpack(bytes.at, bytes.length, total, count, run->shape));
     bytes_free(&bytes);
     if (!run->inclusive) {
         TRY(status, intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count,
@@ -70,7 +70,7 @@ static int add_before(struct segmented_scan *run, int i)
             TRY(status, requests_wait_for(&run->received, i * on->site + s));
             run->piece[s] = element_at(run->parts.origin[s], at, run->shape);
         }
-        TRY(status, combine(on, run->piece, on->site, before, count, run->shape, run->op));
+        TRY(status, combine(run->piece, on->site, before, count, run->shape, run->op));
     }
     if (on->local_size > 1)
         TRY(status, intra_site_bcast(on, before, count, run->shape->type, 0));
@@ -78,8 +78,8 @@ static int add_before(struct segmented_scan *run, int i)
         TRY(status, real.Reduce_local(before, into, count, run->shape->type, run->op));
     } else {
         struct bytes bytes = {0};
-        TRY(status, bytes_pack(before, count, run->shape, on->across, &bytes));
-        TRY(status, unpack(bytes.at, bytes.length, into, count, run->shape, on->across));
+        TRY(status, bytes_pack(before, count, run->shape, &bytes));
+        TRY(status, unpack(bytes.at, bytes.length, into, count, run->shape));
         bytes_free(&bytes);
     }
     return status;

@@ -25,7 +25,7 @@ int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count count
                                               &from_shape, i, TAG_SCATTER, &parts[i]));
     TRY(status, requests_wait(&some));
     if (takes)
-        TRY(status, bytes_unpack(&own, into, count, &shape, on->across));
+        TRY(status, bytes_unpack(&own, into, count, &shape));
     requests_free(&some, status);
     for (int i = 0; i < gives; i++)
         bytes_free(&parts[i]);

@@ -28,10 +28,9 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     char *memory = in_place ? NULL : malloc(all + 1), *room = in_place ? into : memory;
     int status = room || all == 0 ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (from == MPI_IN_PLACE)
-        TRY(status,
-            bytes_pack((char *)into + displs[on->rank], counts[on->rank], into_shape, on->across, &own));
+        TRY(status, bytes_pack((char *)into + displs[on->rank], counts[on->rank], into_shape, &own));
     else
-        TRY(status, bytes_pack(from, count, shape, on->across, &own));
+        TRY(status, bytes_pack(from, count, shape, &own));
     if (multi_leader) {
         char *mine = room + at[on->first[on->site] + on->local_rank];
         if (status == MPI_SUCCESS && own.length > 0 && own.at != mine)
@@ -43,8 +42,8 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     for (int i = 0; i < on->size && !in_place; i++) {
         int rank = on->members[i];
         if (rank != on->rank || from != MPI_IN_PLACE)
-            TRY(status, unpack(room + at[i], lengths[i], (char *)into + displs[rank], counts[rank],
-                               into_shape, on->across));
+            TRY(status,
+                unpack(room + at[i], lengths[i], (char *)into + displs[rank], counts[rank], into_shape));
     }
     bytes_free(&own);
     free(memory);

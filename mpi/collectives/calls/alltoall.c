@@ -21,12 +21,12 @@ static int alltoall_small(struct hierarchy *on, const void *from, int64_t count,
     }
     for (int i = 0; i < on->size; i++)
         TRY(status, pack((const char *)from + (MPI_Aint)on->members[i] * count * shape->extent, count, shape,
-                         rows + i * length, length, on->across));
+                         rows + i * length, length));
     TRY(status, alltoall_leaders(on, rows, length, came));
     for (int i = 0; i < on->size; i++)
         TRY(status, unpack(came + i * length, length,
                            (char *)into + (MPI_Aint)on->members[i] * into_count * into_shape->extent,
-                           into_count, into_shape, on->across));
+                           into_count, into_shape));
     free(rows);
     return status;
 }
@@ -44,7 +44,7 @@ static int run_alltoall(struct hierarchy *on, const struct plan *plan)
     /* In place everything is sent from a copy. */
     if (from == MPI_IN_PLACE) {
         memory = elements(into_count * on->size, &into_shape, &copy);
-        status = memory ? elements_copy(on, plan->into, copy, (int)into_count * on->size, &into_shape)
+        status = memory ? elements_copy(plan->into, copy, (int)into_count * on->size, &into_shape)
                         : MPI_ERR_NO_MEM;
         from = copy, count = into_count, shape = into_shape;
     }

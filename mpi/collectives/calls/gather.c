@@ -28,7 +28,7 @@ static int gather(struct hierarchy *on, const void *from, int64_t count, const s
     if (from == MPI_IN_PLACE)
         own = (char *)into + (MPI_Aint)root * into_count * into_shape->extent;
     status = bytes_pack(own, from == MPI_IN_PLACE ? into_count : count,
-                        from == MPI_IN_PLACE ? into_shape : shape, on->across, &bytes);
+                        from == MPI_IN_PLACE ? into_shape : shape, &bytes);
     if (at_root && status == MPI_SUCCESS && !(room = malloc(on->size * bytes.length + 1)))
         status = MPI_ERR_NO_MEM;
     TRY(status, gather_leaders(on, bytes.at, bytes.length, room, root));
@@ -37,7 +37,7 @@ static int gather(struct hierarchy *on, const void *from, int64_t count, const s
         if (rank != root || from != MPI_IN_PLACE)
             TRY(status, unpack(room + i * bytes.length, bytes.length,
                                (char *)into + (MPI_Aint)rank * into_count * into_shape->extent, into_count,
-                               into_shape, on->across));
+                               into_shape));
     }
     bytes_free(&bytes);
     free(room);

@@ -30,7 +30,7 @@ static int scatter(struct hierarchy *on, const void *from, int64_t from_count, c
         status = room ? MPI_SUCCESS : MPI_ERR_NO_MEM;
         for (int i = 0; i < on->size; i++)
             TRY(status, pack((const char *)from + (MPI_Aint)on->members[i] * from_count * from_shape->extent,
-                             from_count, from_shape, room + i * length, length, on->across));
+                             from_count, from_shape, room + i * length, length));
     }
     if (into == MPI_IN_PLACE) {
         own = malloc(length + 1);
@@ -38,7 +38,7 @@ static int scatter(struct hierarchy *on, const void *from, int64_t from_count, c
     } else {
         TRY(status, bytes_room(into, count, shape, &bytes));
         TRY(status, scatter_leaders(on, room, length, bytes.at, root));
-        TRY(status, bytes_unpack(&bytes, into, count, shape, on->across));
+        TRY(status, bytes_unpack(&bytes, into, count, shape));
         bytes_free(&bytes);
     }
     free(own);

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape,
-            MPI_Op op)
+int combine(void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op)
 {
     int status = MPI_SUCCESS;
     void *last = parts[sites - 1];
@@ -15,7 +14,7 @@ int combine(struct hierarchy *on, void *parts[], int sites, void *into, int coun
     /* MPI_Reduce_local puts `in op inout` into inout, so the last site comes first. */
     for (int s = sites - 2; s >= 0; s--)
         TRY(status, real.Reduce_local(parts[s], last, count, shape->type, op));
-    TRY(status, elements_copy(on, last, into, count, shape));
+    TRY(status, elements_copy(last, into, count, shape));
     return status;
 }
 
@@ -29,11 +28,11 @@ int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into,
     for (int rank = 0; rank < ranks && status == MPI_SUCCESS; rank++) {
         void *this = origin[rank % 2];
         const char *part = room + (on->first[on->site_of[rank]] + on->local_rank_of[rank]) * length;
-        status = unpack(part, length, this, count, shape, on->across);
+        status = unpack(part, length, this, count, shape);
         if (rank > 0 && count > 0)
             TRY(status, real.Reduce_local(origin[(rank - 1) % 2], this, count, shape->type, op));
     }
-    TRY(status, elements_copy(on, origin[(ranks - 1) % 2], into, count, shape));
+    TRY(status, elements_copy(origin[(ranks - 1) % 2], into, count, shape));
     free(memory[0]);
     free(memory[1]);
     return status;

@@ -8,8 +8,7 @@
 
 /* Adds up the `count` elements in each of parts[0] to parts[sites - 1], which sites, or the ranks of one
  * site, found. All are used up. The result goes to `into`, which may be one of them. */
-int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape,
-            MPI_Op op);
+int combine(void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op);
 
 /* Adds up what the first `ranks` ranks have, in the order of ranks. It lies packed in `room`, `count`
  * elements each, in the order of on->members. */

@@ -111,7 +111,7 @@ int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int co
     int first = commutes ? root : 0;
     void *sum = NULL, *other = NULL, *memory = elements(count, &shape, &sum),
          *more = elements(count, &shape, &other);
-    status = memory && more ? elements_copy(on, from == MPI_IN_PLACE ? into : from, sum, count, &shape)
+    status = memory && more ? elements_copy(from == MPI_IN_PLACE ? into : from, sum, count, &shape)
                             : MPI_ERR_NO_MEM;
     TRY(status, reduce_up(on, first, &sum, &other, count, &shape, op));
     if (on->local_rank == first && first != root)
@@ -119,7 +119,7 @@ int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int co
     else if (on->local_rank == root && first != root)
         TRY(status, take(on, into, count, type, first));
     else if (on->local_rank == root)
-        TRY(status, elements_copy(on, sum, into, count, &shape));
+        TRY(status, elements_copy(sum, into, count, &shape));
     free(memory);
     free(more);
     return status;
@@ -186,7 +186,7 @@ static int scan(struct hierarchy *on, const void *from, void *into, int count, M
     int is_first = on->local_rank == 0, status;
     void *sum = NULL, *before = NULL, *memory = elements(count, &shape, &sum),
          *more = elements(count, &shape, &before);
-    status = memory && more ? elements_copy(on, from == MPI_IN_PLACE ? into : from, sum, count, &shape)
+    status = memory && more ? elements_copy(from == MPI_IN_PLACE ? into : from, sum, count, &shape)
                             : MPI_ERR_NO_MEM;
     if (!is_first) {
         TRY(status, take(on, before, count, type, on->local_rank - 1));
@@ -195,7 +195,7 @@ static int scan(struct hierarchy *on, const void *from, void *into, int count, M
     if (on->local_rank + 1 < on->local_size)
         TRY(status, give(on, sum, count, type, on->local_rank + 1));
     if (inclusive || !is_first)
-        TRY(status, elements_copy(on, inclusive ? sum : before, into, count, &shape));
+        TRY(status, elements_copy(inclusive ? sum : before, into, count, &shape));
     free(memory);
     free(more);
     return status;

@@ -39,10 +39,10 @@ int local_reduction_end(struct local_reduction *local, struct hierarchy *on, voi
     int own = on->local_rank, count = local->counts[own], status = requests_wait(&local->some);
     /* `combine` writes to the last part alone, so only that one must be a copy. */
     if (own == on->local_size - 1)
-        TRY(status, elements_copy(on, local->pieces[own], local->parts.origin[own], count, shape));
+        TRY(status, elements_copy(local->pieces[own], local->parts.origin[own], count, shape));
     else
         local->parts.origin[own] = local->pieces[own];
-    TRY(status, combine(on, local->parts.origin, on->local_size, sum, count, shape, op));
+    TRY(status, combine(local->parts.origin, on->local_size, sum, count, shape, op));
     return status;
 }
 

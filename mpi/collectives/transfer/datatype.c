@@ -55,8 +55,7 @@ int64_t shape_bytes(const struct shape *shape, int64_t count)
     return shape->size > 0 && count > INT64_MAX / shape->size ? INT64_MAX : count * shape->size;
 }
 
-int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length,
-         MPI_Comm comm)
+int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length)
 {
     if (length == 0)
         return MPI_SUCCESS;
@@ -66,7 +65,8 @@ int pack(const void *buffer, int64_t count, const struct shape *shape, char *to,
     }
     struct placed placed;
     int position = 0, status = bottom_place(buffer, shape->type, &placed);
-    TRY(status, real.Pack(placed.buffer, (int)count, placed.type, to, (int)length, &position, comm));
+    TRY(status,
+        real.Pack(placed.buffer, (int)count, placed.type, to, (int)length, &position, handle.comm_self));
     bottom_end(&placed);
     if (differ())
         TRY(status, convert(shape->type, to, length, forms_own(), FORMS_SHARED));
@@ -86,8 +86,7 @@ static int own_form(const char *from, int64_t length, MPI_Datatype type, char **
     return convert(type, *own, length, FORMS_SHARED, forms_own());
 }
 
-int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
-           MPI_Comm comm)
+int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape)
 {
     if (length == 0)
         return MPI_SUCCESS;
@@ -100,7 +99,7 @@ int unpack(const char *from, int64_t length, void *buffer, int64_t count, const 
     int position = 0, status = bottom_place(buffer, shape->type, &placed);
     TRY(status, own_form(from, length, shape->type, &own));
     TRY(status, real.Unpack(own ? own : from, (int)length, &position, (void *)placed.buffer, (int)count,
-                            placed.type, comm));
+                            placed.type, handle.comm_self));
     bottom_end(&placed);
     free(own);
     return status;
@@ -117,19 +116,17 @@ int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct by
     return bytes->owned ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm,
-               struct bytes *bytes)
+int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes)
 {
     int status = bytes_room((void *)buffer, count, shape, bytes);
     if (status == MPI_SUCCESS && bytes->owned)
-        status = pack(buffer, count, shape, bytes->owned, bytes->length, comm);
+        status = pack(buffer, count, shape, bytes->owned, bytes->length);
     return status;
 }
 
-int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape,
-                 MPI_Comm comm)
+int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape)
 {
-    return bytes->owned ? unpack(bytes->owned, bytes->length, buffer, count, shape, comm) : MPI_SUCCESS;
+    return bytes->owned ? unpack(bytes->owned, bytes->length, buffer, count, shape) : MPI_SUCCESS;
 }
 
 void bytes_free(struct bytes *bytes)
@@ -148,13 +145,13 @@ void *elements(int64_t count, const struct shape *shape, void **origin)
     return memory;
 }
 
-int elements_copy(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape)
+int elements_copy(const void *from, void *into, int count, const struct shape *shape)
 {
     struct bytes bytes;
     if (from == into || count == 0)
         return MPI_SUCCESS;
-    int status = bytes_pack(from, count, shape, on->across, &bytes);
-    TRY(status, unpack(bytes.at, bytes.length, into, count, shape, on->across));
+    int status = bytes_pack(from, count, shape, &bytes);
+    TRY(status, unpack(bytes.at, bytes.length, into, count, shape));
     bytes_free(&bytes);
     return status;
 }

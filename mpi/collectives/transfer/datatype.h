@@ -35,27 +35,23 @@ struct bytes {
 };
 
 /* Packs a buffer's elements. Where the type is contiguous, the bytes are the buffer itself. */
-int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm,
-               struct bytes *bytes);
+int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes);
 /* Makes room for what arrives. Where the type is contiguous, the room is the buffer itself. */
 int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes);
 /* Puts what has arrived into the buffer; does nothing where it is there already. */
-int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape,
-                 MPI_Comm comm);
+int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape);
 void bytes_free(struct bytes *bytes);
 
 /* The first puts `length` packed bytes into `count` elements of a buffer. The second packs them. */
-int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
-           MPI_Comm comm);
-int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length,
-         MPI_Comm comm);
+int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape);
+int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length);
 
 /* Makes memory for `count` elements. *origin is the address for MPI; free what is returned. NULL without
  * memory. */
 void *elements(int64_t count, const struct shape *shape, void **origin);
 
 /* Copies elements of any type from one place to another. */
-int elements_copy(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape);
+int elements_copy(const void *from, void *into, int count, const struct shape *shape);
 
 static inline void *element_at(const void *origin, int64_t index, const struct shape *shape)
 {

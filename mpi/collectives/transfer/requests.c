@@ -113,7 +113,7 @@ int requests_send_cut(struct requests *some, const struct hierarchy *on, const v
     *bytes = (struct bytes){0};
     if (segments.pieces == 1)
         return requests_send(some, on, from, count, shape->type, to, tag);
-    int status = bytes_pack(from, count, shape, on->across, bytes);
+    int status = bytes_pack(from, count, shape, bytes);
     for (int i = 0; i < segments.pieces; i++)
         TRY(status, requests_send(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i),
                                   handle.byte, to, tag));

@@ -1,6 +1,5 @@
 /* MPI_Pack and MPI_Unpack for ranks with an unlike processor: nobody knows which of the packed bytes are
- * numbers, so that those among them which differ cannot be converted. There are no PMPI_Pack and PMPI_Unpack
- * here: the library of collectives packs with the MPI's own, and knows what it packs. */
+ * numbers, so that those among them which differ cannot be converted. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 #include "world/native/unlike.h"
@@ -33,6 +32,7 @@ EXPORT int MPI_Pack(const void *from, int count, MPI_Datatype type, void *into, 
         below = mpi_calls_fit() ? real.Pack : (packs *)dlsym(RTLD_NEXT, "MPI_Pack");
     return TRY(status, below ? below(from, count, type, into, bytes, position, comm) : NO_MPI);
 }
+BOTH(Pack);
 
 EXPORT int MPI_Unpack(const void *from, int bytes, int *position, void *into, int count, MPI_Datatype type,
                       MPI_Comm comm)
@@ -45,3 +45,4 @@ EXPORT int MPI_Unpack(const void *from, int bytes, int *position, void *into, in
         below = mpi_calls_fit() ? real.Unpack : (unpacks *)dlsym(RTLD_NEXT, "MPI_Unpack");
     return TRY(status, below ? below(from, bytes, position, into, count, type, comm) : NO_MPI);
 }
+BOTH(Unpack);
