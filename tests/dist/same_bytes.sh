@@ -10,7 +10,7 @@ trap 'rm -rf "$elsewhere"' EXIT
 git clone --quiet "$root" "$elsewhere/clone"
 mkdir -p "$elsewhere/clone/.cache/mpi"
 # What is downloaded need not be twice. Nothing there has an absolute path that a build sees.
-for name in headers dist wheel lint; do cp -r "$root/.cache/mpi/$name" "$elsewhere/clone/.cache/mpi/"; done
+for name in headers dist wheel; do cp -r "$root/.cache/mpi/$name" "$elsewhere/clone/.cache/mpi/"; done
 env -u CARGO_TARGET_DIR make --no-print-directory -C "$elsewhere/clone" dist
 status=0
 for made in "$dist"/*.{tar.zst,tar.gz,deb,rpm,whl}; do
