@@ -2,11 +2,14 @@
 //!
 //! A listener that does not wait looks at a connection once, when the kernel tells it of one. A preface that
 //! is not there by then would never be seen. The kernel sends it with the end of the handshake (`deliver`);
-//! where it could not, another connection to the same listener, without a word, has it look again.
+//! where it could not, another connection to the same listener, without a word, has it look again: a knock.
+//! A listener that waits would hand the knock to its program, and some end by a peer that says nothing and
+//! goes (hydra: pmodels/mpich#3520). But it has answered before, so only who does not answer is knocked at.
 
 use crate::base::{Base, Bundle};
 use crate::keys::LegKey;
 use crate::site::SiteSide;
+use crate::site::leg::Leg;
 use crate::site::socket::Socket;
 use crate::site::streams::FAREWELL;
 use crate::sys::socket::path_info;
@@ -19,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// The kernel holds back the end of a handshake for 40 ms at least.
 const LATE: Duration = Duration::from_millis(20);
+
+/// How long a listener that waits may take to answer a late preface, on a busy host.
+const ANSWERS: Duration = Duration::from_millis(100);
 
 /// A lost segment is sent again after 200 ms.
 const LOST: Duration = Duration::from_millis(300);
@@ -36,16 +42,20 @@ pub(crate) struct Knocks(VecDeque<(Instant, TcpStream)>);
 impl SiteSide {
     /// A preface has just been sent.
     pub(in crate::site) fn begin_greeting(&mut self, base: &mut Base<'_>, key: LegKey) {
-        let Some(leg) = self.legs.get(key) else {
+        let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
-        let generation = leg.generation;
-        if leg.begun.elapsed() > LATE {
-            self.knock(base, key);
-        } else {
-            base.set_deadline(LOST, SiteDeadline::Greeting(key, generation));
-        }
+        leg.greets_late |= leg.begun.elapsed() > LATE;
+        let within = if leg.greets_late { ANSWERS } else { LOST };
+        base.set_deadline(within, SiteDeadline::Greeting(key, leg.generation));
         self.on_greeting(base, key, false);
+    }
+
+    /// The same for a preface that another worker may have sent.
+    pub(in crate::site) fn continue_greeting(&self, base: &mut Base<'_>, key: LegKey) {
+        if let Some(leg) = self.legs.get(key).filter(|leg| leg.is_greeting()) {
+            base.set_deadline(ANSWERS, SiteDeadline::Greeting(key, leg.generation));
+        }
     }
 
     /// Reads a process's answer, behind which it may have reset the connection.
@@ -82,21 +92,26 @@ impl SiteSide {
         }
     }
 
-    /// Looks whether the preface was lost on its way.
+    /// Looks whether the preface came too late, or was lost on its way.
     pub(in crate::site) fn on_greeting_deadline(
         &mut self,
         base: &mut Base<'_>,
         key: LegKey,
         generation: u64,
     ) {
-        let leg = self.legs.get(key);
-        let Some(leg) = leg.filter(|leg| leg.generation == generation && leg.is_greeting()) else {
+        let greets = |leg: &&Leg| leg.generation == generation && leg.is_greeting();
+        if self.legs.get(key).filter(greets).is_none() {
+            return;
+        }
+        // The answer may have come while this worker had no time to read it.
+        self.on_greeting(base, key, false);
+        let Some(leg) = self.legs.get(key).filter(greets) else {
             return;
         };
         if leg.is_last {
             leg.socket.reset_on_close();
             self.drop_leg(base, key);
-        } else if has_lost(&leg.socket) {
+        } else if leg.greets_late || has_lost(&leg.socket) {
             self.knock(base, key);
         }
     }

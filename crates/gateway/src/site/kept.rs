@@ -59,6 +59,7 @@ impl SiteSide {
         }
         for key in self.legs.keys() {
             self.schedule(base, key);
+            self.continue_greeting(base, key);
         }
         Ok(())
     }

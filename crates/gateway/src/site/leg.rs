@@ -62,6 +62,8 @@ pub(crate) struct Leg {
     pub(crate) generation: u64,
     /// When it was made here.
     pub(crate) begun: Instant,
+    /// Its preface may have come after the end of the handshake.
+    pub(in crate::site) greets_late: bool,
     pub(crate) stage: Stage,
     /// It goes on when its job has ended.
     pub(crate) lingers: bool,
@@ -113,6 +115,7 @@ impl Leg {
             weight,
             generation,
             begun: Instant::now(),
+            greets_late: false,
             stage,
             lingers: false,
             // A socket may have become readable before it was registered here.
@@ -195,6 +198,8 @@ impl Leg {
             queue,
             preface: kept.preface,
             of_launcher: kept.of_launcher,
+            // Nobody knows when it was begun.
+            greets_late: true,
             ..Leg::new(socket, PairKey(kept.pair), id, job, kept.generation, stage, arena)
         })
     }
