@@ -47,7 +47,7 @@ case ${1:-} in
 esac
 
 # A shell without job control has what it starts in the background ignore SIGINT, and nohup SIGHUP. Tests send
-# these, and programs keep to what they inherit.
+# these, and commands of labs keep to what they inherit.
 [ -n "${TIERS_HEED:-}" ] || TIERS_HEED=1 exec env --default-signal=HUP,INT,QUIT "$0" "$@"
 
 [ $# -gt 0 ] || set -- "${of_test[@]}"

@@ -33,9 +33,10 @@ pub(crate) struct Signals {
 impl Signals {
     /// Blocks them in the calling thread and in those it starts from now on.
     pub(crate) fn block() -> Result<Signals, LabError> {
-        // What nohup has it ignore, for example, is not for it; blocked it would come all the same.
-        let heeded = ENDING.into_iter().filter(|signal| !sys::is_ignored(*signal));
-        let ending: SigSet = heeded.collect();
+        // Under nohup a lab outlives its terminal; blocked, the signal would come all the same.
+        let ignores_hang_ups = sys::is_ignored(Signal::SIGHUP);
+        let heeded = |signal: &Signal| *signal != Signal::SIGHUP || !ignores_hang_ups;
+        let ending: SigSet = ENDING.into_iter().filter(heeded).collect();
         let before = ending
             .thread_swap_mask(SigmaskHow::SIG_BLOCK)
             .map_err(LabError::kernel("block signals"))?;

@@ -69,7 +69,6 @@ pub struct Signals {
 /// # Errors
 /// Those of sigprocmask and signalfd. To be called while the process has one thread.
 pub fn hold_signals(patience: Patience) -> io::Result<Signals> {
-    // The launcher, too, ignores what this process is to ignore.
     let signals = heeded(PASSED_ON);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
     let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
