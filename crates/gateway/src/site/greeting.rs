@@ -3,8 +3,9 @@
 //! A listener that does not wait looks at a connection once, when the kernel tells it of one. A preface that
 //! is not there by then would never be seen. The kernel sends it with the end of the handshake (`deliver`);
 //! where it could not, another connection to the same listener, without a word, has it look again: a knock.
-//! A listener that waits would hand the knock to its program, and some end by a peer that says nothing and
-//! goes (hydra: pmodels/mpich#3520). But it has answered before, so only who does not answer is knocked at.
+//! A listener that waits would hand the knock to its program, and some programs end when a peer connects,
+//! says nothing and goes (hydra: pmodels/mpich#3520). Such a listener answers the preface soon, so only one
+//! that has not answered is knocked at.
 
 use crate::base::{Base, Bundle};
 use crate::keys::LegKey;
