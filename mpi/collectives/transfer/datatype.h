@@ -2,7 +2,7 @@
 #ifndef CAUSEWAY_DATATYPE_H
 #define CAUSEWAY_DATATYPE_H
 
-#include "collectives/topology/hierarchy.h"
+#include "common/binding/mpi_calls.h"
 
 #include <stdint.h>
 
