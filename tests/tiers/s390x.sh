@@ -4,7 +4,7 @@
 #   Debian's MPIs of each, and IS and CG over them if NPB names their sources. No job runs there: the
 #   shim is for x86-64 and arm64
 # needs: root; the network once; 2.4 GB for two roots
-# takes: 6 minutes, and 12 once to make the roots
+# takes: four minutes, and 12 once to make the roots
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 tools/setup/install.sh s390x
