@@ -196,14 +196,12 @@ fn a_lan_finds_its_stations_and_carries_their_frames_in_order() {
         rate_bits_per_second: 1_000_000_000,
     };
     let switch = Switch::start(ports, spec).unwrap();
-    assert_eq!(
-        echoes_between(&ends[0], &ends[1], 100, 100),
-        (0..100).collect::<Vec<_>>()
-    );
-    assert_eq!(
-        echoes_between(&ends[2], &ends[0], 100, 100),
-        (0..100).collect::<Vec<_>>()
-    );
+    for (from, to) in [(&ends[0], &ends[1]), (&ends[2], &ends[0])] {
+        // While packets wait for an answer to ARP, the kernel itself may let a later one overtake them as the
+        // answer comes. So one packet asks first.
+        assert_eq!(echoes_between(from, to, 1, 1), [0]);
+        assert_eq!(echoes_between(from, to, 100, 100), (0..100).collect::<Vec<_>>());
+    }
     for port in switch.stats() {
         let dropped = port.dropped_by_queue + port.dropped_by_loss + port.dropped_by_down;
         assert_eq!(
