@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct longest {
     int64_t number, steps;
@@ -64,8 +65,12 @@ int main(int argc, char **argv)
                longest.number, longest.steps, (unsigned)check);
     }
     free(job.results);
-    if (status == CAUSEWAY_WORKERS_SILENT)
+    if (status == CAUSEWAY_WORKERS_SILENT) {
+        /* A launcher that kills all ranks at once may lose what was printed right before. */
+        fflush(stdout);
+        sleep(1);
         MPI_Abort(MPI_COMM_WORLD, status);
+    }
     MPI_Finalize();
     return status;
 }

@@ -76,7 +76,12 @@ program collatz
         print '(4(a,i0))', 'of ', job%items, ' numbers ', longest(1), ' takes most steps, ', longest(2), &
             '; check ', check
     end if
-    if (status == causeway_workers_silent) call MPI_Abort(MPI_COMM_WORLD, status, ierror)
+    if (status == causeway_workers_silent) then
+        ! A launcher that kills all ranks at once may lose what was printed right before.
+        flush (6)
+        call sleep(1)
+        call MPI_Abort(MPI_COMM_WORLD, status, ierror)
+    end if
     call MPI_Finalize(ierror)
     if (status /= causeway_workers_ok) stop 1
 end program

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Points of a ray are at most so far from each other. A chord of 20 km is 2e-6 shorter than an arc of the
  * least radius of curvature in the mantle, about 2000 km. */
@@ -94,6 +95,8 @@ static int agree(int status, MPI_Comm comm)
     if (status == CAUSEWAY_WORKERS_SILENT || status == CAUSEWAY_WORKERS_MPI) {
         fprintf(stderr, "ray2mesh: a rank was lost, and the pieces of rays that it had: %s\n",
                 causeway_workers_error());
+        /* A launcher that kills all ranks at once may lose what was printed right before. */
+        sleep(1);
         MPI_Abort(comm, 1);
     }
     for (int other = 1; other < ranks; other++)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int own_rank(void)
 {
@@ -22,6 +23,8 @@ void table_fail(const char *program, const char *sentence, int is_known_to_all)
         MPI_Finalize();
         exit(1);
     }
+    /* A launcher that kills all ranks at once may lose what was printed right before. */
+    sleep(1);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
