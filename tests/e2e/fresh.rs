@@ -196,6 +196,6 @@ impl Fresh {
 }
 
 pub fn right(output: &Output) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {said}", output.status);
+    let [said, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success(), "{}: {errors}\n{said}", output.status);
 }

@@ -9,6 +9,7 @@
 mod accounts;
 mod batch;
 mod bench;
+mod boot;
 mod chaos;
 mod containers;
 mod cuts;

@@ -21,8 +21,8 @@ pub struct BrokerArgs {
     /// Configuration written by 'causeway grid create' [default: ~/.local/share/causeway/grid/broker.toml].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Serve in the background, even after the terminal closes. The command returns once the broker serves,
-    /// and prints where its log is.
+    /// Serve in the background, even after the terminal closes: as a service of your systemd, if that starts
+    /// with the host. The command returns once the broker serves, and prints where its log is.
     #[arg(long)]
     background: bool,
     /// Leave the terminal's session; --background passes this to the broker that it starts.

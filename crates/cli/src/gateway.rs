@@ -26,8 +26,8 @@ pub struct GatewayArgs {
     /// Hand the running gateway's streams and jobs over to this program, which replaces it, and return.
     #[arg(long)]
     drain: bool,
-    /// Serve in the background, even after the terminal closes. The command returns once the gateway serves,
-    /// and prints where its log is.
+    /// Serve in the background, even after the terminal closes: as a service of your systemd, if that starts
+    /// with the host. The command returns once the gateway serves, and prints where its log is.
     #[arg(long, conflicts_with_all = ["drain", "print_nft", "inherit"])]
     background: bool,
     /// Leave the terminal's session; --background passes this to the gateway that it starts.

@@ -1,6 +1,7 @@
 //! Ends and removes on a head node what `causeway up` has made there.
 
 use super::install::INSTALLED;
+use crate::background::systemd;
 use crate::{ask, grid, join, user_directories};
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
@@ -61,6 +62,8 @@ fn end(process: Pid, socket: &Path) -> Result<(), String> {
 /// # Errors
 /// Something cannot be removed.
 pub fn remove() -> Result<(), String> {
+    // What would start them again with the host.
+    systemd::remove_all().map_err(|error| error.to_string())?;
     let name = |error: user_directories::NoHome| error.to_string();
     let config = join::default_config().map_err(name)?;
     let directory = config.parent().unwrap_or(Path::new("/")).to_owned();
@@ -105,6 +108,13 @@ fn remove_path(path: &Path) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// A line of sh that prints the command that `causeway up` has put there; nothing where it has put none.
+pub fn installed_line(home: &str) -> String {
+    let link = quoted(format!("{home}/.local/bin/causeway"));
+    let programs = quoted(PathBuf::from(format!("{home}/.local/share/causeway")).join(INSTALLED));
+    format!("case $(readlink {link}) in {programs}/*) if [ -x {link} ]; then echo {link}; fi ;; esac")
 }
 
 /// A line of sh that removes the programs.

@@ -1,10 +1,14 @@
 //! `causeway gateway --background` and `causeway broker --background`: what the end of its terminal does not
 //! end.
 //!
-//! The child is in a session of its own, and writes its log to a file. This process waits until it serves, so
-//! that its status says whether it does.
+//! Where this user's systemd starts with the host, it is a service of that (`systemd`). Otherwise it is a
+//! child in a session of its own. It writes its log to a file. This process waits until it serves, so that
+//! its status says whether it does.
+
+pub mod systemd;
 
 use crate::{say, user_directories};
+use causeway_mpis::quoted;
 use causeway_wire::TextError;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -12,12 +16,16 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
+use systemd::{Manager, Unit};
 
 /// It serves after some milliseconds; names that the resolver does not find take their time.
 const SERVES_WITHIN: Duration = Duration::from_secs(60);
 
 /// How often it is asked meanwhile: nothing tells when another process listens.
 const ASK_EVERY: Duration = Duration::from_millis(10);
+
+/// How often the socket is tried before systemd is asked.
+const LOOKS_TO_A_QUESTION: u32 = 20;
 
 /// Lines that are shown of the log of one that has ended.
 const LAST_LINES: usize = 5;
@@ -36,17 +44,30 @@ pub struct Service<'a> {
     pub shown_by: &'static str,
 }
 
+/// What now goes on without this process.
+enum Started {
+    Service { unit: String, log: PathBuf },
+    Child { pid: u32, log: PathBuf },
+}
+
 impl Service<'_> {
     /// Starts it, and says where it is.
     pub fn start(&self) -> ExitCode {
         let command = self.command;
         match self.try_start() {
-            Ok((pid, log)) => say::result(format_args!(
+            Ok(Started::Service { unit, log }) => say::result(format_args!(
+                "{command} of {} runs as the service {unit} of your systemd, which starts it with this host; its log is {}\n\
+                 'systemctl --user stop {unit}' stops it, '{}' shows it",
+                self.of,
+                log.display(),
+                self.shown_by
+            )),
+            Ok(Started::Child { pid, log }) => say::result(format_args!(
                 "{command} of {} runs in the background as process {pid}; its log is {}\n'kill {pid}' stops it, '{}' shows it{}",
                 self.of,
                 log.display(),
                 self.shown_by,
-                lingering()
+                self.after_a_restart()
             )),
             Err(error) => {
                 say::error(format_args!("causeway {command} --background: {error}"));
@@ -55,7 +76,7 @@ impl Service<'_> {
         }
     }
 
-    fn try_start(&self) -> Result<(u32, PathBuf), TextError> {
+    fn try_start(&self) -> Result<Started, TextError> {
         let serves = || UnixStream::connect(self.socket).is_ok();
         if serves() {
             let (command, socket) = (self.command, self.socket.display());
@@ -81,6 +102,12 @@ impl Service<'_> {
             .open(&log)
             .map_err(failed)?;
         let begins = output.metadata().map_err(failed)?.len();
+        if Manager::here() == Manager::Lingers
+            && let Some(text) = self.unit_text(&log)
+        {
+            let unit = Unit::new(self.command, self.of)?;
+            return self.start_service(&unit, &text, &log, begins);
+        }
         let mut child = self.spawn(output).map_err(|error| format!("start it: {error}"))?;
         let deadline = Instant::now() + SERVES_WITHIN;
         loop {
@@ -91,7 +118,8 @@ impl Service<'_> {
                 return Err(format!("it ended with {status}: {}", last_lines(&log, begins)).into());
             }
             if serves() {
-                return Ok((child.id(), log));
+                let pid = child.id();
+                return Ok(Started::Child { pid, log });
             }
             if Instant::now() > deadline {
                 return Err(format!(
@@ -105,6 +133,68 @@ impl Service<'_> {
             }
             std::thread::sleep(ASK_EVERY);
         }
+    }
+
+    /// Has systemd start it, and waits until it serves.
+    fn start_service(&self, unit: &Unit, text: &str, log: &Path, begins: u64) -> Result<Started, TextError> {
+        unit.start(text)?;
+        let deadline = Instant::now() + SERVES_WITHIN;
+        let mut looks = 0;
+        while UnixStream::connect(self.socket).is_err() {
+            looks += 1;
+            let why = match looks % LOOKS_TO_A_QUESTION {
+                0 if unit.state()?.has_failed => format!("it ended: {}", last_lines(log, begins)),
+                _ if Instant::now() > deadline => format!(
+                    "it does not serve {} within {} s; its log is {}",
+                    self.socket.display(),
+                    SERVES_WITHIN.as_secs(),
+                    log.display()
+                ),
+                _ => {
+                    std::thread::sleep(ASK_EVERY);
+                    continue;
+                }
+            };
+            unit.remove();
+            return Err(why.into());
+        }
+        Ok(Started::Service {
+            unit: unit.name().to_owned(),
+            log: log.to_owned(),
+        })
+    }
+
+    fn unit_text(&self, log: &Path) -> Option<String> {
+        let config = std::path::absolute(self.config).ok()?;
+        systemd::unit_text(self.command, self.of, &lasting_program()?, &config, log)
+    }
+
+    /// Says what a logout or a restart of the host does, and what helps.
+    fn after_a_restart(&self) -> String {
+        let lingers = match Manager::here() {
+            Manager::Absent => String::new(),
+            Manager::Lingers => return String::new(),
+            Manager::EndsAtLogout => format!(
+                "\nThis host may end it at your last logout (KillUserProcesses). 'loginctl enable-linger {}', then 'kill' and \
+                 this command again, make it a service that starts with the host",
+                systemd::user_name()
+            ),
+        };
+        let has_cron = std::env::var_os("PATH").is_some_and(|path| {
+            std::env::split_paths(&path).any(|directory| directory.join("crontab").is_file())
+        });
+        let config = std::path::absolute(self.config).unwrap_or_default();
+        let words = [lasting_program().unwrap_or_default(), config].map(quoted);
+        let [program, config] = &words;
+        if !has_cron || words.iter().any(|word| word.contains('\'')) {
+            return lingers;
+        }
+        // A login's environment has the paths of batch systems.
+        format!(
+            "{lingers}\nThis has cron start it with the host:\n(crontab -l; echo '@reboot bash -lc \"{program} {} --background \
+             --config {config}\"') | crontab -",
+            self.command
+        )
     }
 
     fn spawn(&self, output: File) -> std::io::Result<Child> {
@@ -125,6 +215,16 @@ impl Service<'_> {
     }
 }
 
+/// This program, by the link that stays when another version is installed, where there is one.
+fn lasting_program() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let link = user_directories::home().ok()?.join(".local/bin/causeway");
+    match link.canonicalize() {
+        Ok(leads_to) if leads_to == own => Some(link),
+        _ => Some(own),
+    }
+}
+
 /// Leaves the terminal's session, as the command that started this one in the background asks.
 ///
 /// # Errors
@@ -142,18 +242,4 @@ fn last_lines(log: &Path, begins: u64) -> String {
     let said = String::from_utf8_lossy(own).into_owned();
     let lines: Vec<&str> = said.lines().collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
-}
-
-/// Says where systemd may end it all the same: it may be told to end a user's processes at the last logout.
-fn lingering() -> String {
-    let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten();
-    let user = user.map_or_else(String::new, |user| user.name);
-    let lingers = Path::new("/var/lib/systemd/linger").join(&user).exists();
-    let is_needed = Path::new("/run/systemd/system").exists() && !lingers && user != "root";
-    match is_needed {
-        true => format!(
-            "\nif this host ends a user's processes at logout (KillUserProcesses), 'loginctl enable-linger {user}' keeps it running"
-        ),
-        false => String::new(),
-    }
 }
