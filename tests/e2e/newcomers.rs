@@ -46,6 +46,8 @@ fn debian_open_mpi_runs_after_one_command_that_sets_up_two_fresh_sites_and_anoth
         "answer from nancy",
         "run --sites rennes=1,nancy=1 -- mpirun -n 2 hostname",
         "    nancy-head\n",
+        "    a message of 1 byte and its answer, rennes - nancy: ",
+        "; the least that the kernel has seen of the network is ",
         "2 sites are one grid",
     ] {
         assert!(up.contains(part), "{part:?} is not in:\n{up}");

@@ -47,8 +47,8 @@ world() {
     done
 }
 
-# compile SITE: the test programs with each MPI of its system, into target/systems/SITE/MPI. Those that are
-# newer than their sources stay.
+# compile SITE [SYSTEM]: the test programs with each MPI of its system, into target/systems/SYSTEM/MPI; a site
+# has its system's name, or SYSTEM is that. Those that are newer than their sources stay.
 compile() {
     # shellcheck disable=SC2016 # the node's shell expands it
     on "$1-head" sh -euc 'for mpi in openmpi mpich; do
@@ -59,7 +59,7 @@ compile() {
             program=$to/${source##*/}
             [ "$program" -nt "$source.c" ] || mpicc.$mpi -O2 -std=gnu11 -o "$program" "$source.c" -ldl
         done
-    done' sh "$place" "$1"
+    done' sh "$place" "${2:-$1}"
 }
 
 # expect TITLE TEXT COMMAND...: it ends with status 0 and says TEXT, or everything it said is shown.

@@ -14,7 +14,7 @@ mod mpi;
 mod nodes;
 mod peers;
 mod program;
-mod starts;
+pub mod starts;
 mod steps;
 
 use crate::{ask, join, say};

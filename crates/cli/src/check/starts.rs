@@ -73,8 +73,13 @@ fn slurm(list: &str) -> Option<Step> {
     })
 }
 
+/// The cards of fast networks, each with its kind.
+pub fn fast_networks(root: &Path) -> Vec<String> {
+    NETWORKS.iter().flat_map(|network| cards(root, network)).collect()
+}
+
 fn network(root: &Path) -> Step {
-    let found: Vec<String> = NETWORKS.iter().flat_map(|network| cards(root, network)).collect();
+    let found = fast_networks(root);
     let name = "fast network";
     if found.is_empty() {
         return Step::ok(

@@ -1,6 +1,6 @@
 //! What `causeway up` makes of what the head nodes say of themselves: pure.
 
-use super::facts::{Address, Facts};
+use super::facts::{Address, Facts, Found};
 use causeway_wire::Cidr;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -234,16 +234,16 @@ fn head_as_node(site: &Looked, subnets: &[String]) -> Result<String, String> {
 }
 
 /// The launcher of the MPI that all sites have, in the same version.
-pub fn launcher<'a>(mut sites: impl Iterator<Item = &'a Facts>) -> Option<String> {
+pub fn launcher<'a>(mut sites: impl Iterator<Item = &'a Facts>) -> Option<&'a Found> {
     let first = sites.next()?;
     let others: Vec<&Facts> = sites.collect();
-    let same = |launcher: &&super::facts::Found| {
+    let same = |launcher: &&Found| {
         others.iter().all(|other| {
             let mut all = other.launchers.iter();
             all.any(|one| one.mpi == launcher.mpi && one.version == launcher.version)
         })
     };
-    { first.launchers.iter().find(same) }.map(|found| found.word.clone())
+    first.launchers.iter().find(same)
 }
 
 #[cfg(test)]

@@ -9,11 +9,13 @@ fn facts(addresses: &[(&str, &str, u8)]) -> Facts {
     };
     Facts {
         host: "login1".to_owned(),
+        system: "Debian GNU/Linux 12 (bookworm), glibc 2.36, x86_64".to_owned(),
         is_root: false,
         processors: 8,
         clock: 0,
         addresses: addresses.iter().map(address).collect(),
         batch: None,
+        networks: Vec::new(),
         launchers: Vec::new(),
         site: None,
         accepts: Vec::new(),
@@ -146,6 +148,7 @@ fn the_first_job_runs_with_a_launcher_whose_mpi_all_sites_have_in_the_same_versi
             word: (*word).to_owned(),
             mpi: (*mpi).to_owned(),
             version: (*version).to_owned(),
+            program: Vec::new(),
         };
         one.facts.launchers = all.iter().map(found).collect();
         one
@@ -159,7 +162,7 @@ fn the_first_job_runs_with_a_launcher_whose_mpi_all_sites_have_in_the_same_versi
     );
     let nancy = with("nancy", &[("mpirun", "MPICH", "4.0.2")]);
     assert_eq!(
-        launcher([&rennes.facts, &nancy.facts].into_iter()).as_deref(),
+        launcher([&rennes.facts, &nancy.facts].into_iter()).map(|found| found.word.as_str()),
         Some("mpirun.mpich")
     );
     assert_eq!(launcher([&rennes.facts, &with("b", &[]).facts].into_iter()), None);

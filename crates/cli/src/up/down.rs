@@ -1,8 +1,7 @@
 //! `causeway down`: takes away what `causeway up` has made.
 
 use super::host::{self, Host, PATIENCE};
-use super::install::Installation;
-use super::remove::programs_line;
+use super::remove::{installed_line, programs_line};
 use super::steps::Work;
 use super::{confirmed, kept, pair};
 use crate::say;
@@ -49,7 +48,6 @@ fn try_down(args: &DownArgs) -> Result<ExitCode, String> {
     if !args.yes && !confirmed()? {
         return Ok(say::result("Nothing was done."));
     }
-    let installation = Installation::own().map_err(|error| format!("read this installation: {error}"))?;
     let connections = host::connections().map_err(|error| format!("make a directory for ssh: {error}"))?;
     let work = Work::new(false);
     let mut failures = Vec::new();
@@ -60,7 +58,7 @@ fn try_down(args: &DownArgs) -> Result<ExitCode, String> {
             connections: connections.path().to_owned(),
         };
         // The others go all the same.
-        if let Err(why) = remove(&work, &installation, &host, args.force) {
+        if let Err(why) = remove(&work, &host, args.force) {
             say::error(format_args!("causeway down: {why}"));
             failures.push(site.as_str());
         }
@@ -72,15 +70,16 @@ fn try_down(args: &DownArgs) -> Result<ExitCode, String> {
     Err(format!("it is not done at {}; repeat it", failures.join(", ")))
 }
 
-fn remove(work: &Work, installation: &Installation, host: &Host, force: bool) -> Result<(), String> {
+fn remove(work: &Work, host: &Host, force: bool) -> Result<(), String> {
     let home = host.run(r#"echo "$HOME""#, b"", PATIENCE)?;
     let home = home.lines().last().unwrap_or_default().trim().to_owned();
     if !home.starts_with('/') {
         return Err(format!("{}: its home directory is {home:?}", host.site));
     }
-    let directory = installation.directory(&home);
-    if installation.is_there(host, &directory)? {
-        let part = format!("{} up-part", quoted(installation.command(&directory)));
+    // Another version may have put it there, or one for another processor.
+    let command = host.run(&installed_line(&home), b"", PATIENCE)?.trim().to_owned();
+    if !command.is_empty() {
+        let part = format!("{} up-part", quoted(command));
         let force = if force { " --force" } else { "" };
         work.say(&host.site, "pkill -f '[c]auseway (gateway|broker)'")?;
         host.run(&format!("{part} stop{force}"), b"", PATIENCE)?;

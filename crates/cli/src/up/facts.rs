@@ -1,6 +1,8 @@
 //! What a site's head node says of itself, for `causeway up`.
 
 use crate::batch::commands::Batch;
+use crate::check::starts::fast_networks;
+use crate::programs::MpiProgram;
 use crate::run::launcher::Launcher;
 use crate::{ask, grid, join};
 use causeway_batch::SYSTEMS;
@@ -11,9 +13,10 @@ use causeway_gateway::Config;
 use causeway_wire::Cidr;
 use nix::ifaddrs::getifaddrs;
 use serde::{Deserialize, Serialize};
+use std::ffi::CStr;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a host says of itself.
@@ -21,6 +24,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Facts {
     /// Its name.
     pub host: String,
+    /// Its system, for people.
+    pub system: String,
     /// Whether commands run as root there.
     pub is_root: bool,
     /// Its processors.
@@ -31,6 +36,8 @@ pub struct Facts {
     pub addresses: Vec<Address>,
     /// Addresses of the nodes of its batch system, if it has one that is known.
     pub batch: Option<BatchNodes>,
+    /// Its fast networks, for people.
+    pub networks: Vec<String>,
     /// Launchers of MPI programs in PATH.
     pub launchers: Vec<Found>,
     /// The site of the gateway's configuration, if there is one.
@@ -74,12 +81,39 @@ pub struct Found {
     pub mpi: String,
     /// That one's version.
     pub version: String,
+    /// Words that start the program of `causeway bench` for it.
+    pub program: Vec<String>,
 }
 
 /// Nodes whose names are looked up.
 const MOST_NODES: usize = 64;
 
 impl Facts {
+    /// What a user may want to know before anything is done here, on one line.
+    pub fn described(&self) -> String {
+        let batch = self
+            .batch
+            .as_ref()
+            .map_or("no batch system", |batch| &batch.system);
+        let mpis: Vec<String> = { self.launchers.iter() }
+            .map(|found| format!("{} {} ({})", found.mpi, found.version, found.word))
+            .collect();
+        let mpis = if mpis.is_empty() {
+            "no MPI in PATH".to_owned()
+        } else {
+            mpis.join(", ")
+        };
+        let networks = if self.networks.is_empty() {
+            "no fast network".to_owned()
+        } else {
+            self.networks.join(", ")
+        };
+        format!(
+            "{}: {}, {} processors; {batch}; {mpis}; {networks}",
+            self.host, self.system, self.processors
+        )
+    }
+
     /// Finds them out on this host.
     pub fn here() -> Facts {
         let name = nix::unistd::gethostname().unwrap_or_default();
@@ -92,11 +126,13 @@ impl Facts {
         let runs = |socket: PathBuf| UnixStream::connect(socket).is_ok();
         Facts {
             host: name.to_string_lossy().into_owned(),
+            system: system(),
             is_root: nix::unistd::geteuid().is_root(),
             processors: u32::try_from(processors).unwrap_or(u32::MAX),
             clock: clock.as_secs(),
             addresses: addresses(),
             batch: batch(),
+            networks: fast_networks(Path::new("/")),
             launchers: launchers(),
             gateway_runs: ask::status(&control::socket()).is_ok(),
             accepts: config
@@ -144,11 +180,35 @@ fn is_of_the_host_alone(ip: IpAddr) -> bool {
     }
 }
 
+/// The distribution, its C library and the processor.
+fn system() -> String {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    let name = name.map_or("Linux", |name| name.trim_matches('"'));
+    // SAFETY: it returns a string that is there for as long as the program runs.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    format!(
+        "{name}, glibc {}, {}",
+        version.to_string_lossy(),
+        std::env::consts::ARCH
+    )
+}
+
 fn launchers() -> Vec<Found> {
+    let own = std::env::current_exe().unwrap_or_default();
     let all = Launcher::in_path().into_iter();
     let known = all.filter_map(|(word, found)| {
         let launcher = found.ok()?;
+        // PRRTE's own launchers have a version of theirs.
+        if !launcher.version.starts_with(|first: char| first.is_ascii_digit()) {
+            return None;
+        }
+        let program = MpiProgram::new(&own, "bench", &launcher).words();
         Some(Found {
+            program: program
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
             word: word.to_string_lossy().into_owned(),
             mpi: launcher.mpi.name().to_owned(),
             version: launcher.version,

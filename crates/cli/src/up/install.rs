@@ -1,13 +1,14 @@
-//! Puts this installation of Causeway on a head node.
+//! Puts an installation of Causeway on a head node: this one, or that of a tar for another processor.
 
 use super::host::{COPY_PATIENCE, Host, PATIENCE};
 use causeway_mpis::quoted;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tempfile::TempDir;
 
 /// The directory below `~/.local/share/causeway` that has the installations, each by its contents.
 pub const INSTALLED: &str = "installed";
@@ -15,10 +16,15 @@ pub const INSTALLED: &str = "installed";
 /// Letters of an installation's name.
 const NAME_LETTERS: usize = 12;
 
-/// This installation.
+/// Processors that Causeway is made for, by their number in ELF files and as `uname -m` calls them.
+const PROCESSORS: [(u16, &str); 2] = [(62, "x86_64"), (183, "aarch64")];
+
+/// Programs and libraries that belong together.
 #[derive(Debug)]
 pub struct Installation {
     root: PathBuf,
+    /// What its host has to answer to `uname -sm`.
+    machine: String,
     /// Its files, below the root.
     files: Vec<PathBuf>,
     /// The command among them.
@@ -27,6 +33,8 @@ pub struct Installation {
     name: String,
     /// How much that is.
     bytes: u64,
+    /// The tar that it was unpacked from.
+    tar: Option<PathBuf>,
 }
 
 /// What a head node says before anything is there.
@@ -53,15 +61,22 @@ impl Installation {
     /// Those of the file system.
     pub fn own() -> io::Result<Installation> {
         let own = std::env::current_exe()?;
-        let directory = own.parent().unwrap_or(Path::new("/")).to_owned();
-        let all = fs::read_dir(&directory)?.flatten().map(|entry| entry.file_name());
+        Installation::in_directory(own.parent().unwrap_or(Path::new("/")))
+    }
+
+    /// Finds the files in a directory that has a command.
+    ///
+    /// # Errors
+    /// Those of the file system; the command is for a processor that Causeway is not made for.
+    pub fn in_directory(directory: &Path) -> io::Result<Installation> {
+        let all = fs::read_dir(directory)?.flatten().map(|entry| entry.file_name());
         let is_ours = |name: &std::ffi::OsString| {
             let name = name.to_string_lossy();
             name.starts_with("libcauseway_") && name.ends_with(".so")
                 || ["causeway", "causeway-loader"].contains(&&*name)
         };
         let files = all.filter(is_ours).map(PathBuf::from).collect();
-        Installation::of(directory, files, "causeway".into())
+        Installation::of(directory.to_owned(), files, "causeway".into())
     }
 
     fn of(root: PathBuf, mut files: Vec<PathBuf>, command: PathBuf) -> io::Result<Installation> {
@@ -80,9 +95,11 @@ impl Installation {
             .map(|byte| format!("{byte:02x}"))
             .collect::<String>();
         Ok(Installation {
+            machine: machine_of(&root.join(&command))?,
             root,
             files,
             command,
+            tar: None,
             name: name.chars().take(NAME_LETTERS).collect(),
             bytes,
         })
@@ -101,6 +118,14 @@ impl Installation {
     /// The line that does by hand what [`Installation::put`] does.
     pub fn line(&self, host: &Host, directory: &str) -> String {
         let mib = self.bytes >> 20;
+        if let Some(tar) = &self.tar {
+            let member = "--strip-components=3 --wildcards '*/lib/causeway/*'";
+            return format!(
+                "ssh {} tar -xz {member} -C {directory} <{}   # {mib} MiB",
+                host.destination,
+                tar.display()
+            );
+        }
         match host.is_here() {
             true => format!(
                 "tar -C {} -c . | tar -x -C {directory}   # {mib} MiB",
@@ -154,36 +179,7 @@ impl Installation {
         host.run(&line, b"", PATIENCE).map(drop)
     }
 
-    /// Gives users the command by its name.
-    ///
-    /// # Errors
-    /// The link cannot be made.
-    pub fn link(&self, host: &Host, home: &str, directory: &str) -> Result<(), String> {
-        let bin = quoted(format!("{home}/.local/bin"));
-        let command = quoted(self.command(directory));
-        let line = format!("mkdir -p {bin} && ln -sfn {command} {bin}/causeway");
-        host.run(&line, b"", PATIENCE).map(drop)
-    }
-
-    /// Looks at a host on which nothing is yet.
-    ///
-    /// # Errors
-    /// The installation cannot run there.
-    pub fn look(&self, host: &Host) -> Result<FirstLook, String> {
-        let looked = read(&host.run(LOOK, b"", PATIENCE)?);
-        self.judge(&looked)
-            .map_err(|why| format!("{}: {why}", host.site))?;
-        Ok(looked)
-    }
-
     fn judge(&self, looked: &FirstLook) -> Result<(), String> {
-        let own = format!("Linux {}", std::env::consts::ARCH);
-        if looked.machine != own {
-            return Err(format!(
-                "it has {:?}, and this Causeway is for {own:?}: start 'causeway up' with one for both",
-                looked.machine
-            ));
-        }
         // Twice, because a new one is there before an old one goes.
         let needed = self.bytes.saturating_mul(2) >> 10;
         if looked.free_kib < needed {
@@ -197,6 +193,107 @@ impl Installation {
             said => Err(format!("programs do not run in {}: {said}", looked.home)),
         }
     }
+}
+
+/// Gives users the command by its name.
+///
+/// # Errors
+/// The link cannot be made.
+pub fn link(host: &Host, home: &str, command: &str) -> Result<(), String> {
+    let bin = quoted(format!("{home}/.local/bin"));
+    let line = format!("mkdir -p {bin} && ln -sfn {} {bin}/causeway", quoted(command));
+    host.run(&line, b"", PATIENCE).map(drop)
+}
+
+/// Looks at a host on which nothing is yet.
+///
+/// # Errors
+/// It cannot be asked.
+pub fn look(host: &Host) -> Result<FirstLook, String> {
+    Ok(read(&host.run(LOOK, b"", PATIENCE)?))
+}
+
+/// What a host that can run this program answers to `uname -sm`.
+fn machine_of(program: &Path) -> io::Result<String> {
+    let mut header = [0; 20];
+    File::open(program)?.read_exact(&mut header)?;
+    let number = u16::from_le_bytes([header[18], header[19]]);
+    let known = PROCESSORS.iter().find(|(known, _)| *known == number);
+    let known = known.filter(|_| header.starts_with(b"\x7fELF\x02\x01"));
+    known.map(|(_, name)| format!("Linux {name}")).ok_or_else(|| {
+        let why = format!("{} is no program for x86_64 or aarch64", program.display());
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    })
+}
+
+/// The installations that can be copied.
+#[derive(Debug)]
+pub struct Installations {
+    /// This program's own comes first.
+    all: Vec<Installation>,
+    /// Where the tars were unpacked, for as long as this lasts.
+    _unpacked: Vec<TempDir>,
+}
+
+impl Installations {
+    /// This program's own, and those of tars for other processors.
+    ///
+    /// # Errors
+    /// One cannot be read, or is not a tar of Causeway.
+    pub fn find(tars: &[PathBuf]) -> Result<Installations, String> {
+        let own = Installation::own().map_err(|error| format!("read this installation: {error}"))?;
+        let (mut all, mut unpacked) = (vec![own], Vec::new());
+        for tar in tars {
+            let (place, found) = from_tar(tar).map_err(|why| format!("--tar {}: {why}", tar.display()))?;
+            all.push(found);
+            unpacked.push(place);
+        }
+        Ok(Installations {
+            all,
+            _unpacked: unpacked,
+        })
+    }
+
+    /// The one that a host can run.
+    ///
+    /// # Errors
+    /// There is none, or the host has no room for it.
+    pub fn suited(&self, looked: &FirstLook) -> Result<&Installation, String> {
+        let mut all = self.all.iter();
+        let Some(suited) = all.find(|one| one.machine == looked.machine) else {
+            let processor = looked.machine.strip_prefix("Linux ").unwrap_or_default();
+            let is_made = PROCESSORS.iter().any(|(_, name)| *name == processor);
+            let own = self.all.first().map_or("", |own| own.machine.as_str());
+            return Err(match is_made {
+                true => format!(
+                    "it has {:?}, and this Causeway is for {own:?}: add its tar, --tar causeway-{}-linux-{processor}.tar.gz",
+                    looked.machine,
+                    env!("CARGO_PKG_VERSION")
+                ),
+                false => format!("it has {:?}, for which there is no Causeway", looked.machine),
+            });
+        };
+        suited.judge(looked).map(|()| suited)
+    }
+}
+
+/// Unpacks a tar of `make dist` for as long as the directory lasts.
+fn from_tar(tar: &Path) -> Result<(TempDir, Installation), String> {
+    let place = tempfile::Builder::new().prefix("causeway-tar-").tempdir();
+    let place = place.map_err(|error| format!("make a directory for it: {error}"))?;
+    let mut command = Command::new("tar");
+    command.arg("-C").arg(place.path());
+    command.args(["--strip-components=1", "-xf"]).arg(tar);
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("run tar: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(said.lines().next().unwrap_or("tar failed").to_owned());
+    }
+    let found = Installation::in_directory(&place.path().join("lib/causeway"));
+    let found = found.map_err(|error| format!("it is not a tar of Causeway: {error}"))?;
+    let tar = Some(tar.to_owned());
+    Ok((place, Installation { tar, ..found }))
 }
 
 fn read(said: &str) -> FirstLook {
@@ -216,9 +313,20 @@ mod tests {
     use super::super::host::THIS_HOST;
     use super::*;
 
+    const OWN: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+
+    /// What begins as a program for this processor.
+    fn elf(processor: u16, rest: &str) -> Vec<u8> {
+        let mut bytes = b"\x7fELF\x02\x01".to_vec();
+        bytes.resize(18, 0);
+        bytes.extend(processor.to_le_bytes());
+        bytes.extend(rest.as_bytes());
+        bytes
+    }
+
     fn installation(root: &Path) -> Installation {
         fs::create_dir_all(root.join("bin")).unwrap();
-        fs::write(root.join("bin/causeway"), "a program").unwrap();
+        fs::write(root.join("bin/causeway"), elf(OWN, "a program")).unwrap();
         Installation::of(
             root.to_owned(),
             vec!["bin/causeway".into()],
@@ -240,13 +348,13 @@ mod tests {
         let directory = one.directory(&home);
         assert!(!one.is_there(&host, &directory).unwrap());
         one.put(&host, &directory).unwrap();
-        one.link(&host, &home, &directory).unwrap();
+        link(&host, &home, &one.command(&directory)).unwrap();
         assert!(one.is_there(&host, &directory).unwrap());
         assert_eq!(
-            fs::read_to_string(format!("{home}/.local/bin/causeway")).unwrap(),
-            "a program"
+            fs::read(format!("{home}/.local/bin/causeway")).unwrap(),
+            elf(OWN, "a program")
         );
-        fs::write(dir.path().join("one/bin/causeway"), "another").unwrap();
+        fs::write(dir.path().join("one/bin/causeway"), elf(OWN, "another")).unwrap();
         let other = Installation::of(one.root.clone(), one.files.clone(), one.command.clone()).unwrap();
         assert_ne!(other.name, one.name);
         // Half of it is nothing.
@@ -261,22 +369,48 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_cannot_run_it_says_why() {
+    fn a_host_gets_the_installation_for_its_processor_or_is_told_what_is_missing() {
         let dir = tempfile::tempdir().unwrap();
-        let one = installation(dir.path());
-        let judged = |said: &str| one.judge(&read(said)).err().unwrap_or_default();
-        let own = format!("Linux {}", std::env::consts::ARCH);
-        let fine = format!("Welcome to a=b\nhome=/home/ada\nmachine={own}\nfree=100\nruns=runs\n");
-        assert_eq!(judged(&fine), "");
-        assert!(judged(&fine.replace(&own, "Linux s390x")).contains("s390x"));
-        assert!(
-            judged(&fine.replace("runs=runs", "runs=sh: Permission denied"))
-                .contains("do not run in /home/ada")
-        );
-        let large = Installation {
-            bytes: 1 << 30,
-            ..one
+        let own = installation(&dir.path().join("own"));
+        let machine = own.machine.clone();
+        let mut installations = Installations {
+            all: vec![own],
+            _unpacked: Vec::new(),
         };
-        assert!(large.judge(&read(&fine)).unwrap_err().contains("100 KiB left"));
+        let judged = |all: &Installations, said: &str| match all.suited(&read(said)) {
+            Ok(one) => one.machine.clone(),
+            Err(why) => why,
+        };
+        let fine = format!("Welcome to a=b\nhome=/home/ada\nmachine={machine}\nfree=100\nruns=runs\n");
+        assert_eq!(judged(&installations, &fine), machine);
+        let s390x = judged(&installations, &fine.replace(&machine, "Linux s390x"));
+        assert!(s390x.contains("there is no Causeway"), "{s390x}");
+        let noexec = fine.replace("runs=runs", "runs=sh: Permission denied");
+        assert!(judged(&installations, &noexec).contains("do not run in /home/ada"));
+        let (number, name) = PROCESSORS[usize::from(OWN == PROCESSORS[0].0)];
+        let other = fine.replace(&machine, &format!("Linux {name}"));
+        let wanted = format!("-linux-{name}.tar.gz");
+        assert!(judged(&installations, &other).contains(&wanted));
+
+        // As 'make dist' lays it out.
+        let tree = dir.path().join("causeway-1-linux/lib/causeway");
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(tree.join("causeway"), elf(number, "for the other one")).unwrap();
+        let tar = dir.path().join("other.tar.gz");
+        let mut pack = Command::new("tar");
+        pack.arg("-C")
+            .arg(dir.path())
+            .arg("-czf")
+            .arg(&tar)
+            .arg("causeway-1-linux");
+        assert!(pack.status().unwrap().success());
+        let (_place, found) = from_tar(&tar).unwrap();
+        installations.all.push(found);
+        assert_eq!(judged(&installations, &other), format!("Linux {name}"));
+
+        installations.all[0].bytes = 1 << 30;
+        assert!(judged(&installations, &fine).contains("100 KiB left"));
+        fs::write(&tar, "nothing").unwrap();
+        assert!(from_tar(&tar).is_err());
     }
 }

@@ -8,6 +8,7 @@ mod accept;
 mod choose;
 mod down;
 mod facts;
+mod first_job;
 mod host;
 mod install;
 mod kept;
@@ -23,10 +24,11 @@ use choose::{BROKER_PORT, Joins, Looked, Reached, WAN_PORT};
 pub use down::{DownArgs, down};
 use facts::Facts;
 use host::{Host, PATIENCE};
-use install::{FirstLook, Installation};
+use install::{FirstLook, Installation, Installations};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use steps::{Step, Work};
@@ -57,6 +59,10 @@ pub struct Args {
     /// [default: those of the site's batch system, or else the head node].
     #[arg(long, value_name = "SITE=NAME[=ADDRESS][:SLOTS]", value_parser = pair)]
     node: Vec<(String, String)>,
+    /// A tar of Causeway for head nodes with another processor than this host's, such as
+    /// causeway-0.1.0-linux-aarch64.tar.gz.
+    #[arg(long, value_name = "FILE")]
+    tar: Vec<PathBuf>,
     /// Do not ask before changing anything.
     #[arg(long, short)]
     yes: bool,
@@ -99,7 +105,7 @@ pub fn main(args: &Args) -> ExitCode {
 fn up(args: &Args) -> Result<ExitCode, String> {
     check(args)?;
     let began = Instant::now();
-    let installation = Installation::own().map_err(|error| format!("read this installation: {error}"))?;
+    let installations = Installations::find(&args.tar)?;
     let connections = host::connections().map_err(|error| format!("make a directory for ssh: {error}"))?;
     let hosts = args.sites.iter().map(|(site, destination)| Host {
         site: site.clone(),
@@ -107,12 +113,17 @@ fn up(args: &Args) -> Result<ExitCode, String> {
         connections: connections.path().to_owned(),
     });
     // All of them before anything is copied to one.
-    let looked = hosts.map(|host| Ok((installation.look(&host)?, host)));
+    let looked = hosts.map(|host| {
+        let first = install::look(&host)?;
+        let suited = installations.suited(&first);
+        let suited = suited.map_err(|why| format!("{}: {why}", host.site))?;
+        Ok((suited, first, host))
+    });
     let looked = looked.collect::<Result<Vec<_>, String>>()?;
     let mut sites = Vec::new();
     let mut work = Work::new(args.dry_run);
-    for (first, host) in looked {
-        sites.push(prepared(&mut work, &installation, &first, host)?);
+    for (installation, first, host) in looked {
+        sites.push(prepared(&mut work, installation, &first, host)?);
     }
     let plan = Plan::make(args, &sites)?;
     plan.tell(&sites)?;
@@ -127,11 +138,11 @@ fn up(args: &Args) -> Result<ExitCode, String> {
         ));
     }
     for site in &sites {
-        installation.link(&site.host, &site.home, &site.directory)?;
+        install::link(&site.host, &site.home, &site.causeway)?;
     }
     plan.carry_out(&work, &sites)?;
     steps::wait_for_tunnels(&work, &sites)?;
-    steps::first_job(&work, &sites)?;
+    first_job::run(&work, &sites)?;
     say::output(format_args!(
         "\n{} sites are one grid, {:.0} s after the first step. Next, on the head node of {}:\n\n    export \
          PATH=$HOME/.local/bin:$PATH\n    causeway status\n    {}\n\n'causeway down' \
@@ -208,12 +219,22 @@ fn next_run(args: &Args, sites: &[Site]) -> String {
     let names: Vec<&str> = sites.iter().map(|site| site.host.site.as_str()).collect();
     let is_listed = |name: &str| args.node.iter().any(|(site, _)| site == name);
     let mut of_batch = sites.iter().filter(|site| site.facts.batch.is_some());
-    if of_batch.all(|site| is_listed(&site.host.site)) {
-        return "causeway run -- mpirun -n 64 ./app".to_owned();
+    let (time, is_asked) = match of_batch.all(|site| is_listed(&site.host.site)) {
+        true => ("", false),
+        false => (" --time 1h", true),
+    };
+    let shares: Vec<String> = names.iter().map(|name| format!("{name}=32")).collect();
+    let (shares, ranks) = (shares.join(","), 32 * names.len());
+    match (first_job::shared_launcher(sites), is_asked) {
+        (None, _) => format!("causeway run --own-mpi --sites {shares}{time} -- ./app"),
+        (Some(found), true) => {
+            format!(
+                "causeway run --sites {shares}{time} -- {} -n {ranks} ./app",
+                found.word
+            )
+        }
+        (Some(found), false) => format!("causeway run -- {} -n {ranks} ./app", found.word),
     }
-    let sites: Vec<String> = names.iter().map(|name| format!("{name}=32")).collect();
-    let (sites, ranks) = (sites.join(","), 32 * names.len());
-    format!("causeway run --sites {sites} --time 1h -- mpirun -n {ranks} ./app")
 }
 
 /// The steps that are still to be taken.
@@ -267,6 +288,10 @@ impl Plan {
 
     fn tell(&self, sites: &[Site]) -> Result<(), String> {
         let mut text = String::from("\n");
+        for site in sites {
+            text += &format!("{}: {}\n", site.host.site, site.facts.described());
+        }
+        text += "\n";
         if self.steps.is_empty() {
             text += "All sites are in the grid, and their gateways run.";
         } else {

@@ -1,16 +1,16 @@
 //! The steps on the head nodes, each as the command that does the same by hand.
 
 use super::Site;
-use super::choose::{self, BROKER_PORT};
+use super::choose::BROKER_PORT;
 use super::host::{Host, PATIENCE};
 use crate::say;
+use causeway_control::Status;
 use causeway_mpis::quoted;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// How long tunnels may take, and the first job.
+/// How long tunnels may take.
 const MEETS_WITHIN: Duration = Duration::from_secs(60);
-const RUNS_WITHIN: Duration = Duration::from_secs(420);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// A command of Causeway on the head node of a site.
@@ -164,7 +164,10 @@ fn token(broker: &Site, site: &str) -> Result<String, String> {
 }
 
 /// Runs a command of Causeway at a site.
-fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) -> Result<String, String> {
+///
+/// # Errors
+/// It fails, with its last words.
+pub fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) -> Result<String, String> {
     let words: Vec<String> = words.iter().map(quoted).collect();
     // Open MPI runs for root only if it is told to.
     let root = match site.facts.is_root {
@@ -176,12 +179,29 @@ fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) -> Res
 }
 
 /// Says what a command has said, below it.
-fn tell(said: &str) -> Result<(), String> {
+///
+/// # Errors
+/// Nobody reads it any more.
+pub fn tell(said: &str) -> Result<(), String> {
     let lines: Vec<String> = said.lines().map(|line| format!("    {line}")).collect();
     match lines.is_empty() {
         true => Ok(()),
         false => say::output(lines.join("\n")).map_err(|_| "standard output has gone".to_owned()),
     }
+}
+
+/// Asks a site's gateway for its status.
+///
+/// # Errors
+/// It does not answer.
+pub fn status(site: &Site) -> Result<Status, String> {
+    let said = causeway(site, &["status", "--json"], "", PATIENCE)?;
+    serde_json::from_str(&said).map_err(|error| {
+        format!(
+            "{}: its gateway's answer is not understood: {error}",
+            site.host.site
+        )
+    })
 }
 
 /// Waits until the first site has a tunnel to each other one.
@@ -194,13 +214,7 @@ pub fn wait_for_tunnels(work: &Work, sites: &[Site]) -> Result<(), String> {
     };
     let until = Instant::now() + MEETS_WITHIN;
     loop {
-        let said = causeway(first, &["status", "--json"], "", PATIENCE)?;
-        let status: causeway_control::Status = serde_json::from_str(&said).map_err(|error| {
-            format!(
-                "{}: its gateway's answer is not understood: {error}",
-                first.host.site
-            )
-        })?;
+        let status = status(first)?;
         let has_tunnel = |site: &&Site| {
             let mut all = status.sites.iter().filter(|known| known.name == site.host.site);
             all.any(|known| known.unreachable.is_none() && known.info.is_some())
@@ -222,61 +236,4 @@ pub fn wait_for_tunnels(work: &Work, sites: &[Site]) -> Result<(), String> {
         }
         std::thread::sleep(LOOK_EVERY);
     }
-}
-
-/// Runs a first job over all sites, and measures the way to each.
-///
-/// # Errors
-/// The job fails.
-pub fn first_job(work: &Work, sites: &[Site]) -> Result<(), String> {
-    let Some((first, others)) = sites.split_first() else {
-        return Ok(());
-    };
-    for other in others {
-        let words = ["ping", &other.host.site, "--count", "5", "--interval", "0.2"];
-        work.say(&first.host.site, &format!("causeway {}", words.join(" ")))?;
-        tell(&causeway(first, &words, "", PATIENCE)?)?;
-    }
-    let words = match job(sites) {
-        Ok(words) => words,
-        Err(why) => {
-            return say::output(format_args!("No first job was run: {why}")).map_err(|_| String::new());
-        }
-    };
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    work.say(&first.host.site, &format!("causeway {}", words.join(" ")))?;
-    tell(&causeway(first, &words, "", RUNS_WITHIN)?)
-}
-
-/// The words of a job that runs one rank at each site.
-///
-/// # Errors
-/// Why there can be none.
-fn job(sites: &[Site]) -> Result<Vec<String>, String> {
-    let first = sites.first().map(|site| &site.directory);
-    if let Some(other) = sites.iter().find(|site| Some(&site.directory) != first) {
-        return Err(format!(
-            "{} has Causeway in {}, another directory than the first site, and one MPI over sites needs the \
-             same everywhere. With 'causeway run --at' or '--own-mpi' each site runs its own (docs/own-mpi.md)",
-            other.host.site, other.directory
-        ));
-    }
-    let Some(launcher) = choose::launcher(sites.iter().map(|site| &site.facts)) else {
-        return Err(
-            "no MPI is in PATH at all sites in the same version. For different ones see docs/own-mpi.md"
-                .to_owned(),
-        );
-    };
-    let batches = sites.iter().filter(|site| site.facts.batch.is_some()).count();
-    let mut words = vec!["run".to_owned(), "--sites".to_owned()];
-    let shares: Vec<String> = sites.iter().map(|site| format!("{}=1", site.host.site)).collect();
-    words.push(shares.join(","));
-    match batches {
-        0 => {}
-        all if all == sites.len() => words.extend(["--time", "2min", "--wait", "5min"].map(str::to_owned)),
-        _ => return Err("some sites have a batch system and others have none".to_owned()),
-    }
-    let ranks = sites.len().to_string();
-    words.extend(["--", &launcher, "-n", &ranks, "hostname"].map(str::to_owned));
-    Ok(words)
 }

@@ -1,0 +1,163 @@
+//! The first job over the sites of a new grid: with one MPI, if all sites have the same, and otherwise as one
+//! world of each site's own MPI.
+
+use super::Site;
+use super::choose;
+use super::facts::Found;
+use super::host::PATIENCE;
+use super::steps::{self, Work, causeway, tell};
+use crate::say;
+use causeway_mpis::quoted;
+use std::time::Duration;
+
+/// How long a job may take, with the wait for nodes of batch systems.
+const RUNS_WITHIN: Duration = Duration::from_secs(420);
+
+/// What the ping-pong is told: messages of one byte, and how many.
+const PINGPONG: [&str; 5] = ["pingpong", "--sizes", "1", "--count", "20"];
+
+/// Open MPI runs for root only if it is told to, and at other sites the environment is that of a login.
+const AS_ROOT: &str = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; ";
+
+/// Measures the way to each other site, and runs one rank at each of them.
+///
+/// # Errors
+/// A job fails.
+pub fn run(work: &Work, sites: &[Site]) -> Result<(), String> {
+    let Some((first, others)) = sites.split_first() else {
+        return Ok(());
+    };
+    for other in others {
+        let words = ["ping", &other.host.site, "--count", "5", "--interval", "0.2"];
+        work.say(&first.host.site, &format!("causeway {}", words.join(" ")))?;
+        tell(&causeway(first, &words, "", PATIENCE)?)?;
+    }
+    let jobs = match Jobs::of(sites) {
+        Ok(jobs) => jobs,
+        Err(why) => {
+            return say::output(format_args!("No first job was run: {why}")).map_err(|_| String::new());
+        }
+    };
+    if let Some(hello) = &jobs.hello {
+        tell(&said_by(work, first, hello)?)?;
+    }
+    let said = said_by(work, first, &jobs.pingpong)?;
+    match round_trip(&said) {
+        Some(milliseconds) => tell(&beside_the_network(first, sites, milliseconds)?),
+        None => tell(&said),
+    }
+}
+
+/// Runs a command of Causeway, and says so.
+fn said_by(work: &Work, site: &Site, words: &[String]) -> Result<String, String> {
+    let shown: Vec<String> = words.iter().map(quoted).collect();
+    work.say(&site.host.site, &format!("causeway {}", shown.join(" ")))?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    causeway(site, &words, "", RUNS_WITHIN)
+}
+
+/// Commands of Causeway, without its name.
+#[derive(Debug, PartialEq, Eq)]
+struct Jobs {
+    /// Prints the name of each rank's node, where one MPI is everywhere.
+    hello: Option<Vec<String>>,
+    pingpong: Vec<String>,
+}
+
+impl Jobs {
+    /// One rank at each site.
+    fn of(sites: &[Site]) -> Result<Jobs, String> {
+        let mut words = vec!["run".to_owned()];
+        let shares: Vec<String> = sites.iter().map(|site| format!("{}=1", site.host.site)).collect();
+        let shares = ["--sites".to_owned(), shares.join(",")];
+        let batches = sites.iter().filter(|site| site.facts.batch.is_some()).count();
+        let has_batch = match batches {
+            0 => false,
+            all if all == sites.len() => true,
+            _ => return Err("some sites have a batch system and others have none".to_owned()),
+        };
+        let found = shared_launcher(sites);
+        if found.is_some() || has_batch {
+            words.extend(shares);
+        }
+        if has_batch {
+            words.extend(["--time", "2min", "--wait", "5min"].map(str::to_owned));
+        }
+        let Some(found) = found else {
+            for (number, site) in sites.iter().enumerate() {
+                words.extend(["--at".to_owned(), site.host.site.clone(), at(site, number == 0)?]);
+            }
+            return Ok(Jobs {
+                hello: None,
+                pingpong: words,
+            });
+        };
+        let ranks = sites.len().to_string();
+        words.extend(["--", &found.word, "-n", &ranks].map(str::to_owned));
+        let with = |more: &[String]| [words.as_slice(), more].concat();
+        Ok(Jobs {
+            hello: Some(with(&["hostname".to_owned()])),
+            pingpong: with(&[found.program.as_slice(), &PINGPONG.map(str::to_owned)].concat()),
+        })
+    }
+}
+
+/// The launcher of one MPI for all sites. Its daemons and ranks find Causeway at the same path everywhere.
+pub fn shared_launcher(sites: &[Site]) -> Option<&Found> {
+    let first = sites.first().map(|site| &site.directory);
+    let is_same = sites.iter().all(|site| Some(&site.directory) == first);
+    choose::launcher(sites.iter().map(|site| &site.facts)).filter(|_| is_same)
+}
+
+/// The command that starts a rank of the site's own MPI.
+fn at(site: &Site, is_here: bool) -> Result<String, String> {
+    let found = site.facts.launchers.first().ok_or_else(|| {
+        format!(
+            "{} has no launcher of an MPI in PATH; load the MPI's module in a start-up file of the login shell",
+            site.host.site
+        )
+    })?;
+    let root = if site.facts.is_root && !is_here {
+        AS_ROOT
+    } else {
+        ""
+    };
+    let words = [found.word.as_str(), "-n", "1"].map(str::to_owned);
+    let words: Vec<String> = [&words, found.program.as_slice(), &PINGPONG.map(str::to_owned)].concat();
+    let words: Vec<String> = words.iter().map(quoted).collect();
+    Ok(format!("{root}{}", words.join(" ")))
+}
+
+/// Milliseconds of the median round trip, from the program's row of one-way times.
+fn round_trip(said: &str) -> Option<f64> {
+    let row = said
+        .lines()
+        .find_map(|line| line.strip_prefix("bench: pingpong 1 "))?;
+    let mut times: Vec<f64> = row.split(' ').filter_map(|time| time.parse().ok()).collect();
+    times.sort_by(f64::total_cmp);
+    let median = times.get(times.len() / 2)?;
+    Some(median * 2.0 / 1000.0)
+}
+
+/// Sets a round trip of the MPI beside the least that the gateways have seen.
+fn beside_the_network(first: &Site, sites: &[Site], milliseconds: f64) -> Result<String, String> {
+    let last = sites.last().map_or("", |site| site.host.site.as_str());
+    let status = steps::status(first)?;
+    let tunnel = status.tunnels.iter().find(|tunnel| tunnel.site == last);
+    let network = tunnel.map_or(0, |tunnel| tunnel.rtt_microseconds);
+    let network = match network {
+        0 => String::new(),
+        least => format!(
+            "; the least that the kernel has seen of the network is {:.1} ms",
+            f64::from(least) / 1000.0
+        ),
+    };
+    Ok(format!(
+        "a message of 1 byte and its answer, {} - {last}: {milliseconds:.1} ms{network}",
+        first.host.site
+    ))
+}
+
+#[cfg(test)]
+#[path = "first_job_tests.rs"]
+mod tests;
