@@ -7,6 +7,7 @@ mod common;
 mod consent;
 mod flood;
 mod lanes;
+mod late;
 mod members;
 mod metrics;
 mod quic;
