@@ -2,7 +2,7 @@
 # what: all compiled for arm64, which this machine emulates: the unit and model tests of wire, tunnel, shim
 #   and mpis; the world's engine, joining and streams; worlds of ranks on arm64 and x86-64, with Debian's MPIs
 #   of both, and mpi4py's tests over them; emulated grids with sites of arm64; the tar and the .deb of
-#   `make dist` for arm64
+#   `make dist` for arm64, and `causeway up` over both processors
 # needs: root; the network once; 1.2 GB for a root
 # takes: an hour, most of it to compile twice
 set -euo pipefail
@@ -24,3 +24,4 @@ tests/arm64/worlds.sh
 tests/arm64/mpi4py.sh
 tests/arm64/grid.sh
 tests/dist/arm64.sh
+tests/arm64/up.sh

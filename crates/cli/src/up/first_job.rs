@@ -19,7 +19,7 @@ const PINGPONG: [&str; 5] = ["pingpong", "--sizes", "1", "--count", "20"];
 /// Open MPI runs for root only if it is told to, and at other sites the environment is that of a login.
 const AS_ROOT: &str = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; ";
 
-/// Measures the way to each other site, and runs one rank at each of them.
+/// Runs one rank at each site, and measures the way to each other one.
 ///
 /// # Errors
 /// A job fails.
@@ -27,25 +27,19 @@ pub fn run(work: &Work, sites: &[Site]) -> Result<(), String> {
     let Some((first, others)) = sites.split_first() else {
         return Ok(());
     };
+    match Jobs::of(sites) {
+        Ok(jobs) => jobs.run(work, first, sites)?,
+        Err(why) => {
+            say::output(format_args!("No first job was run: {why}")).map_err(|_| String::new())?;
+        }
+    }
+    // Not before: gateways fill a new lane for a moment, to see what it carries.
     for other in others {
         let words = ["ping", &other.host.site, "--count", "5", "--interval", "0.2"];
         work.say(&first.host.site, &format!("causeway {}", words.join(" ")))?;
         tell(&causeway(first, &words, "", PATIENCE)?)?;
     }
-    let jobs = match Jobs::of(sites) {
-        Ok(jobs) => jobs,
-        Err(why) => {
-            return say::output(format_args!("No first job was run: {why}")).map_err(|_| String::new());
-        }
-    };
-    if let Some(hello) = &jobs.hello {
-        tell(&said_by(work, first, hello)?)?;
-    }
-    let said = said_by(work, first, &jobs.pingpong)?;
-    match round_trip(&said) {
-        Some(milliseconds) => tell(&beside_the_network(first, sites, milliseconds)?),
-        None => tell(&said),
-    }
+    Ok(())
 }
 
 /// Runs a command of Causeway, and says so.
@@ -65,6 +59,17 @@ struct Jobs {
 }
 
 impl Jobs {
+    fn run(&self, work: &Work, first: &Site, sites: &[Site]) -> Result<(), String> {
+        if let Some(hello) = &self.hello {
+            tell(&said_by(work, first, hello)?)?;
+        }
+        let said = said_by(work, first, &self.pingpong)?;
+        match round_trip(&said) {
+            Some(milliseconds) => tell(&beside_the_network(first, sites, milliseconds)?),
+            None => tell(&said),
+        }
+    }
+
     /// One rank at each site.
     fn of(sites: &[Site]) -> Result<Jobs, String> {
         let mut words = vec!["run".to_owned()];

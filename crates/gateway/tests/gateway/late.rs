@@ -1,5 +1,5 @@
-//! Prefaces that come after the end of a handshake, as on a busy host: a listener that does not wait would not
-//! see them, and is knocked at; one that waits and has answered is not.
+//! Prefaces that come after the end of a handshake, as on a busy host: a listener that does not wait would
+//! not see them, and is knocked at; one that waits and has answered is not.
 
 use crate::common::{Grid, accept_silently, cross, pattern, wait_for};
 use causeway_wire::{Sender, Verdict};
