@@ -8,8 +8,8 @@ use crate::programs::{Expected, Item};
 /// Two ranks at each site, one on each node.
 const EACH: &str = "nancy-1 nancy-2 rennes-1 rennes-2";
 const SITES: &str = "--sites rennes=2,nancy=2";
-/// Any library that does nothing when it is loaded.
-const TOOL: &str = "/usr/lib/x86_64-linux-gnu/libz.so.1";
+/// What users preload: an allocator in the place of libc's, which the shim and the collectives then use, too.
+const TOOL: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
 
 /// A run of `hostname`, whose ranks must be on `hosts`, and which must say `says`.
 fn placed(name: &str, variables: &str, line: &str, hosts: &str, says: &str) -> Item {

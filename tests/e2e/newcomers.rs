@@ -109,6 +109,60 @@ fn debian_open_mpi_runs_at_a_site_whose_head_node_is_behind_a_jump_host() {
     }
 }
 
+/// A firewall at rennes that lets nothing in, and nothing but ssh and a web proxy out.
+const PROXY_ALONE: &str = "nft 'add table inet door; add chain inet door in { type filter hook input priority 0; }; \
+    add chain inet door out { type filter hook output priority 0; }; \
+    add rule inet door in tcp dport { 7001, 7443 } ip saddr 198.51.100.0/24 drop; \
+    add rule inet door out tcp dport { 7001, 7443 } ip daddr 198.51.100.0/24 drop; \
+    add rule inet door out meta l4proto udp ip daddr 198.51.100.0/24 drop'; \
+    (umask 077; echo ada:secret >/run/proxy.txt)";
+
+/// The proxy, at orsay.
+const PROXY: &str = "printf '%s\n' 'Port 3128' 'Timeout 600' 'MaxClients 100' 'BasicAuth ada secret' \
+    'ConnectPort 7001' 'ConnectPort 7443' 'LogLevel Error' 'LogFile \"/run/tinyproxy.log\"' >/run/tinyproxy.conf; \
+    tinyproxy -c /run/tinyproxy.conf";
+
+#[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_runs_at_a_site_that_gets_out_through_a_web_proxy_alone() {
+    if let Err(reason) = namespaces::probe() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let fresh = Fresh::up("proxy-up", &root().join("scenarios/orsay-rennes-bordeaux.toml"));
+    for head in ["rennes-head", "bordeaux-head"] {
+        fresh.shell(head, "mkdir /run/home; mount --bind /run/home ~");
+    }
+    fresh.shell("orsay-head", PROXY);
+    fresh.shell("rennes-head", PROXY_ALONE);
+    let proxy = fresh.shell("rennes-head", "getent hosts orsay-head.wan | cut -d ' ' -f 1");
+    let causeway = causeway().display().to_string();
+    let said = |words: &str| fresh.shell("rennes-head", &format!("cd; {causeway} 2>&1 {words}"));
+    let sites = "rennes=. bordeaux=198.51.100.9";
+    let refused = said(&format!("up --yes {sites} || true"));
+    assert!(
+        refused.contains("no head node is reached by all others") && refused.contains("--proxy"),
+        "{refused}"
+    );
+    let up = said(&format!(
+        "up --yes {sites} --proxy rennes={proxy}:3128 --proxy-credentials rennes=/run/proxy.txt"
+    ));
+    for part in [
+        "bordeaux$ causeway grid create",
+        "    bordeaux-head\n",
+        "2 sites are one grid",
+    ] {
+        assert!(up.contains(part), "{part:?} is not in:\n{up}");
+    }
+    let status = fresh.shell("rennes-head", "~/.local/bin/causeway status --json");
+    let status: causeway_control::Status = serde_json::from_str(&status).unwrap();
+    let lanes = &status.tunnels[0].lanes;
+    assert!(
+        !lanes.is_empty() && lanes.iter().all(|lane| lane.technique == "direct"),
+        "{lanes:?}"
+    );
+}
+
 #[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_runs_for_newcomers_who_join_two_sites_with_tokens() {

@@ -77,8 +77,7 @@ impl Service<'_> {
     }
 
     fn try_start(&self) -> Result<Started, TextError> {
-        let serves = || UnixStream::connect(self.socket).is_ok();
-        if serves() {
+        if self.serves() {
             let (command, socket) = (self.command, self.socket.display());
             return Err(format!(
                 "a {command} of yours already runs here and serves {socket}; '{}' shows it",
@@ -106,9 +105,21 @@ impl Service<'_> {
             && let Some(text) = self.unit_text(&log)
         {
             let unit = Unit::new(self.command, self.of)?;
-            return self.start_service(&unit, &text, &log, begins);
+            match unit.start(&text) {
+                Ok(()) => return self.wait_for(&unit, log, begins),
+                Err(why) => say::error(format_args!(
+                    "causeway {} --background: it does not start with this host: {why}",
+                    self.command
+                )),
+            }
+            unit.remove();
         }
-        let mut child = self.spawn(output).map_err(|error| format!("start it: {error}"))?;
+        let child = self.spawn(output).map_err(|error| format!("start it: {error}"))?;
+        self.wait_for_child(child, log, begins)
+    }
+
+    /// Waits until a child serves.
+    fn wait_for_child(&self, mut child: Child, log: PathBuf, begins: u64) -> Result<Started, TextError> {
         let deadline = Instant::now() + SERVES_WITHIN;
         loop {
             if let Some(status) = child
@@ -117,50 +128,47 @@ impl Service<'_> {
             {
                 return Err(format!("it ended with {status}: {}", last_lines(&log, begins)).into());
             }
-            if serves() {
+            if self.serves() {
                 let pid = child.id();
                 return Ok(Started::Child { pid, log });
             }
             if Instant::now() > deadline {
-                return Err(format!(
-                    "process {} does not serve {} within {} s; its log is {}",
-                    child.id(),
-                    self.socket.display(),
-                    SERVES_WITHIN.as_secs(),
-                    log.display()
-                )
-                .into());
+                return Err(self.is_late(&format!("process {}", child.id()), &log));
             }
             std::thread::sleep(ASK_EVERY);
         }
     }
 
-    /// Has systemd start it, and waits until it serves.
-    fn start_service(&self, unit: &Unit, text: &str, log: &Path, begins: u64) -> Result<Started, TextError> {
-        unit.start(text)?;
+    fn serves(&self) -> bool {
+        UnixStream::connect(self.socket).is_ok()
+    }
+
+    fn is_late(&self, who: &str, log: &Path) -> TextError {
+        let (socket, log) = (self.socket.display(), log.display());
+        let seconds = SERVES_WITHIN.as_secs();
+        format!("{who} does not serve {socket} within {seconds} s; its log is {log}").into()
+    }
+
+    /// Waits until a service that systemd has started serves.
+    fn wait_for(&self, unit: &Unit, log: PathBuf, begins: u64) -> Result<Started, TextError> {
         let deadline = Instant::now() + SERVES_WITHIN;
         let mut looks = 0;
-        while UnixStream::connect(self.socket).is_err() {
+        while !self.serves() {
             looks += 1;
-            let why = match looks % LOOKS_TO_A_QUESTION {
-                0 if unit.state()?.has_failed => format!("it ended: {}", last_lines(log, begins)),
-                _ if Instant::now() > deadline => format!(
-                    "it does not serve {} within {} s; its log is {}",
-                    self.socket.display(),
-                    SERVES_WITHIN.as_secs(),
-                    log.display()
-                ),
-                _ => {
-                    std::thread::sleep(ASK_EVERY);
-                    continue;
-                }
+            let why = if looks % LOOKS_TO_A_QUESTION == 0 && unit.has_failed() {
+                format!("it ended: {}", last_lines(&log, begins)).into()
+            } else if Instant::now() > deadline {
+                self.is_late(&format!("the service {}", unit.name()), &log)
+            } else {
+                std::thread::sleep(ASK_EVERY);
+                continue;
             };
             unit.remove();
-            return Err(why.into());
+            return Err(why);
         }
         Ok(Started::Service {
             unit: unit.name().to_owned(),
-            log: log.to_owned(),
+            log,
         })
     }
 
@@ -175,8 +183,8 @@ impl Service<'_> {
             Manager::Absent => String::new(),
             Manager::Lingers => return String::new(),
             Manager::EndsAtLogout => format!(
-                "\nThis host may end it at your last logout (KillUserProcesses). 'loginctl enable-linger {}', then 'kill' and \
-                 this command again, make it a service that starts with the host",
+                "\nThis host may end it at your last logout (KillUserProcesses). After 'loginctl enable-linger {}' it does not; \
+                 what is then started by this command starts with the host, too",
                 systemd::user_name()
             ),
         };

@@ -30,9 +30,9 @@ const KEPT: [&str; 11] = [
 /// This user's systemd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
-    /// There is none.
+    /// There is none, or none of use.
     Absent,
-    /// It ends at the user's last logout.
+    /// It ends at the user's last logout, and may end what the user has started.
     EndsAtLogout,
     /// It starts with the host.
     Lingers,
@@ -41,13 +41,15 @@ pub enum Manager {
 impl Manager {
     /// Asks this host.
     pub fn here() -> Manager {
-        // Else it is not asked: systemctl would wait for it.
-        if !Path::new("/run/systemd/system").exists() || systemctl(&["show", "--property=Version"]).is_err() {
-            return Manager::Absent;
-        }
-        match Path::new("/var/lib/systemd/linger").join(user_name()).exists() {
+        let user = user_name();
+        let lingers = Path::new("/var/lib/systemd/linger").join(&user).exists();
+        let is_there = Path::new("/run/systemd/system").exists();
+        // One that lingers runs, and answers at once.
+        match is_there && lingers && systemctl(&["show", "--property=Version"]).is_ok() {
             true => Manager::Lingers,
-            false => Manager::EndsAtLogout,
+            // root's processes are not ended, if that is not changed (logind.conf, KillExcludeUsers).
+            false if is_there && !lingers && user != "root" => Manager::EndsAtLogout,
+            false => Manager::Absent,
         }
     }
 }
@@ -56,15 +58,6 @@ impl Manager {
 pub fn user_name() -> String {
     let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten();
     user.map_or_else(String::new, |user| user.name)
-}
-
-/// How a service stands.
-#[derive(Debug, PartialEq, Eq)]
-pub struct State {
-    /// Its main process; 0 where there is none.
-    pub process: u32,
-    /// It has ended, or was started again because of that.
-    pub has_failed: bool,
 }
 
 /// A unit of this user's systemd.
@@ -106,13 +99,11 @@ impl Unit {
         systemctl(&["enable", "--now", &self.name]).map(drop)
     }
 
-    /// Asks systemd about the service.
-    ///
-    /// # Errors
-    /// It does not answer.
-    pub fn state(&self) -> Result<State, TextError> {
-        let said = systemctl(&["show", "--property=MainPID,ActiveState,NRestarts", &self.name])?;
-        Ok(state_of(&said))
+    /// Asks systemd whether the service has ended, or was started again because of that. Where there is no
+    /// answer, it has not.
+    pub fn has_failed(&self) -> bool {
+        let said = systemctl(&["show", "--property=ActiveState,NRestarts", &self.name]);
+        said.is_ok_and(|said| says_failed(&said))
     }
 
     /// Ends the service, and takes the unit away.
@@ -192,17 +183,13 @@ fn held(word: &OsStr) -> Option<String> {
     text.chars().all(is_held).then(|| format!("\"{text}\""))
 }
 
-fn state_of(said: &str) -> State {
+fn says_failed(said: &str) -> bool {
     let value = |key: &str| {
         let mut all = said.lines().filter_map(|line| line.split_once('='));
         all.find(|(known, _)| *known == key)
             .map_or("", |(_, value)| value)
     };
-    State {
-        process: value("MainPID").parse().unwrap_or(0),
-        has_failed: !["active", "activating"].contains(&value("ActiveState"))
-            || !["", "0"].contains(&value("NRestarts")),
-    }
+    !["active", "activating"].contains(&value("ActiveState")) || !["", "0"].contains(&value("NRestarts"))
 }
 
 /// Where this user's units are.
@@ -259,20 +246,10 @@ mod tests {
 
     #[test]
     fn a_service_that_was_started_again_has_failed() {
-        let state = |process, has_failed| State { process, has_failed };
-        assert_eq!(
-            state_of("MainPID=7\nActiveState=active\nNRestarts=0\n"),
-            state(7, false)
-        );
-        assert_eq!(
-            state_of("MainPID=8\nActiveState=active\nNRestarts=1\n"),
-            state(8, true)
-        );
-        assert_eq!(
-            state_of("MainPID=0\nActiveState=failed\nNRestarts=0\n"),
-            state(0, true)
-        );
+        assert!(!says_failed("ActiveState=active\nNRestarts=0\n"));
+        assert!(says_failed("ActiveState=active\nNRestarts=1\n"));
+        assert!(says_failed("ActiveState=failed\nNRestarts=0\n"));
         // systemd before 235.
-        assert_eq!(state_of("MainPID=7\nActiveState=active\n"), state(7, false));
+        assert!(!says_failed("ActiveState=active\n"));
     }
 }

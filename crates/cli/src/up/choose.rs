@@ -23,6 +23,8 @@ pub struct Looked {
     pub subnets: Vec<String>,
     /// Its nodes, by the user.
     pub nodes: Vec<String>,
+    /// Words for its way out through a web proxy, by the user.
+    pub proxy: Vec<String>,
 }
 
 /// What a site joins with.
@@ -38,6 +40,8 @@ pub struct Joins {
     pub wan: Option<IpAddr>,
     /// Another site has the same addresses.
     pub overlaps: bool,
+    /// Words for its way out through a web proxy.
+    pub proxy: Vec<String>,
 }
 
 impl Joins {
@@ -58,6 +62,7 @@ impl Joins {
                 std::net::SocketAddr::new(ip, WAN_PORT).to_string(),
             ]);
         }
+        words.extend(self.proxy.iter().cloned());
         if self.overlaps {
             words.push("--overlap-ok".to_owned());
         }
@@ -84,7 +89,8 @@ pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Resu
         .filter(|one| wanted.is_none_or(|wanted| one.site == wanted));
     let Some(found) = candidates.find(|one| reaches_all(&one.site)) else {
         let open = format!(
-            "one head node must let the others connect to port {BROKER_PORT}, and should do so to {WAN_PORT}"
+            "one head node must let the others connect to port {BROKER_PORT}, and should do so to {WAN_PORT}; for a site that \
+             gets out only through a web proxy, name it with --proxy"
         );
         return Err(match wanted {
             Some(wanted) => format!("not all other sites reach {wanted}: {open}"),
@@ -155,6 +161,7 @@ fn join(site: &Looked, dialled_by: Option<&BTreeMap<String, IpAddr>>) -> Result<
         batch: batch.map(|batch| batch.system.clone()),
         wan,
         overlaps: false,
+        proxy: site.proxy.clone(),
     })
 }
 

@@ -31,6 +31,7 @@ fn site(name: &str, addresses: &[(&str, &str, u8)]) -> Looked {
         facts: facts(addresses),
         subnets: Vec::new(),
         nodes: Vec::new(),
+        proxy: Vec::new(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! `causeway up` and `causeway down`: from nothing to a grid of several sites and a first job, and back, from
 //! any host with Causeway that reaches the sites' head nodes by ssh.
 //!
-//! Each step is one command on one host, which is printed as a user would type it. `facts` and `reach` are
-//! what the hosts find out, `choose` makes a plan of it, `install` copies the programs.
+//! Each step is one command on one host, which is printed as a user would type it. `install` copies the
+//! programs. `facts` and `reach` are what a host finds out, `meet` asks all of them whom they reach, and
+//! `choose` makes a plan of it. `first_job` runs over the grid that this has made.
 
 mod accept;
 mod choose;
@@ -12,29 +13,25 @@ mod first_job;
 mod host;
 mod install;
 mod kept;
+mod meet;
 pub mod part;
 mod reach;
 mod remove;
 mod steps;
 
-use crate::first_line::first_line;
 use crate::say;
 use causeway_mpis::quoted;
-use choose::{BROKER_PORT, Joins, Looked, Reached, WAN_PORT};
+use choose::{BROKER_PORT, Joins, Looked, WAN_PORT};
 pub use down::{DownArgs, down};
 use facts::Facts;
 use host::{Host, PATIENCE};
 use install::{FirstLook, Installation, Installations};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
-use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use steps::{Step, Work};
-
-/// Addresses of a host at which others try to reach it.
-const MOST_ADDRESSES: usize = 8;
 
 /// A clock that is further from this host's makes certificates invalid.
 const CLOCK_SECONDS: u64 = 240;
@@ -59,6 +56,12 @@ pub struct Args {
     /// [default: those of the site's batch system, or else the head node].
     #[arg(long, value_name = "SITE=NAME[=ADDRESS][:SLOTS]", value_parser = pair)]
     node: Vec<(String, String)>,
+    /// The web proxy through which a site gets out, such as nancy=proxy.nancy.example:3128.
+    #[arg(long, value_name = "SITE=URL", value_parser = pair)]
+    proxy: Vec<(String, String)>,
+    /// File on a site's head node with the line USER:PASSWORD for the proxy.
+    #[arg(long, value_name = "SITE=FILE", value_parser = pair, requires = "proxy")]
+    proxy_credentials: Vec<(String, String)>,
     /// A tar of Causeway for head nodes with another processor than this host's, such as
     /// causeway-0.1.0-linux-aarch64.tar.gz.
     #[arg(long, value_name = "FILE")]
@@ -164,7 +167,11 @@ fn check(args: &Args) -> Result<(), String> {
     let broker = args.broker.iter().map(|site| ("broker", site));
     let subnets = args.subnet.iter().map(|(site, _)| ("subnet", site));
     let nodes = args.node.iter().map(|(site, _)| ("node", site));
-    let mut all = broker.chain(subnets).chain(nodes);
+    let proxies = args.proxy.iter().map(|(site, _)| ("proxy", site));
+    let credentials = args.proxy_credentials.iter();
+    let credentials = credentials.map(|(site, _)| ("proxy-credentials", site));
+    let all = broker.chain(subnets).chain(nodes);
+    let mut all = all.chain(proxies).chain(credentials);
     if let Some((option, site)) = all.find(|(_, site)| !names.contains(site.as_str())) {
         return Err(format!(
             "--{option} names {site}, which is not one of the sites given"
@@ -254,7 +261,7 @@ impl Plan {
                 (there.host.site.clone(), starts.into_iter().collect::<Vec<_>>())
             }
             None => {
-                let reached = reached(sites, BROKER_PORT)?;
+                let reached = meet::reached(args, sites, BROKER_PORT)?;
                 let (broker, ip) = choose::broker(&looked, &reached, args.broker.as_deref())?;
                 let steps = vec![Step::grid(&broker, &args.grid, ip), Step::broker(&broker)];
                 (broker, steps)
@@ -262,7 +269,7 @@ impl Plan {
         };
         let names: Vec<String> = sites.iter().map(|site| site.host.site.clone()).collect();
         if sites.iter().any(|site| site.facts.site.is_none()) {
-            let reached = reached(sites, WAN_PORT)?;
+            let reached = meet::reached(args, sites, WAN_PORT)?;
             for (site, joins) in sites.iter().zip(choose::joins(&looked, &reached)?) {
                 let joins: Joins = joins;
                 if site.facts.site.is_none() {
@@ -335,6 +342,7 @@ fn looked(args: &Args, site: &Site) -> Looked {
         facts: site.facts.clone(),
         subnets: of(&args.subnet),
         nodes: of(&args.node),
+        proxy: meet::proxy_words(args, &site.host.site),
     }
 }
 
@@ -359,69 +367,6 @@ fn check_facts(args: &Args, site: &Site) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// Which hosts reach which at this port. A host on which something has the port already is reached by none.
-fn reached(sites: &[Site], port: u16) -> Result<Reached, String> {
-    let mut all = Reached::new();
-    for site in sites {
-        let word = word()?;
-        let line = format!("{} up-part listen --word {word} {port}", quoted(&site.causeway));
-        let mut listener = site.host.start(&line)?;
-        let ready = first_line(listener.stdout.take()).recv_timeout(PATIENCE);
-        if ready.unwrap_or_default().trim() == "listens" {
-            let addresses = addresses_of(site);
-            let by = std::thread::scope(|scope| {
-                let others = sites.iter().filter(|other| other.host.site != site.host.site);
-                let dialling = others.map(|other| {
-                    let (addresses, word) = (&addresses, &word);
-                    scope.spawn(move || (other, dial(other, addresses, port, word)))
-                });
-                let dialling: Vec<_> = dialling.collect();
-                let found = dialling.into_iter().filter_map(|thread| thread.join().ok());
-                found
-                    .filter_map(|(other, ip)| Some((other.host.site.clone(), ip?)))
-                    .collect()
-            });
-            all.insert(site.host.site.clone(), by);
-        }
-        drop(listener.stdin.take());
-        let _ = listener.wait();
-    }
-    Ok(all)
-}
-
-fn dial(from: &Site, addresses: &[IpAddr], port: u16, word: &str) -> Option<IpAddr> {
-    let addresses: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
-    let line = format!(
-        "{} up-part dial --word {word} --port {port} {}",
-        quoted(&from.causeway),
-        addresses.join(" ")
-    );
-    from.host.run(&line, b"", PATIENCE).ok()?.trim().parse().ok()
-}
-
-/// Where others may reach a host: first where this one does.
-fn addresses_of(site: &Site) -> Vec<IpAddr> {
-    let dialled = site.host.dialled_name();
-    let resolved = dialled.and_then(|name| (name.as_str(), 0).to_socket_addrs().ok());
-    let resolved = resolved.into_iter().flatten().map(|address| address.ip());
-    let own = site.facts.addresses.iter().map(|address| address.ip);
-    let mut all: Vec<IpAddr> = Vec::new();
-    for ip in resolved.chain(own) {
-        if !all.contains(&ip) && !ip.is_loopback() {
-            all.push(ip);
-        }
-    }
-    all.truncate(MOST_ADDRESSES);
-    all
-}
-
-/// A word that nobody else says.
-fn word() -> Result<String, String> {
-    let mut bytes = [0; reach::WORD / 2];
-    getrandom::fill(&mut bytes).map_err(|error| format!("random bytes: {error}"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn confirmed() -> Result<bool, String> {

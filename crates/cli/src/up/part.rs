@@ -5,10 +5,13 @@ use super::facts::Facts;
 use super::reach;
 use super::remove;
 use crate::say;
+use causeway_service::proxy::Proxy;
 use clap::Subcommand;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::fs;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Subcommand)]
@@ -27,6 +30,10 @@ pub enum Part {
         word: String,
         #[arg(long)]
         port: u16,
+        #[arg(long)]
+        proxy: Option<String>,
+        #[arg(long)]
+        proxy_credentials: Option<PathBuf>,
         addresses: Vec<IpAddr>,
     },
     /// Let jobs of these sites run here, too.
@@ -61,11 +68,20 @@ pub fn main(part: &Part) -> ExitCode {
         Part::Dial {
             word,
             port,
+            proxy,
+            proxy_credentials,
             addresses,
-        } => match addresses.iter().find(|ip| reach::dial(**ip, *port, word)) {
-            Some(ip) => say::result(ip),
-            None => say::result("none"),
-        },
+        } => {
+            let proxy = match way_out(proxy.as_deref(), proxy_credentials.as_deref()) {
+                Ok(proxy) => proxy,
+                Err(why) => return failed(&why),
+            };
+            let reached = |ip: &&IpAddr| reach::dial(**ip, *port, word, proxy.as_ref());
+            match addresses.iter().find(reached) {
+                Some(ip) => say::result(ip),
+                None => say::result("none"),
+            }
+        }
         Part::Accept { sites } => match accept::accept(sites) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&error),
@@ -79,6 +95,18 @@ pub fn main(part: &Part) -> ExitCode {
             Err(error) => failed(&error),
         },
     }
+}
+
+/// The web proxy of these words.
+fn way_out(proxy: Option<&str>, credentials: Option<&Path>) -> Result<Option<Proxy>, String> {
+    let Some(text) = proxy else { return Ok(None) };
+    let proxy = Proxy::parse(text).map_err(|why| format!("--proxy {text}: {why}"))?;
+    let Some(file) = credentials else {
+        return Ok(Some(proxy));
+    };
+    let line = fs::read_to_string(file);
+    let line = line.map_err(|error| format!("--proxy-credentials: read {}: {error}", file.display()))?;
+    Ok(Some(proxy.with_credentials(line.trim())))
 }
 
 fn failed(error: &dyn std::fmt::Display) -> ExitCode {

@@ -1,6 +1,7 @@
 //! Whether hosts can dial each other: one listens for a minute, and says a word that was agreed on; the
 //! others dial it and compare.
 
+use causeway_service::proxy::Proxy;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -45,10 +46,14 @@ fn answer(listeners: &[TcpListener], word: &str, is_over: impl Fn() -> bool) {
     }
 }
 
-/// Whether a host that says this word listens there.
-pub fn dial(ip: IpAddr, port: u16, word: &str) -> bool {
+/// Whether a host that says this word listens there, by the way of a web proxy if there is one.
+pub fn dial(ip: IpAddr, port: u16, word: &str, proxy: Option<&Proxy>) -> bool {
+    let address = SocketAddr::new(ip, port);
     let said = || {
-        let mut stream = TcpStream::connect_timeout(&SocketAddr::new(ip, port), ANSWERS_WITHIN)?;
+        let mut stream = match proxy {
+            Some(proxy) => proxy.connect(&address.to_string(), ANSWERS_WITHIN)?,
+            None => TcpStream::connect_timeout(&address, ANSWERS_WITHIN)?,
+        };
         stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
         let mut said = [0; WORD];
         stream.read_exact(&mut said)?;
@@ -75,12 +80,12 @@ mod tests {
                 let is_over = || over.load(Ordering::Relaxed);
                 answer(&[listener], "0123456789abcdef", is_over);
             });
-            let reached = dial(here, port, "0123456789abcdef");
-            let another = dial(here, port, "another one's...");
+            let reached = dial(here, port, "0123456789abcdef", None);
+            let another = dial(here, port, "another one's...", None);
             over.store(true, Ordering::Relaxed);
             assert!(reached);
             assert!(!another, "another grid's host listens there");
         });
-        assert!(!dial(here, port, "0123456789abcdef"), "nobody listens");
+        assert!(!dial(here, port, "0123456789abcdef", None), "nobody listens");
     }
 }
