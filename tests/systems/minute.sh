@@ -36,7 +36,7 @@ launch() { # MPI
 timed() {
     local began=$EPOCHREALTIME
     expect "$@"
-    took=$(bc <<<"scale=1; ($EPOCHREALTIME - $began) / 1")
+    took=$(printf '%.1f' "$(bc <<<"$EPOCHREALTIME - $began")")
 }
 
 # bookworm is this host itself, on which no package is installed.
@@ -63,7 +63,7 @@ for system in "${systems[@]}"; do
             timed "a job of $mpi from the $package on $system" "all right" on north-head env -u CAUSEWAY_CONTROL \
                 sh -c 'PATH=$HOME/.local/bin:$PATH; exec causeway run -- "$@"' sh "${words[@]}" \
                 "$place/$system/$mpi/ring"
-            rows+=("$system,$package,$mpi,$installed,$up,$took,$(bc <<<"$installed + $up + $took")")
+            rows+=("$system,$package,$mpi,$installed,$up,$took,$(printf '%.1f' "$(bc <<<"$installed + $up + $took")")")
         done
         "$causeway" lab down "$LAB"
     done

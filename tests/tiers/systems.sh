@@ -5,7 +5,7 @@
 #   one job over three versions of Slurm; Debian 11 and 14 as a grid that a user at a laptop makes, one of
 #   them behind a jump host; from nothing to a job by two commands, timed
 # needs: root; the network once; 2.7 GB for roots
-# takes: twenty-five minutes
+# takes: twenty minutes
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 tools/setup/install.sh systems

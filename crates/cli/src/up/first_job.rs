@@ -5,6 +5,7 @@ use super::Site;
 use super::choose;
 use super::facts::Found;
 use super::host::PATIENCE;
+use super::install::INSTALLED;
 use super::steps::{self, Work, causeway, tell};
 use crate::say;
 use causeway_mpis::quoted;
@@ -47,7 +48,18 @@ fn said_by(work: &Work, site: &Site, words: &[String]) -> Result<String, String>
     let shown: Vec<String> = words.iter().map(quoted).collect();
     work.say(&site.host.site, &format!("causeway {}", shown.join(" ")))?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    causeway(site, &words, "", RUNS_WITHIN)
+    causeway(site, &words, "", RUNS_WITHIN).map_err(|why| explained(&why))
+}
+
+/// Compute nodes may have another home directory than their head node.
+fn explained(why: &str) -> String {
+    match why.contains(&format!("/{INSTALLED}/")) && why.contains("No such file or directory") {
+        true => format!(
+            "{why}; a node of that site does not share the home directory of its head node. Put Causeway at a path that all \
+             nodes share, and join the site by hand there (docs/install.md, 'causeway gateway --join')"
+        ),
+        false => why.to_owned(),
+    }
 }
 
 /// Commands of Causeway, without its name.

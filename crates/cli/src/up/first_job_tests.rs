@@ -116,3 +116,12 @@ fn a_round_trip_is_twice_the_median_of_the_programs_row() {
     assert_eq!(round_trip("mpirun: no\n"), None);
     assert_eq!(round_trip("bench: pingpong 1 \n"), None);
 }
+
+#[test]
+fn a_node_without_the_home_of_its_head_node_is_told_as_such() {
+    let missing = "site b: its command was not started: bash: line 1: /home/ada/.local/share/causeway/installed/\
+                   30d34bb56f1d/causeway: No such file or directory";
+    assert!(explained(missing).contains("does not share the home directory"));
+    let other = "site b: ./app: No such file or directory";
+    assert_eq!(explained(other), other);
+}
