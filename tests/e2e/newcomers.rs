@@ -144,8 +144,11 @@ fn debian_open_mpi_runs_at_a_site_that_gets_out_through_a_web_proxy_alone() {
         refused.contains("no head node is reached by all others") && refused.contains("--proxy"),
         "{refused}"
     );
+    let through = format!("--proxy rennes={proxy}:3128");
+    let refused = said(&format!("up --yes {sites} {through} || true"));
+    assert!(refused.contains("it wants a user and a password"), "{refused}");
     let up = said(&format!(
-        "up --yes {sites} --proxy rennes={proxy}:3128 --proxy-credentials rennes=/run/proxy.txt"
+        "up --yes {sites} {through} --proxy-credentials rennes=/run/proxy.txt"
     ));
     for part in [
         "bordeaux$ causeway grid create",

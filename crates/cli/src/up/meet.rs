@@ -5,6 +5,7 @@ use super::host::PATIENCE;
 use super::reach::WORD;
 use super::{Args, Site};
 use crate::first_line::first_line;
+use crate::say;
 use causeway_mpis::quoted;
 use std::net::{IpAddr, ToSocketAddrs};
 
@@ -53,7 +54,13 @@ fn dial(args: &Args, from: &Site, addresses: &[IpAddr], (port, word): (u16, &str
         proxy.join(" "),
         addresses.join(" ")
     );
-    from.host.run(&line, b"", PATIENCE).ok()?.trim().parse().ok()
+    let said = from.host.run(&line, b"", PATIENCE);
+    if let Err(why) = &said
+        && !proxy.is_empty()
+    {
+        say::error(format_args!("causeway up: by the way of its proxy, {why}"));
+    }
+    said.ok()?.trim().parse().ok()
 }
 
 /// Where others may reach a host: first where this one does.

@@ -76,10 +76,17 @@ pub fn main(part: &Part) -> ExitCode {
                 Ok(proxy) => proxy,
                 Err(why) => return failed(&why),
             };
-            let reached = |ip: &&IpAddr| reach::dial(**ip, *port, word, proxy.as_ref());
-            match addresses.iter().find(reached) {
-                Some(ip) => say::result(ip),
-                None => say::result("none"),
+            let mut first = None;
+            for ip in addresses {
+                match reach::dial(*ip, *port, word, proxy.as_ref()) {
+                    Ok(()) => return say::result(ip),
+                    Err(why) => first = first.or(Some(why)),
+                }
+            }
+            match first {
+                // Its user has to know what a proxy wants.
+                Some(why) if proxy.is_some() => failed(&why),
+                _ => say::result("none"),
             }
         }
         Part::Accept { sites } => match accept::accept(sites) {

@@ -46,20 +46,23 @@ fn answer(listeners: &[TcpListener], word: &str, is_over: impl Fn() -> bool) {
     }
 }
 
-/// Whether a host that says this word listens there, by the way of a web proxy if there is one.
-pub fn dial(ip: IpAddr, port: u16, word: &str, proxy: Option<&Proxy>) -> bool {
+/// Dials a host that says this word, by the way of a web proxy if there is one.
+///
+/// # Errors
+/// It is not reached, or says something else.
+pub fn dial(ip: IpAddr, port: u16, word: &str, proxy: Option<&Proxy>) -> io::Result<()> {
     let address = SocketAddr::new(ip, port);
-    let said = || {
-        let mut stream = match proxy {
-            Some(proxy) => proxy.connect(&address.to_string(), ANSWERS_WITHIN)?,
-            None => TcpStream::connect_timeout(&address, ANSWERS_WITHIN)?,
-        };
-        stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
-        let mut said = [0; WORD];
-        stream.read_exact(&mut said)?;
-        io::Result::Ok(said)
+    let mut stream = match proxy {
+        Some(proxy) => proxy.connect(&address.to_string(), ANSWERS_WITHIN)?,
+        None => TcpStream::connect_timeout(&address, ANSWERS_WITHIN)?,
     };
-    said().is_ok_and(|said| said == word.as_bytes())
+    stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
+    let mut said = [0; WORD];
+    stream.read_exact(&mut said)?;
+    match said == word.as_bytes() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("another one listens at {address}"))),
+    }
 }
 
 #[cfg(test)]
@@ -80,12 +83,13 @@ mod tests {
                 let is_over = || over.load(Ordering::Relaxed);
                 answer(&[listener], "0123456789abcdef", is_over);
             });
-            let reached = dial(here, port, "0123456789abcdef", None);
-            let another = dial(here, port, "another one's...", None);
+            let reached = dial(here, port, "0123456789abcdef", None).is_ok();
+            let another = dial(here, port, "another one's...", None).is_ok();
             over.store(true, Ordering::Relaxed);
             assert!(reached);
             assert!(!another, "another grid's host listens there");
         });
-        assert!(!dial(here, port, "0123456789abcdef", None), "nobody listens");
+        let nobody = dial(here, port, "0123456789abcdef", None);
+        assert!(nobody.is_err(), "nobody listens");
     }
 }
