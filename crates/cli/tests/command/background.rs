@@ -125,8 +125,10 @@ fn a_broker_in_the_background_serves_once_the_command_returns_and_has_no_termina
     let dir = tempfile::tempdir().unwrap();
     let grid = dir.path().join("grid");
     let causeway = |words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+        let mut command = Command::new("env");
+        // What started the tests may ignore it, as nohup does.
         command
+            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_causeway")])
             .args(words)
             .env("XDG_STATE_HOME", dir.path())
             .output()

@@ -30,8 +30,10 @@ impl Labs {
     }
 
     fn causeway(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+        let mut command = Command::new("env");
+        // What started the tests may ignore it, as a shell has commands do that it starts with '&'.
         command
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_causeway")])
             .args(words)
             .env("XDG_RUNTIME_DIR", self.0.path())
             .stdin(Stdio::null());
