@@ -106,8 +106,11 @@ impl Unit {
         said.is_ok_and(|said| says_failed(&said))
     }
 
-    /// Ends the service, and takes the unit away.
+    /// Ends the service, and takes the unit away; one that was not written here stays.
     pub fn remove(&self) {
+        if !is_ours(&self.file) {
+            return;
+        }
         let _ = systemctl(&["disable", "--now", &self.name]);
         let _ = fs::remove_file(&self.file);
         let _ = systemctl(&["daemon-reload"]);
@@ -122,14 +125,16 @@ pub fn remove_all() -> Result<(), TextError> {
     let directory = directory().map_err(TextError::of)?;
     for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_ours = name.starts_with("causeway-")
-            && fs::read_to_string(entry.path()).is_ok_and(|text| text.starts_with(MARK));
-        if is_ours {
+        if name.starts_with("causeway-") {
             let file = entry.path();
             Unit { name, file }.remove();
         }
     }
     Ok(())
+}
+
+fn is_ours(file: &Path) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.starts_with(MARK))
 }
 
 /// The unit of a command that writes its log to a file; none where a path or a variable has a character that
@@ -242,6 +247,21 @@ mod tests {
         let [program, config, log] = ["/p", "/c", "/l"].map(Path::new);
         let broker = unit_text("broker", "g5k", program, config, log).unwrap();
         assert!(!broker.contains("ExecReload"), "a broker hands nothing over");
+    }
+
+    #[test]
+    fn a_unit_that_its_user_has_written_is_neither_replaced_nor_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("causeway-gateway-rennes.service");
+        fs::write(&file, "[Service]\nExecStart=/mine\n").unwrap();
+        let name = "causeway-gateway-rennes.service".to_owned();
+        let unit = Unit {
+            name,
+            file: file.clone(),
+        };
+        assert!(unit.start(MARK).is_err());
+        unit.remove();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "[Service]\nExecStart=/mine\n");
     }
 
     #[test]
