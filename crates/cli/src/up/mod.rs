@@ -21,6 +21,7 @@ mod steps;
 
 use crate::say;
 use causeway_mpis::quoted;
+use causeway_wire::shown::Line;
 use choose::{BROKER_PORT, Joins, Looked, WAN_PORT};
 pub use down::{DownArgs, down};
 use facts::Facts;
@@ -296,7 +297,8 @@ impl Plan {
     fn tell(&self, sites: &[Site]) -> Result<(), String> {
         let mut text = String::from("\n");
         for site in sites {
-            text += &format!("{}: {}\n", site.host.site, site.facts.described());
+            // A head node must not add lines to what its user agrees to.
+            text += &format!("{}: {}\n", site.host.site, Line(site.facts.described()));
         }
         text += "\n";
         if self.steps.is_empty() {
