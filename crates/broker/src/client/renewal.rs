@@ -20,31 +20,37 @@ impl Session {
         due.saturating_sub(self.config.clock.now())
     }
 
-    /// Has the certificate renewed after two thirds of its life, or when that is over.
+    /// Has the certificate renewed after two thirds of its life, or when that is over. While one line does
+    /// it, the others go on, and look again each second: it stays due until the end of the renewal is known.
     pub(super) async fn renew_if_due(&self, line: &Line) -> Result<(), CallError> {
-        if self.seconds_until_renewal() > 0 || self.is_renewing.replace(true) {
+        let has_better = self.has_first() && !self.is_up(line.key);
+        if self.seconds_until_renewal() > 0 || has_better || self.is_renewing.replace(true) {
             return Ok(());
         }
         let begun = Begun(self);
-        let before = self.renew_again.get();
         let renewed = self.renew(line).await;
-        if renewed.is_err() && self.are_several() {
+        match &renewed {
+            Ok(()) => self.renew_again.set(0),
             // Another broker may do it: that one of them is away is no reason to wait.
-            self.renew_again.set(before);
+            Err(_) if self.are_several() => {}
+            Err(_) => self.renew_again.set(self.time_of_next_try()),
         }
         drop(begun);
         renewed
     }
 
-    async fn renew(&self, line: &Line) -> Result<(), CallError> {
+    /// When to try again where the only broker has failed, in seconds since 1970.
+    fn time_of_next_try(&self) -> u64 {
         let now = self.config.clock.now();
         let left = self.membership.borrow().certified.not_after.saturating_sub(now);
-        let pause = match left {
+        now.saturating_add(match left {
             // The broker's refusal of the poll that follows says what to do.
             0 => EXPIRED_AGAIN_SECONDS,
             left => RENEW_AGAIN_SECONDS.min(left / 10).max(1),
-        };
-        self.renew_again.set(now.saturating_add(pause));
+        })
+    }
+
+    async fn renew(&self, line: &Line) -> Result<(), CallError> {
         let (key, request) = new_key().map_err(|error| CallError::Answer(error.to_string()))?;
         let mut connection = line.connect(self).await?;
         let answer: CertificateAnswer = connection
@@ -58,7 +64,6 @@ impl Session {
         }
         let (credentials, certified) = (renewed.credentials.clone(), renewed.certified.clone());
         *self.membership.borrow_mut() = renewed;
-        self.renew_again.set(0);
         self.renewals.set(self.renewals.get() + 1);
         self.tell(Event::Renewed(Box::new((credentials, certified))));
         Ok(())

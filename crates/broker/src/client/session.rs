@@ -211,6 +211,11 @@ impl Session {
         self.show();
     }
 
+    /// Whether any line is up.
+    pub(super) fn has_first(&self) -> bool {
+        self.first.get().is_some()
+    }
+
     /// Whether the grid has several brokers.
     pub(super) fn are_several(&self) -> bool {
         !self.lines.borrow().contains_key(&ONLY)
@@ -272,7 +277,7 @@ impl Session {
             self.first.set(None);
             self.choose_first();
         }
-        self.first.get().is_some()
+        self.has_first()
     }
 
     /// Says that no broker answers, once.

@@ -10,6 +10,8 @@ use causeway_broker::client::{Client, Event, JoinError, Membership};
 use causeway_broker::clock::Clock;
 use causeway_broker::records::{SignedRecord, Standing};
 use causeway_broker::tls::{Expect, Trust};
+use std::cell::Cell;
+use std::net::TcpListener;
 
 fn refusal(error: JoinError) -> ErrorKind {
     match error {
@@ -376,6 +378,39 @@ fn a_certificate_that_is_due_is_renewed_at_whichever_broker_is_there() {
         "by the other one's authority"
     );
     assert_eq!(renewed.1.admission, rennes.certified.admission);
+}
+
+#[test]
+fn a_renewal_that_a_broker_never_answers_is_made_at_another_as_soon_as_it_has_failed() {
+    let mut brokers = Brokers::running(2);
+    let rennes = brokers.join(&brokers.token(1, "rennes", &[]), "rennes").unwrap();
+    brokers.knows(2, "rennes");
+    brokers.stop(1);
+    brokers.stop(2);
+    brokers.clock.shift(21 * 86_400);
+    let mute = TcpListener::bind(brokers.place(1)).unwrap();
+    let at_rennes = brokers.session(&rennes, "rennes", record(1));
+    let (asking, _) = mute.accept().unwrap();
+    // The first broker has been asked: the second one's line finds the renewal under way.
+    brokers.start(2);
+    let nancy = brokers.join(&brokers.token(2, "nancy", &[]), "nancy").unwrap();
+    let mut said = record(2);
+    let renewed = Cell::new(false);
+    for slots in [5, 6] {
+        said.nodes[0].slots = slots;
+        let _: SyncAnswer = brokers.post(2, (&nancy, "/v1/sync"), &question(&said)).unwrap();
+        wait(&at_rennes, "Member", |event| {
+            renewed.set(renewed.get() || matches!(event, Event::Renewed(_)));
+            matches!(event, Event::Member(member) if member.record == said).then_some(())
+        });
+    }
+    // It has asked the second broker for what comes next, and has nothing else to ask.
+    drop((asking, mute));
+    if !renewed.get() {
+        wait(&at_rennes, "Renewed", |event| {
+            matches!(event, Event::Renewed(_)).then_some(())
+        });
+    }
 }
 
 #[test]
