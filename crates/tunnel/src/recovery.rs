@@ -207,7 +207,11 @@ fn settle(
         let goes_on = match moved.get(id).unwrap_or(&Moved::Unknown) {
             Moved::Bytes { read, written } => {
                 let sent = stream.sent.saturating_add(*read);
-                on_written(stream, *written) && on_read(*id, stream, (known, sent), found)
+                let is_sound = on_written(stream, *written) && on_read(*id, stream, (known, sent), found);
+                if is_sound && *written > 0 {
+                    grant(*id, stream, control);
+                }
+                is_sound
             }
             Moved::Unknown => {
                 stream.sent = known;
@@ -220,15 +224,7 @@ fn settle(
         };
         if !goes_on {
             lost.insert(*id);
-            let position = stream.sent;
-            let header = Header {
-                kind: Kind::Reset,
-                detail: Reason::Reset as u8,
-                length: 0,
-                stream: *id,
-                position,
-            };
-            control.push(&header.encode(), &[]);
+            put(control, (Kind::Reset, Reason::Reset as u8), *id, stream.sent);
         }
     }
     lost.iter().for_each(|id| drop(streams.remove(id)));
@@ -242,6 +238,25 @@ fn on_written(stream: &mut Stream, written: u64) -> bool {
     // They arrive once more.
     stream.received = stream.received.max(consumed);
     stream.received <= stream.receive_limit
+}
+
+/// Tells the far side how much more it may send. What was written may have been all that it might send:
+/// then nothing more arrives that would lead to it.
+fn grant(id: u32, stream: &mut Stream, control: &mut Backlog) {
+    if let Some(limit) = stream.widen() {
+        put(control, (Kind::Credit, 0), id, limit);
+    }
+}
+
+fn put(control: &mut Backlog, (kind, detail): (Kind, u8), stream: u32, position: u64) {
+    let header = Header {
+        kind,
+        detail,
+        length: 0,
+        stream,
+        position,
+    };
+    control.push(&header.encode(), &[]);
 }
 
 /// The socket was read up to `sent`; frames are known up to `known`.

@@ -179,6 +179,18 @@ impl Stream {
         self.send_limit = self.send_limit.max(position);
     }
 
+    /// Lets the peer send as much more as was consumed: a quarter of the window at a time, so that credits
+    /// are few and the sender still sees the window open in time. Returns its new limit, which it is to be
+    /// told.
+    pub(crate) fn widen(&mut self) -> Option<u64> {
+        let limit = self.consumed + self.window;
+        let is_due = self.end.is_none() && limit >= self.receive_limit + self.window / 4;
+        is_due.then(|| {
+            self.receive_limit = limit;
+            limit
+        })
+    }
+
     /// The peer's half has ended and all of it is here.
     pub(crate) fn has_all(&self) -> bool {
         self.end == Some(self.received)

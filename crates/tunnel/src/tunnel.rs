@@ -134,6 +134,15 @@ impl Tunnel {
         self.put(Kind::Opened, 0, id.0, limit, &[]);
     }
 
+    /// Answers once more where the far side has opened the stream: the process before may have been killed
+    /// after the destination was reached and before that was written down. Whoever has the answer already
+    /// learns nothing new by it.
+    pub fn opened_again(&mut self, id: StreamId) {
+        if !self.side.chooses(id.0) {
+            self.opened(id);
+        }
+    }
+
     /// Returns how many bytes one data frame of this stream may carry now; 0 when it must wait for
     /// [`crate::Event::Sendable`] or has ended.
     pub fn sendable(&self, id: StreamId) -> usize {
@@ -178,10 +187,7 @@ impl Tunnel {
             stream.grown_at = stream.consumed;
             stream.window = self.budget.grown_window(&self.settings.limits, stream.window);
         }
-        let limit = stream.consumed + stream.window;
-        // A quarter of the window at a time: few credits, and the sender still sees the window open in time.
-        if limit >= stream.receive_limit + stream.window / 4 {
-            stream.receive_limit = limit;
+        if let Some(limit) = stream.widen() {
             self.put(Kind::Credit, 0, id.0, limit, &[]);
         }
     }

@@ -47,6 +47,9 @@ impl SiteSide {
             leg.socket.register(base.registry(), Class::Leg.token(key.0))?;
             if let Some(pair) = base.tunnels.pair_mut(leg.pair) {
                 pair.join_leg(leg.id, key);
+                if !leg.is_connecting() {
+                    pair.tunnel().opened_again(leg.id);
+                }
             }
             if !leg.lingers && !base.jobs().knows(&leg.token) {
                 // Its job had ended, and it was to go.

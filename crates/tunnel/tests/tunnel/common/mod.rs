@@ -1,6 +1,8 @@
-//! What the model tests share: seeded chance, payloads, and two ends in virtual time (`sim`).
+//! What the model tests share: seeded chance, payloads, two ends in virtual time (`sim`), and one that can be
+//! killed (`killable`).
 
 pub mod hostile;
+pub mod killable;
 pub mod next;
 pub mod program;
 pub mod sim;
