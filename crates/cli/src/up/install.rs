@@ -43,16 +43,23 @@ pub struct FirstLook {
     /// The home directory.
     pub home: String,
     machine: String,
-    free_kib: u64,
+    /// What came of writing as much to the home directory as an installation has; [`FITS`] if it fits.
+    room: String,
     /// What a program in the home directory said.
     runs: String,
 }
 
-/// A line of sh that takes the first look.
-const LOOK: &str = r#"echo "home=$HOME"; echo "machine=$(uname -sm)"
-echo "free=$(df -Pk "$HOME" | awk 'NR == 2 { print $4 }')"
-t=$(mktemp "$HOME/.causeway-XXXXXX") && printf '#!/bin/sh\necho runs\n' >"$t" && chmod 700 "$t" && echo "runs=$("$t" 2>&1)"
-rm -f "$t""#;
+/// What [`FirstLook::room`] is if there is room.
+const FITS: &str = "fits";
+
+/// Lines of sh that take the first look; `MIB` stands for how much must fit. Only writing shows all that may
+/// be in the way: a full disk, whichever quota, a directory that cannot be written to.
+const LOOK: &str = r#"export LC_ALL=C
+echo "home=$HOME"; echo "machine=$(uname -sm)"
+said=$(mktemp "$HOME/.causeway-XXXXXX" 2>&1) || { echo "room=$said"; exit 0; }
+t=$said; trap 'rm -f "$t"' 0 1 2 15
+if said=$(dd if=/dev/zero of="$t" bs=1048576 count=MIB 2>&1); then echo "room=fits"; else echo "room=$said"; fi
+printf '#!/bin/sh\necho runs\n' >"$t"; chmod 700 "$t"; echo "runs=$("$t" 2>&1)""#;
 
 impl Installation {
     /// Finds the files of the program that runs.
@@ -117,7 +124,7 @@ impl Installation {
 
     /// The line that does by hand what [`Installation::put`] does.
     pub fn line(&self, host: &Host, directory: &str) -> String {
-        let mib = self.bytes >> 20;
+        let mib = mib(self.bytes);
         if let Some(tar) = &self.tar {
             let member = "--strip-components=3 --wildcards '*/lib/causeway/*'";
             return format!(
@@ -168,7 +175,10 @@ impl Installation {
             .spawn()
             .map_err(|error| format!("run tar: {error}"))?;
         let (new, directory) = (quoted(format!("{directory}.new")), quoted(directory));
-        let line = format!("umask 022; rm -rf {new} && mkdir -p {new} && {unpack} -C {new}");
+        // Half of one would take the room that is missing.
+        let line = format!(
+            "umask 022; rm -rf {new} && mkdir -p {new} && {unpack} -C {new} || {{ rm -rf {new}; exit 1; }}"
+        );
         let copied = host.feed(&line, &mut tar, COPY_PATIENCE);
         let packed = tar.wait().map_err(|error| format!("run tar: {error}"))?;
         copied?;
@@ -180,12 +190,12 @@ impl Installation {
     }
 
     fn judge(&self, looked: &FirstLook) -> Result<(), String> {
-        // Twice, because a new one is there before an old one goes.
-        let needed = self.bytes.saturating_mul(2) >> 10;
-        if looked.free_kib < needed {
+        if looked.room != FITS {
             return Err(format!(
-                "{} has {} KiB left, and Causeway needs {needed}",
-                looked.home, looked.free_kib
+                "{} does not take the {} MiB of Causeway: {}",
+                looked.home,
+                mib(self.bytes),
+                looked.room
             ));
         }
         match looked.runs.as_str() {
@@ -205,12 +215,20 @@ pub fn link(host: &Host, home: &str, command: &str) -> Result<(), String> {
     host.run(&line, b"", PATIENCE).map(drop)
 }
 
-/// Looks at a host on which nothing is yet.
+/// Looks at a host on which nothing is yet, and on which this much must fit.
 ///
 /// # Errors
 /// It cannot be asked.
-pub fn look(host: &Host) -> Result<FirstLook, String> {
-    Ok(read(&host.run(LOOK, b"", PATIENCE)?))
+pub fn look(host: &Host, bytes: u64) -> Result<FirstLook, String> {
+    Ok(read(&host.run(&look_line(bytes), b"", PATIENCE)?))
+}
+
+fn look_line(bytes: u64) -> String {
+    LOOK.replace("MIB", &mib(bytes).to_string())
+}
+
+fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
 }
 
 /// What a host that can run this program answers to `uname -sm`.
@@ -252,6 +270,11 @@ impl Installations {
             all,
             _unpacked: unpacked,
         })
+    }
+
+    /// How much the largest one is, in bytes.
+    pub fn most_bytes(&self) -> u64 {
+        self.all.iter().map(|one| one.bytes).max().unwrap_or(0)
     }
 
     /// The one that a host can run.
@@ -303,7 +326,7 @@ fn read(said: &str) -> FirstLook {
     FirstLook {
         home: value("home"),
         machine: value("machine"),
-        free_kib: value("free").parse().unwrap_or(0),
+        room: value("room"),
         runs: value("runs"),
     }
 }
@@ -369,6 +392,34 @@ mod tests {
     }
 
     #[test]
+    fn a_home_directory_without_room_is_told_of_in_the_words_of_its_system() {
+        let home = tempfile::tempdir().unwrap();
+        let looked = |bytes: u64| {
+            let script = r#"mount -t tmpfs -o size=4m none "$HOME" && sh -c "$0" && ls -A "$HOME""#;
+            let mut command = Command::new("unshare");
+            command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+            let output = command.arg(look_line(bytes)).env("HOME", home.path()).output();
+            let said = String::from_utf8(output.unwrap().stdout).unwrap();
+            let last = said.lines().last().unwrap();
+            assert_eq!(last, "runs=runs", "nothing is left there: {said}");
+            read(&said)
+        };
+        let root = tempfile::tempdir().unwrap();
+        let mut one = installation(root.path());
+        assert_eq!(one.judge(&looked(one.bytes)), Ok(()));
+        one.bytes = 5 << 20;
+        let why = one.judge(&looked(one.bytes)).unwrap_err();
+        let wanted = format!(
+            "{} does not take the 5 MiB of Causeway: dd: ",
+            home.path().display()
+        );
+        assert!(
+            why.starts_with(&wanted) && why.ends_with("No space left on device"),
+            "{why}"
+        );
+    }
+
+    #[test]
     fn a_host_gets_the_installation_for_its_processor_or_is_told_what_is_missing() {
         let dir = tempfile::tempdir().unwrap();
         let own = installation(&dir.path().join("own"));
@@ -381,7 +432,7 @@ mod tests {
             Ok(one) => one.machine.clone(),
             Err(why) => why,
         };
-        let fine = format!("Welcome to a=b\nhome=/home/ada\nmachine={machine}\nfree=100\nruns=runs\n");
+        let fine = format!("Welcome to a=b\nhome=/home/ada\nmachine={machine}\nroom=fits\nruns=runs\n");
         assert_eq!(judged(&installations, &fine), machine);
         let s390x = judged(&installations, &fine.replace(&machine, "Linux s390x"));
         assert!(s390x.contains("there is no Causeway"), "{s390x}");
@@ -408,8 +459,6 @@ mod tests {
         installations.all.push(found);
         assert_eq!(judged(&installations, &other), format!("Linux {name}"));
 
-        installations.all[0].bytes = 1 << 30;
-        assert!(judged(&installations, &fine).contains("100 KiB left"));
         fs::write(&tar, "nothing").unwrap();
         assert!(from_tar(&tar).is_err());
     }
