@@ -79,4 +79,8 @@ expect "causeway down" "" as_user causeway down --force --yes
 # trixie: a home without programs.
 change trixie-head 'mount -o remount,bind,noexec /root'
 expect "a home without programs" "refused as it has to be" refused "programs do not run in /root" as_user "${up[@]}"
+# And one without room, which is told of before anything is copied.
+change trixie-head 'mount -o remount,bind,exec /root && mount -t tmpfs -o size=8m none /root'
+expect "a home without room" "refused as it has to be" refused "No space left on device" as_user "${up[@]}"
+expect "nothing is left there" "0" on trixie-head sh -c 'find /root -type f | wc -l'
 summary

@@ -43,6 +43,17 @@ recorded() {
     typed "$@" 2>&1 | sed "s|$root/target/systems/tar|/home/ada/causeway-0.1.0-linux-x86_64|" | tee -a "$record"
     printf '\n' >>"$record"
 }
+# left SITE: what is still there, but for logs and the audit.
+# shellcheck disable=SC2016 # the node's shell expands it
+left() { on "$1-head" sh -c 'pgrep -fa "causewa[y] (gateway|broker)"; find /root/ada -path "*causeway*" ! -type d ! -path "*/.local/state*" ! -name "audit-*"; echo "that is all"'; }
+nothing_is_left() {
+    local site said
+    for site in rennes nancy; do
+        said=$(left $site)
+        # shellcheck disable=SC2016 # the inner shell expands it
+        expect "nothing is left at $site" "nothing" bash -c 'echo "$0"; [ "$0" = "that is all" ] && echo nothing' "$said"
+    done
+}
 expect "causeway up over a Debian 11 and a Debian 14" "2 sites are one grid" recorded "${up[@]}" --yes
 expect "the same again" "All sites are in the grid" typed "${up[@]}" --yes
 compile rennes bullseye
@@ -55,13 +66,23 @@ for mpi in openmpi mpich; do
     done
 done
 expect "causeway down" "" recorded down --yes
-# left SITE: what is still there, but for logs and the audit.
-# shellcheck disable=SC2016 # the node's shell expands it
-left() { on "$1-head" sh -c 'pgrep -fa "causewa[y] (gateway|broker)"; find /root/ada -path "*causeway*" ! -type d ! -path "*/.local/state*" ! -name "audit-*"; echo "that is all"'; }
-for site in rennes nancy; do
-    said=$(left $site)
-    # shellcheck disable=SC2016 # the inner shell expands it
-    expect "nothing is left at $site" "nothing" bash -c 'echo "$0"; [ "$0" = "that is all" ] && echo nothing' "$said"
+nothing_is_left
+
+# interrupted TEXT: `causeway up`, until Ctrl-C as soon as it has said TEXT; or to its end, without TEXT.
+interrupted() {
+    # shellcheck disable=SC2016 # the node's shell expands it
+    on laptop-head env -u CAUSEWAY_CONTROL sh -c 'cd; PATH=$0:$PATH; text=$1; shift
+        setsid env --default-signal=INT causeway "$@" >up.log 2>&1 &
+        until grep -qF -- "$text" up.log || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
+        kill -s INT -- -$! 2>/dev/null && echo "interrupted after: $text"
+        wait $!; cat up.log' "$(dirname "$causeway")" "$1" "${up[@]}" --yes
+}
+# Each goes on where the one before was interrupted.
+for text in "tar -C" "grid grid is in" "broker of grid runs" "gateway of rennes runs" "gateway of nancy runs"; do
+    expect "Ctrl-C after '$text'" "interrupted after" interrupted "$text"
 done
+expect "causeway up after all that" "2 sites are one grid" typed "${up[@]}" --yes
+expect "causeway down after all that" "" typed down --yes
+nothing_is_left
 [ -z "${RECORD:-}" ] || cp "$record" "$RECORD"
 summary

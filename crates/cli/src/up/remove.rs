@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a gateway or broker may take to end.
@@ -112,18 +112,26 @@ fn remove_path(path: &Path) -> Result<(), String> {
 
 /// A line of sh that prints the command that `causeway up` has put there; nothing where it has put none.
 pub fn installed_line(home: &str) -> String {
-    let link = quoted(format!("{home}/.local/bin/causeway"));
-    let programs = quoted(PathBuf::from(format!("{home}/.local/share/causeway")).join(INSTALLED));
+    let (link, programs) = (link(home), programs(home));
     format!("case $(readlink {link}) in {programs}/*) if [ -x {link} ]; then echo {link}; fi ;; esac")
 }
 
 /// A line of sh that removes the programs.
 pub fn programs_line(home: &str) -> String {
-    let link = quoted(format!("{home}/.local/bin/causeway"));
-    let data = format!("{home}/.local/share/causeway");
-    let programs = quoted(PathBuf::from(&data).join(INSTALLED));
-    let data = quoted(&data);
+    let (link, programs, data) = (link(home), programs(home), quoted(data(home)));
     format!(
         "case $(readlink {link}) in {programs}/*) rm -f {link} ;; esac; rm -rf {programs}; rmdir {data} 2>/dev/null; :"
     )
+}
+
+fn link(home: &str) -> String {
+    quoted(format!("{home}/.local/bin/causeway"))
+}
+
+fn data(home: &str) -> String {
+    format!("{home}/.local/share/causeway")
+}
+
+fn programs(home: &str) -> String {
+    quoted(format!("{}/{INSTALLED}", data(home)))
 }

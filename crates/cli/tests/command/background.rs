@@ -94,6 +94,17 @@ fn a_gateway_in_the_background_serves_once_the_command_returns_and_has_no_termin
     }
 }
 
+/// Kills a process where the test fails before that has ended.
+struct Left(Pid);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = kill(self.0, Signal::SIGKILL);
+        }
+    }
+}
+
 /// A blocked signal would be kept for who reads it, ignored or not.
 #[test]
 fn a_gateway_that_nohup_started_does_not_end_by_a_hang_up() {
@@ -161,6 +172,7 @@ fn a_broker_in_the_background_serves_once_the_command_returns_and_has_no_termina
         .nth(1)
         .and_then(|rest| rest.split(';').next());
     let pid = Pid::from_raw(pid.unwrap().parse().unwrap());
+    let _left = Left(pid);
     assert_eq!(getsid(Some(pid)).unwrap(), pid, "a session of its own");
     assert!(causeway(&["grid", "list", "--dir", &at]).status.success());
     let second = causeway(&["broker", "--background", "--config", &file]);
