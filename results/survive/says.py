@@ -18,8 +18,19 @@ def texts():
     times = values(gaps, "longest_ms")
     yield (f"the longest was {median(gaps, 'longest_ms'):.1f} ms (median of {len(times)} runs, "
            f"{min(times):.1f} to {max(times):.1f} ms).")
+    yield from stalls()
     yield from table()
     yield from idle()
+
+
+def stalls():
+    """How often a stream stood still, before and after, and how often the model killed."""
+    before, *after = read("stalls.csv")
+    yield f"in {before['runs_with_a_stall']} of {before['runs']} runs."
+    runs, stood = (sum(int(row[name]) for row in after) for name in ("runs", "runs_with_a_stall"))
+    yield f"{stood} of {runs} runs had one"
+    kills = [row["kills"] for row in read("model.csv")]
+    yield f"it killed an end {kills[0]} times in 1000 histories; now it does so {kills[1]} times"
 
 
 def table():

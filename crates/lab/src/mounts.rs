@@ -85,7 +85,7 @@ fn network_of_sysfs(cgroups: Option<&File>) {
 /// What the node has in /etc; the paths are as seen now.
 fn configuration(state: &Path, own: &Path) -> Result<(), (String, io::Error)> {
     let at = |step: &'static str| move |error: io::Error| (step.to_owned(), error);
-    bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount /etc/hosts"))?;
+    bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount over /etc/hosts, which must be there"))?;
     bind(&state.join("ssh"), "/etc/ssh").map_err(at("mount /etc/ssh"))?;
     if let Ok(text) = fs::read(own.join(SLURM_CONF)) {
         fresh("tmpfs", SLURM, "mode=0755").map_err(at("mount /etc/slurm"))?;
