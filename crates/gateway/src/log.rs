@@ -53,7 +53,8 @@ impl Log {
         }
     }
 
-    /// Says, as seldom as a refusal, that somebody has come too early and is to come again. That is none.
+    /// Says, as seldom as a refusal, why somebody got nothing here who was not refused anything: who came too
+    /// early and is to come again, or who asked for nothing.
     pub(crate) fn put_off(&mut self, kind: &str, origin: impl Display, text: impl Display) {
         let origin = origin.to_string();
         if let Some(more) = self.said.count(kind, &origin, Instant::now()) {

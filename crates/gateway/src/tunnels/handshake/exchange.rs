@@ -57,6 +57,10 @@ pub(in crate::tunnels) struct Failure {
 /// first time.
 pub(in crate::tunnels) const NOT_TOLD: &str = "not-told";
 
+/// The kind of a connection that its other end closed before it had said who it is: nobody asked for
+/// anything.
+pub(in crate::tunnels) const LEFT: &str = "left";
+
 /// The kind of a dial that the far host refused: no program listens there.
 pub(in crate::tunnels) const NOBODY_LISTENS: &str = "nobody-listens";
 
@@ -189,7 +193,16 @@ impl Handshake {
     pub(in crate::tunnels) fn turned_away(&self) -> Failure {
         let site = &self.own.site;
         if self.dialled.is_none() && self.visit.is_none() {
-            return "the far side closed before it said who it is".to_owned().into();
+            if self.peer.is_some() || !self.received.is_empty() {
+                return "the far side closed before it had proved who it is"
+                    .to_owned()
+                    .into();
+            }
+            return Failure {
+                kind: LEFT,
+                why: "it left without a word, as the broker does that looks who reaches this gateway"
+                    .to_owned(),
+            };
         }
         if self.is_member {
             return format!(
@@ -280,4 +293,55 @@ fn proof(
         mac.update(&binding);
     }
     Ok(mac)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::socket::loopback_pair;
+    use std::io::Write;
+
+    fn hello(site: &str) -> Hello {
+        Hello {
+            site: site.to_owned(),
+            nonce: [7; hello::NONCE_BYTES],
+            session: 1,
+            lane: 0,
+        }
+    }
+
+    /// What a connection counts as that says this and is closed.
+    fn kind_of(words: &[u8]) -> &'static str {
+        let (near, mut far) = loopback_pair().unwrap();
+        let mut handshake = Handshake {
+            address: near.peer_addr().unwrap(),
+            carrier: Carrier::Clear(near),
+            dialled: None,
+            visit: None,
+            may_show_ticket: false,
+            generation: 1,
+            is_member: false,
+            own: hello("rennes"),
+            connected: true,
+            received: Vec::new(),
+            peer: None,
+        };
+        far.write_all(words).unwrap();
+        drop(far);
+        loop {
+            match handshake.advance(b"0123456789abcdef", |_| Ok(hello("rennes"))) {
+                Ok(done) => assert!(!done),
+                Err(failure) => return failure.kind,
+            }
+        }
+    }
+
+    #[test]
+    fn who_leaves_without_a_word_is_refused_nothing() {
+        let whole = hello("nancy").encode();
+        assert_eq!(kind_of(b""), LEFT);
+        assert_eq!(kind_of(&whole[..whole.len() - 1]), "handshake");
+        assert_eq!(kind_of(&whole), "handshake", "no proof");
+        assert_eq!(kind_of(b"GET / HTTP/1.1\r\n"), "handshake");
+    }
 }

@@ -9,7 +9,7 @@ use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::handshake::exchange::{Failure, First, Handshake, NOBODY_LISTENS, NOT_TOLD};
+use crate::tunnels::handshake::exchange::{Failure, First, Handshake, LEFT, NOBODY_LISTENS, NOT_TOLD};
 use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Came;
 use crate::tunnels::relay_visit::RelayVisit;
@@ -249,7 +249,9 @@ impl Tunnels {
                 }
                 self.dial_failed(index, lane, &placed);
             }
-            (None, None) if kind == NOT_TOLD => driver.log.put_off(kind, handshake.address.ip(), why),
+            (None, None) if [NOT_TOLD, LEFT].contains(&kind) => {
+                driver.log.put_off(kind, handshake.address.ip(), why);
+            }
             (None, None) => driver.log.refuse(kind, handshake.address.ip(), why),
         }
     }
