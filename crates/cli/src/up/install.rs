@@ -52,13 +52,15 @@ pub struct FirstLook {
 /// What [`FirstLook::room`] is if there is room.
 const FITS: &str = "fits";
 
-/// Lines of sh that take the first look; `MIB` stands for how much must fit. Only writing shows all that may
-/// be in the way: a full disk, whichever quota, a directory that cannot be written to.
+/// Lines of sh that take the first look, for installations of these `NAMES`, of which the largest has so many
+/// `MIB`. Only writing shows all that may be in the way: a full disk, whichever quota, a directory that
+/// cannot be written to. Where one of them is there, no other has to fit.
 const LOOK: &str = r#"export LC_ALL=C
 echo "home=$HOME"; echo "machine=$(uname -sm)"
 said=$(mktemp "$HOME/.causeway-XXXXXX" 2>&1) || { echo "room=$said"; exit 0; }
 t=$said; trap 'rm -f "$t"' 0 1 2 15
-if said=$(dd if=/dev/zero of="$t" bs=1048576 count=MIB 2>&1); then echo "room=fits"; else echo "room=$said"; fi
+mib=MIB; for name in NAMES; do [ ! -d "$HOME/PLACE/$name" ] || mib=0; done
+if said=$(dd if=/dev/zero of="$t" bs=1048576 count=$mib 2>&1); then echo "room=fits"; else echo "room=$said"; fi
 printf '#!/bin/sh\necho runs\n' >"$t"; chmod 700 "$t"; echo "runs=$("$t" 2>&1)""#;
 
 impl Installation {
@@ -215,16 +217,20 @@ pub fn link(host: &Host, home: &str, command: &str) -> Result<(), String> {
     host.run(&line, b"", PATIENCE).map(drop)
 }
 
-/// Looks at a host on which nothing is yet, and on which this much must fit.
+/// Looks at a host on which one of these is, or is to be.
 ///
 /// # Errors
 /// It cannot be asked.
-pub fn look(host: &Host, bytes: u64) -> Result<FirstLook, String> {
-    Ok(read(&host.run(&look_line(bytes), b"", PATIENCE)?))
+pub fn look(host: &Host, installations: &Installations) -> Result<FirstLook, String> {
+    Ok(read(&host.run(&look_line(&installations.all), b"", PATIENCE)?))
 }
 
-fn look_line(bytes: u64) -> String {
-    LOOK.replace("MIB", &mib(bytes).to_string())
+fn look_line(installations: &[Installation]) -> String {
+    let names: Vec<&str> = installations.iter().map(|one| one.name.as_str()).collect();
+    let most = installations.iter().map(|one| mib(one.bytes)).max().unwrap_or(0);
+    { LOOK.replace("MIB", &most.to_string()) }
+        .replace("NAMES", &names.join(" "))
+        .replace("PLACE", &format!(".local/share/causeway/{INSTALLED}"))
 }
 
 fn mib(bytes: u64) -> u64 {
@@ -270,11 +276,6 @@ impl Installations {
             all,
             _unpacked: unpacked,
         })
-    }
-
-    /// How much the largest one is, in bytes.
-    pub fn most_bytes(&self) -> u64 {
-        self.all.iter().map(|one| one.bytes).max().unwrap_or(0)
     }
 
     /// The one that a host can run.
@@ -394,11 +395,13 @@ mod tests {
     #[test]
     fn a_home_directory_without_room_is_told_of_in_the_words_of_its_system() {
         let home = tempfile::tempdir().unwrap();
-        let looked = |bytes: u64| {
-            let script = r#"mount -t tmpfs -o size=4m none "$HOME" && sh -c "$0" && ls -A "$HOME""#;
+        let looked = |one: &Installation, before: &str| {
+            let script =
+                r#"mount -t tmpfs -o size=4m none "$HOME" && $1 && sh -c "$0" && cd && find . -type f"#;
             let mut command = Command::new("unshare");
             command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
-            let output = command.arg(look_line(bytes)).env("HOME", home.path()).output();
+            command.arg(look_line(std::slice::from_ref(one))).arg(before);
+            let output = command.env("HOME", home.path()).output();
             let said = String::from_utf8(output.unwrap().stdout).unwrap();
             let last = said.lines().last().unwrap();
             assert_eq!(last, "runs=runs", "nothing is left there: {said}");
@@ -406,9 +409,9 @@ mod tests {
         };
         let root = tempfile::tempdir().unwrap();
         let mut one = installation(root.path());
-        assert_eq!(one.judge(&looked(one.bytes)), Ok(()));
+        assert_eq!(one.judge(&looked(&one, "true")), Ok(()));
         one.bytes = 5 << 20;
-        let why = one.judge(&looked(one.bytes)).unwrap_err();
+        let why = one.judge(&looked(&one, "true")).unwrap_err();
         let wanted = format!(
             "{} does not take the 5 MiB of Causeway: dd: ",
             home.path().display()
@@ -417,6 +420,9 @@ mod tests {
             why.starts_with(&wanted) && why.ends_with("No space left on device"),
             "{why}"
         );
+        // What is there already needs no more room.
+        let directory = one.directory(&home.path().display().to_string());
+        assert_eq!(one.judge(&looked(&one, &format!("mkdir -p {directory}"))), Ok(()));
     }
 
     #[test]

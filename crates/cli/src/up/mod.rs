@@ -118,7 +118,7 @@ fn up(args: &Args) -> Result<ExitCode, String> {
     });
     // All of them before anything is copied to one.
     let looked = hosts.map(|host| {
-        let first = install::look(&host, installations.most_bytes())?;
+        let first = install::look(&host, &installations)?;
         let suited = installations.suited(&first);
         let suited = suited.map_err(|why| format!("{}: {why}", host.site))?;
         Ok((suited, first, host))
