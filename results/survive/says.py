@@ -28,9 +28,9 @@ def stalls():
     before, *after = read("stalls.csv")
     yield f"in {before['runs_with_a_stall']} of {before['runs']} runs."
     runs, stood = (sum(int(row[name]) for row in after) for name in ("runs", "runs_with_a_stall"))
-    yield f"{stood} of {runs} runs had one"
-    kills = [row["kills"] for row in read("model.csv")]
-    yield f"it killed an end {kills[0]} times in 1000 histories; now it does so {kills[1]} times"
+    yield f"since then in {stood} of {runs}."
+    then, now = read("model.csv")
+    yield f"it killed an end {then['kills']} times in {then['histories']} histories; now it does so {now['kills']} times"
 
 
 def table():

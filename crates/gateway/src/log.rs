@@ -53,8 +53,8 @@ impl Log {
         }
     }
 
-    /// Says, as seldom as a refusal, why somebody got nothing here who was not refused anything: who came too
-    /// early and is to come again, or who asked for nothing.
+    /// Says, as seldom as a refusal, why a connection came to nothing though nothing was refused: it came too
+    /// early and is to come again, or nothing was asked for.
     pub(crate) fn put_off(&mut self, kind: &str, origin: impl Display, text: impl Display) {
         let origin = origin.to_string();
         if let Some(more) = self.said.count(kind, &origin, Instant::now()) {

@@ -20,11 +20,12 @@ impl Session {
         due.saturating_sub(self.config.clock.now())
     }
 
-    /// Has the certificate renewed after two thirds of its life, or when that is over. While one line does
-    /// it, the others go on, and look again each second: it stays due until the end of the renewal is known.
+    /// Has the certificate renewed after two thirds of its life, or when that is over: by a line that is up,
+    /// if there is one. While one line does it, the others go on, and look again each second: it stays due
+    /// until the renewal has ended well.
     pub(super) async fn renew_if_due(&self, line: &Line) -> Result<(), CallError> {
-        let has_better = self.has_first() && !self.is_up(line.key);
-        if self.seconds_until_renewal() > 0 || has_better || self.is_renewing.replace(true) {
+        let is_for_others = self.is_any_up() && !self.is_up(line.key);
+        if self.seconds_until_renewal() > 0 || is_for_others || self.is_renewing.replace(true) {
             return Ok(());
         }
         let begun = Begun(self);

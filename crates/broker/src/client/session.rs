@@ -212,7 +212,7 @@ impl Session {
     }
 
     /// Whether any line is up.
-    pub(super) fn has_first(&self) -> bool {
+    pub(super) fn is_any_up(&self) -> bool {
         self.first.get().is_some()
     }
 
@@ -277,7 +277,7 @@ impl Session {
             self.first.set(None);
             self.choose_first();
         }
-        self.has_first()
+        self.is_any_up()
     }
 
     /// Says that no broker answers, once.

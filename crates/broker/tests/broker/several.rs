@@ -381,7 +381,7 @@ fn a_certificate_that_is_due_is_renewed_at_whichever_broker_is_there() {
 }
 
 #[test]
-fn a_renewal_that_a_broker_never_answers_is_made_at_another_as_soon_as_it_has_failed() {
+fn a_renewal_that_one_broker_holds_up_is_made_at_another() {
     let mut brokers = Brokers::running(2);
     let rennes = brokers.join(&brokers.token(1, "rennes", &[]), "rennes").unwrap();
     brokers.knows(2, "rennes");

@@ -5,7 +5,7 @@ use super::Site;
 use super::choose;
 use super::facts::Found;
 use super::host::PATIENCE;
-use super::install::INSTALLED;
+use super::install::programs;
 use super::steps::{self, Work, causeway, tell};
 use crate::say;
 use causeway_mpis::quoted;
@@ -53,7 +53,7 @@ fn said_by(work: &Work, site: &Site, words: &[String]) -> Result<String, String>
 
 /// Compute nodes may have another home directory than their head node.
 fn explained(why: &str) -> String {
-    match why.contains(&format!("/{INSTALLED}/")) && why.contains("No such file or directory") {
+    match why.contains(&format!("{}/", programs(""))) && why.contains("No such file or directory") {
         true => format!(
             "{why}; a node of that site does not share the home directory of its head node. Put Causeway at a path that all \
              nodes share, and join the site by hand there (docs/install.md, 'causeway gateway --join')"

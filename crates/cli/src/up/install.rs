@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The directory below `~/.local/share/causeway` that has the installations, each by its contents.
-pub const INSTALLED: &str = "installed";
-
 /// Letters of an installation's name.
 const NAME_LETTERS: usize = 12;
 
@@ -53,14 +50,14 @@ pub struct FirstLook {
 const FITS: &str = "fits";
 
 /// Lines of sh that take the first look, for installations of these `NAMES`, of which the largest has so many
-/// `MIB`. Only writing shows all that may be in the way: a full disk, whichever quota, a directory that
-/// cannot be written to. Where one of them is there, no other has to fit.
+/// `MIB`. Only writing what does not compress shows all that may be in the way: a full disk, whichever quota,
+/// a directory that cannot be written to. Where one of them is there, no other has to fit.
 const LOOK: &str = r#"export LC_ALL=C
 echo "home=$HOME"; echo "machine=$(uname -sm)"
 said=$(mktemp "$HOME/.causeway-XXXXXX" 2>&1) || { echo "room=$said"; exit 0; }
 t=$said; trap 'rm -f "$t"' 0 1 2 15
-mib=MIB; for name in NAMES; do [ ! -d "$HOME/PLACE/$name" ] || mib=0; done
-if said=$(dd if=/dev/zero of="$t" bs=1048576 count=$mib 2>&1); then echo "room=fits"; else echo "room=$said"; fi
+mib=MIB; for name in NAMES; do [ ! -d "PROGRAMS/$name" ] || mib=0; done
+if said=$(dd if=/dev/urandom of="$t" bs=1048576 iflag=fullblock count=$mib 2>&1); then echo "room=fits"; else echo "room=$said"; fi
 printf '#!/bin/sh\necho runs\n' >"$t"; chmod 700 "$t"; echo "runs=$("$t" 2>&1)""#;
 
 impl Installation {
@@ -116,7 +113,7 @@ impl Installation {
 
     /// Where it is on a host with this home directory.
     pub fn directory(&self, home: &str) -> String {
-        format!("{home}/.local/share/causeway/{INSTALLED}/{}", self.name)
+        format!("{}/{}", programs(home), self.name)
     }
 
     /// The command in a directory that has the installation.
@@ -207,13 +204,28 @@ impl Installation {
     }
 }
 
+/// Where an account with this home directory has what belongs to it.
+pub fn data(home: &str) -> String {
+    format!("{home}/.local/share/causeway")
+}
+
+/// Where the installations are, each by its contents.
+pub fn programs(home: &str) -> String {
+    format!("{}/installed", data(home))
+}
+
+/// The link by which users have the command.
+pub fn link_path(home: &str) -> String {
+    format!("{home}/.local/bin/causeway")
+}
+
 /// Gives users the command by its name.
 ///
 /// # Errors
 /// The link cannot be made.
 pub fn link(host: &Host, home: &str, command: &str) -> Result<(), String> {
-    let bin = quoted(format!("{home}/.local/bin"));
-    let line = format!("mkdir -p {bin} && ln -sfn {} {bin}/causeway", quoted(command));
+    let [link, command] = [link_path(home), command.to_owned()].map(quoted);
+    let line = format!("mkdir -p \"$(dirname {link})\" && ln -sfn {command} {link}");
     host.run(&line, b"", PATIENCE).map(drop)
 }
 
@@ -230,7 +242,7 @@ fn look_line(installations: &[Installation]) -> String {
     let most = installations.iter().map(|one| mib(one.bytes)).max().unwrap_or(0);
     { LOOK.replace("MIB", &most.to_string()) }
         .replace("NAMES", &names.join(" "))
-        .replace("PLACE", &format!(".local/share/causeway/{INSTALLED}"))
+        .replace("PROGRAMS", &programs("$HOME"))
 }
 
 fn mib(bytes: u64) -> u64 {

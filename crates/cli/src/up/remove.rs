@@ -1,6 +1,6 @@
 //! Ends and removes on a head node what `causeway up` has made there.
 
-use super::install::INSTALLED;
+use super::install::{data, link_path, programs};
 use crate::background::systemd;
 use crate::{ask, grid, join, user_directories};
 use causeway_broker::BrokerConfig;
@@ -112,26 +112,14 @@ fn remove_path(path: &Path) -> Result<(), String> {
 
 /// A line of sh that prints the command that `causeway up` has put there; nothing where it has put none.
 pub fn installed_line(home: &str) -> String {
-    let (link, programs) = (link(home), programs(home));
+    let [link, programs] = [link_path(home), programs(home)].map(quoted);
     format!("case $(readlink {link}) in {programs}/*) if [ -x {link} ]; then echo {link}; fi ;; esac")
 }
 
 /// A line of sh that removes the programs.
 pub fn programs_line(home: &str) -> String {
-    let (link, programs, data) = (link(home), programs(home), quoted(data(home)));
+    let [link, programs, data] = [link_path(home), programs(home), data(home)].map(quoted);
     format!(
         "case $(readlink {link}) in {programs}/*) rm -f {link} ;; esac; rm -rf {programs}; rmdir {data} 2>/dev/null; :"
     )
-}
-
-fn link(home: &str) -> String {
-    quoted(format!("{home}/.local/bin/causeway"))
-}
-
-fn data(home: &str) -> String {
-    format!("{home}/.local/share/causeway")
-}
-
-fn programs(home: &str) -> String {
-    quoted(format!("{}/{INSTALLED}", data(home)))
 }

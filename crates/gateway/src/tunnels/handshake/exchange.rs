@@ -57,8 +57,7 @@ pub(in crate::tunnels) struct Failure {
 /// first time.
 pub(in crate::tunnels) const NOT_TOLD: &str = "not-told";
 
-/// The kind of a connection that its other end closed before it had said who it is: nobody asked for
-/// anything.
+/// The kind of a connection whose other end closed it without a word: nothing was asked for.
 pub(in crate::tunnels) const LEFT: &str = "left";
 
 /// The kind of a dial that the far host refused: no program listens there.
@@ -200,8 +199,10 @@ impl Handshake {
             }
             return Failure {
                 kind: LEFT,
-                why: "it left without a word, as the broker does that looks who reaches this gateway"
-                    .to_owned(),
+                why:
+                    "it closed its connection without a word, as the broker does after it has seen that this \
+                      gateway can be reached"
+                        .to_owned(),
             };
         }
         if self.is_member {
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_without_a_word_is_refused_nothing() {
+    fn a_connection_that_closes_without_a_word_is_no_refused_handshake() {
         let whole = hello("nancy").encode();
         assert_eq!(kind_of(b""), LEFT);
         assert_eq!(kind_of(&whole[..whole.len() - 1]), "handshake");
