@@ -18,6 +18,7 @@ mod files;
 mod fresh;
 mod grid;
 mod hostile;
+mod known_paths;
 mod launch_lines;
 mod matrix;
 mod members;

@@ -160,6 +160,7 @@ pub(crate) fn follow_pairs(
 #[cfg(test)]
 pub(crate) fn put_samples(book: &mut Book, tunnel: &mut Tunnel, now: Instant) {
     use crate::tunnels::message::JobRefusal;
+    use crate::tunnels::peers::paths::Paths;
     use crate::tunnels::peers::totals::Totals;
     tunnel.write_down(book.journal(), now);
     let pair = WrittenPair {
@@ -184,6 +185,8 @@ pub(crate) fn put_samples(book: &mut Book, tunnel: &mut Tunnel, now: Instant) {
         session: 1,
         why_not_reached: String::new(),
         lanes: 1,
+        is_lossy: true,
+        paths: Paths::sample(),
         totals: Totals::default(),
     };
     book.put(kind::PEER, 0, &peer);

@@ -356,18 +356,10 @@ impl Tunnels {
         let mut lane = Lane::new(carrier, pair, number, address, dialled, received, driver.now);
         lane.congestion_control = congestion_control;
         lane.through = through;
-        // Where streams wait for the lane, their bytes train it: padding must not hold them up.
-        let idle = self
-            .pairs
-            .get(pair)
-            .is_some_and(|pair| pair.tunnel.streams() == 0);
-        self.begin_remembered_rate(driver, pair, &mut lane);
-        let trains = driver.config.train && idle && !lane.knows_its_rate();
+        self.recall_path(driver, &mut lane);
         let is_favoured = lane.carrier.quic().is_some();
         self.lanes.insert(lane);
-        if trains {
-            self.train_new(driver, key);
-        }
+        self.begin_training(driver, key);
         self.join_lane(driver, pair, number, key, address);
         if let Some(pair) = self.pairs.get_mut(pair).filter(|_| is_favoured) {
             pair.tunnel.favour(number.0);

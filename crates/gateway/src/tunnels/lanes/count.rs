@@ -11,6 +11,7 @@ use crate::tunnels::capacity::{
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::pacing::train::MIN_BYTES;
 use std::time::Duration;
 
 impl Tunnels {
@@ -47,16 +48,24 @@ impl Tunnels {
         }
     }
 
-    /// A lane over QUIC begins with what those beside it know of the path, and goes before them.
-    pub(in crate::tunnels) fn begin_remembered_rate(
-        &mut self,
-        driver: &mut Driver,
-        key: PairKey,
-        lane: &mut Lane,
-    ) {
-        let Some(pair) = self.pairs.get(key) else {
+    /// A new lane begins with what is known of its way; one over QUIC otherwise with what those beside it
+    /// know, and goes before them.
+    pub(in crate::tunnels) fn recall_path(&self, driver: &Driver, lane: &mut Lane) {
+        let Some(pair) = self.pairs.get(lane.pair) else {
             return;
         };
+        let now = driver.now;
+        let known = self.peers[pair.peer].paths.of(lane.number, &lane.way());
+        if known.is_some_and(|known| known.loses) {
+            lane.tail_probe.expect_loss(now);
+        }
+        if lane.is_over_tcp() {
+            if let Some(known) = known {
+                lane.remembered.recall(known);
+            }
+            return;
+        }
+        let own = known.map(|known| known.rate);
         let reserved = most_rate(&driver.config, &self.peers, pair);
         let peer = &self.peers[pair.peer];
         let beside = pair
@@ -66,15 +75,18 @@ impl Tunnels {
             .filter_map(|lane| self.lanes.get(*lane));
         // What a relay carries takes another way.
         let beside = beside.filter(|lane| lane.carrier.tcp().is_some() && lane.through.is_none());
-        let rates: Vec<u64> = beside.map(Lane::rate).collect();
-        let known = rates.iter().sum::<u64>().max(peer.seen_rate);
+        let beside: Vec<&Lane> = beside.collect();
+        // One that has just come up, too, and knows nothing, was seen to carry little.
+        let seen = beside.iter().filter(|lane| lane.sent_bytes >= MIN_BYTES);
+        let seen = seen.map(|lane| lane.rate()).sum::<u64>();
         // Beside TCP it stands because of losses; alone, where nothing else gets through.
-        let is_lossy = peer.is_lossy || (driver.config.transport == Transport::Auto && !rates.is_empty());
-        let share = match driver.config.transport {
-            Transport::Quic => known / driver.config.lanes.unwrap_or(1) as u64,
-            _ => known,
+        let is_auto = driver.config.transport == Transport::Auto;
+        let is_lossy = peer.is_lossy || (is_auto && !beside.is_empty());
+        let of_others = match is_auto {
+            true => seen.max(peer.paths.direct_rate(true)),
+            false => peer.paths.direct_rate(false) / driver.config.lanes.unwrap_or(1) as u64,
         };
-        let now = driver.now;
+        let share = own.unwrap_or(of_others);
         if let Some(session) = lane.carrier.quic() {
             let mut model = session.model.get();
             if share > 0 {
@@ -110,9 +122,6 @@ impl Tunnels {
             rates.sum()
         };
         let reserved = self.peers[pair.peer].reserved;
-        if seen > 0 {
-            self.peers[pair.peer].seen_rate = seen / 8;
-        }
         let Some(rtt) = least_rtt else { return };
         let held_bytes = reserved.map_or_else(|| bandwidth_delay_product(rtt, seen), |rate| holds(rtt, rate));
         pair.tunnel.set_bandwidth_delay_product(held_bytes);

@@ -13,6 +13,7 @@ use crate::tunnels::origin::Way;
 use crate::tunnels::pacing::remembered_rate::RememberedRate;
 use crate::tunnels::pacing::tail_probe::TailProbe;
 use crate::tunnels::pacing::train::{Training, TrainingTurn};
+use crate::tunnels::peers::known_path::{KnownPath, KnownWay};
 use causeway_tunnel::ProtocolError;
 use mio::Registry;
 use std::io;
@@ -195,6 +196,32 @@ impl Lane {
         self.carrier
             .quic()
             .is_some_and(|session| session.model.get().is_known())
+    }
+
+    /// Tells the way that it takes.
+    pub(in crate::tunnels) fn way(&self) -> KnownWay {
+        KnownWay {
+            address: self.peer.ip(),
+            through: self.through.as_ref().map(|through| through.site.clone()),
+            is_tcp: self.is_over_tcp(),
+        }
+    }
+
+    /// Tells what it has found out of its way, if it has.
+    pub(in crate::tunnels) fn known_path(&mut self, now: Instant) -> Option<KnownPath> {
+        let (way, loses) = (self.way(), self.tail_probe.is_lossy(now));
+        let Some(session) = self.carrier.quic() else {
+            return self.remembered.known(way, loses);
+        };
+        let rate = session.model.get().rate();
+        (rate > 0).then_some(KnownPath {
+            way,
+            rate,
+            best: rate,
+            found: rate,
+            doubtful: false,
+            loses,
+        })
     }
 
     /// Counts bytes that the kernel took.

@@ -198,16 +198,20 @@ impl Tunnels {
         key: LaneKey,
     ) -> Option<(PairKey, LaneNumber)> {
         let mut lane = self.lanes.try_remove(key)?;
-        self.keep_counts(&lane);
+        self.keep_knowledge(&mut lane, driver.now);
         lane.carrier.say_bye();
         lane.carrier.deregister(driver.registry());
         Some((lane.pair, lane.number))
     }
 
-    /// A lane ends; its pair is still known.
-    fn keep_counts(&mut self, lane: &Lane) {
+    /// A lane ends; its pair is still known. What it has counted and found out stays.
+    fn keep_knowledge(&mut self, lane: &mut Lane, now: Instant) {
         if let Some(pair) = self.pairs.get(lane.pair) {
-            self.peers[pair.peer].totals.add_lane(&lane_status(lane));
+            let peer = &mut self.peers[pair.peer];
+            peer.totals.add_lane(&lane_status(lane));
+            if let Some(path) = lane.known_path(now) {
+                peer.paths.note(lane.number, path);
+            }
         }
     }
 }

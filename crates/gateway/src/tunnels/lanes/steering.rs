@@ -6,15 +6,18 @@ use crate::sys::socket::{self};
 use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity;
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::pacing::remembered_rate::Step;
-use crate::tunnels::pacing::train::Training;
-use std::time::Duration;
+use crate::tunnels::pair::Pair;
+use crate::tunnels::peers::Peers;
+use mio::net::TcpStream;
+use std::time::{Duration, Instant};
 
 impl Tunnels {
     /// Looks after the lanes of a pair that have just sent.
     pub(in crate::tunnels) fn steer(&mut self, driver: &mut Driver, key: PairKey) {
         let now = driver.now;
-        let mut lossy = false;
+        let (mut lossy, mut untrained) = (false, Vec::new());
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -30,10 +33,20 @@ impl Tunnels {
             {
                 driver.set_deadline(after, TunnelsDeadline::TailProbe(key));
             }
-            if !self.steers || lane.training.is_some() || now < lane.remembered.look_at {
+            let trains = lane.training.is_some() || lane.training_turn.is_some();
+            if trains || now < lane.remembered.look_at {
                 continue;
             }
-            let Some(tcp) = lane.carrier.tcp() else { continue };
+            note_path(&mut self.peers, pair, lane, now);
+            let Some(tcp) = lane.carrier.tcp() else {
+                if driver.config.train && is_quic_due(lane, now) {
+                    untrained.push(key);
+                }
+                continue;
+            };
+            if !self.steers {
+                continue;
+            }
             let (Some(bbr), Ok(path)) = (socket::bbr(tcp), socket::path_info(tcp)) else {
                 continue;
             };
@@ -46,26 +59,45 @@ impl Tunnels {
             // queue.
             let trains = driver.config.train && pair.lanes[LaneNumber::QUIC].is_none();
             match lane.remembered.look(&path, &bbr, (reserved, trains), now) {
-                Step::Begin(rate) => {
-                    // The bound comes first: a start-up begins at nearly three times the pace of the window.
-                    let _ = socket::set_most_rate(tcp, Some(rate));
-                    socket::begin_anew(tcp);
-                }
-                Step::Bound(rate) => {
-                    let _ = socket::set_most_rate(tcp, Some(rate));
-                }
-                Step::Release => {
-                    let _ = socket::set_most_rate(tcp, None);
-                }
-                Step::Train => {
-                    let idle = pair.tunnel.streams() == 0;
-                    lane.training = Some(Training::begin(&lane.carrier, idle, now));
-                }
-                Step::Nothing => {}
+                Step::Train => untrained.push(key),
+                step => take(&step, tcp),
             }
+        }
+        for lane in untrained {
+            self.train_new(driver, lane);
         }
         if lossy {
             self.on_lossy(driver, key);
         }
     }
+}
+
+/// Has the lane's congestion control go on so.
+fn take(step: &Step, tcp: &TcpStream) {
+    match *step {
+        Step::Begin(rate) => {
+            // The bound comes first: a start-up begins at nearly three times the pace of the window.
+            let _ = socket::set_most_rate(tcp, Some(rate));
+            socket::begin_anew(tcp);
+        }
+        Step::Bound(rate) => drop(socket::set_most_rate(tcp, Some(rate))),
+        Step::Release => drop(socket::set_most_rate(tcp, None)),
+        Step::Train | Step::Nothing => {}
+    }
+}
+
+/// Has the next lane over this one's way begin with what this one has found out.
+fn note_path(peers: &mut Peers, pair: &Pair, lane: &mut Lane, now: Instant) {
+    if let Some(path) = lane.known_path(now)
+        && peers[pair.peer].paths.lacks(lane.number, &path)
+    {
+        peers[pair.peer].paths.note(lane.number, path);
+    }
+}
+
+/// Whether a lane over QUIC, which came up under streams that have not trained it, is to be trained now.
+fn is_quic_due(lane: &mut Lane, now: Instant) -> bool {
+    let rtt = lane.carrier.path().unwrap_or_default().rtt_microseconds;
+    lane.remembered.look_at = now + Duration::from_micros(rtt.into());
+    !lane.knows_its_rate() && lane.remembered.is_due(now)
 }

@@ -10,14 +10,38 @@ use crate::tunnels::capacity::BATCH;
 use crate::tunnels::pacing::train::{TURN_LOOK, Training, TrainingTurn};
 
 impl Tunnels {
-    /// A lane has come up whose rate nobody knows.
+    /// A lane has come up. It is filled at once where its way is known. Where it is not, that is found out if
+    /// no stream waits for it: the bytes of one may train it, and padding would hold them up.
+    pub(in crate::tunnels) fn begin_training(&mut self, driver: &mut Driver, key: LaneKey) {
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
+        let Some(pair) = self.pairs.get(lane.pair).filter(|_| driver.config.train) else {
+            return;
+        };
+        let idle = pair.tunnel.streams() == 0;
+        // A congestion control that cannot be bounded by what is known does not gain by it.
+        let known = lane.remembered.rate();
+        if known > 0 && self.steers {
+            let rates = (known, capacity::most_rate(&driver.config, &self.peers, pair));
+            lane.training = Some(Training::fill(&lane.carrier, rates, idle, driver.now));
+        } else if idle && !lane.knows_its_rate() {
+            self.train_new(driver, key);
+        }
+    }
+
+    /// Finds out the rate of a lane that nobody knows.
     pub(in crate::tunnels) fn train_new(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
         if lane.dialled || lane.carrier.tcp().is_none() {
-            lane.training = Some(Training::begin(&lane.carrier, true, now));
+            let idle = self
+                .pairs
+                .get(lane.pair)
+                .is_some_and(|pair| pair.tunnel.streams() == 0);
+            lane.training = Some(Training::begin(&lane.carrier, idle, now));
             return;
         }
         let path = lane.carrier.path().unwrap_or_default();
@@ -70,12 +94,20 @@ impl Tunnels {
             let rate = capacity::most_rate(&driver.config, &self.peers, pair);
             let is_over = match lane.carrier.tcp() {
                 Some(tcp) if is_spare || training.is_over(tcp, self.steers, rate, now) => {
-                    let found = training.rate();
-                    if found == 0 {
-                        // The last bound was a step on the way up.
-                        let _ = socket::set_most_rate(tcp, rate);
+                    let is_filled = training.is_filled(&lane.carrier.path().unwrap_or_default());
+                    if is_filled || (is_spare && training.fills()) {
+                        lane.remembered.filled(tcp, lane.sent_bytes, now);
+                    } else {
+                        let found = training.rate();
+                        if training.fills() {
+                            self.peers[pair.peer].paths.forget(number, lane.through.is_some());
+                        }
+                        if found == 0 {
+                            // The last bound was a step on the way up.
+                            let _ = socket::set_most_rate(tcp, rate);
+                        }
+                        lane.remembered.trained(tcp, found, lane.sent_bytes, now);
                     }
-                    lane.remembered.trained(tcp, found, lane.sent_bytes, now);
                     true
                 }
                 Some(_) => false,

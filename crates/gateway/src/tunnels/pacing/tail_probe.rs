@@ -36,12 +36,20 @@ impl TailProbe {
         self.rtt = rtt;
     }
 
+    /// Whether the lane lost something lately.
+    pub(in crate::tunnels) fn is_lossy(&self, now: Instant) -> bool {
+        let at = self.lost_at;
+        at.is_some_and(|at| now.saturating_duration_since(at) < LOSSY)
+    }
+
+    /// The lane before this one, over the same way, lost something lately.
+    pub(in crate::tunnels) fn expect_loss(&mut self, now: Instant) {
+        self.lost_at = Some(now);
+    }
+
     /// A burst has ended: after how long to look whether it was the last.
     pub(crate) fn arm(&mut self, sent_bytes: u64, now: Instant) -> Option<Duration> {
-        let lossy = self
-            .lost_at
-            .is_some_and(|at| now.saturating_duration_since(at) < LOSSY);
-        if !lossy || sent_bytes == self.end || std::mem::replace(&mut self.armed, true) {
+        if !self.is_lossy(now) || sent_bytes == self.end || std::mem::replace(&mut self.armed, true) {
             return None;
         }
         Some(pause(self.rtt))

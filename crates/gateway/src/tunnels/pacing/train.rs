@@ -14,6 +14,10 @@
 //! acknowledgements of the other (of 40 lanes trained both ways at once 6 found half to two thirds of the
 //! path's rate).
 //!
+//! A lane over a way that is known (`known_path`) has nothing to find out. It is filled at the known rate
+//! until its window holds what the way does: 3 MB in a tenth of a second on 1 Gbit/s at 11.6 ms. That makes
+//! no queue, so both ends do it at once, and streams hardly notice.
+//!
 //! Streams go first. Bounded by bytes and time; what ends at these bounds before BBR's first start-up has
 //! ended has found nothing, and BBR goes on without a bound.
 
@@ -33,6 +37,15 @@ pub(in crate::tunnels) const LONGEST: Duration = Duration::from_secs(2);
 pub(in crate::tunnels) const LONGEST_ROUNDS: u32 = 40;
 
 pub(in crate::tunnels) const MAX_STARTS: u32 = 6;
+
+/// A way that is known is filled for so many round trips, and so long, at most: a window that doubles from
+/// ten segments in each holds 1 Gbit/s at 90 ms after ten. One that does not come to hold what is known is
+/// that of a slower way.
+pub(in crate::tunnels) const FILLING_ROUNDS: u32 = 20;
+pub(in crate::tunnels) const FILLING: Duration = Duration::from_millis(500);
+
+/// So often in a round trip it is seen whether the window does.
+pub(in crate::tunnels) const FILLING_LOOKS: u32 = 4;
 
 /// What a start-up sends at least that has found something out.
 pub(in crate::tunnels) const MIN_BYTES: u64 = 4 << 20;
@@ -103,6 +116,8 @@ impl TrainingTurn {
 }
 
 pub(crate) struct Training {
+    /// The way's rate, bytes per second, where the lane is only filled; 0 where it is to be found out.
+    pub(in crate::tunnels) known: u64,
     pub(in crate::tunnels) until: Instant,
     pub(in crate::tunnels) sent_bytes: u64,
     /// Most that BBR has seen delivered, bytes per second.
@@ -151,6 +166,7 @@ impl Training {
         let path = carrier.path().unwrap_or_default();
         let rtt = Duration::from_micros(path.rtt_microseconds.into());
         Training {
+            known: 0,
             until: now + LONGEST.max(rtt * LONGEST_ROUNDS),
             sent_bytes: 0,
             best: 0,
@@ -167,6 +183,35 @@ impl Training {
             segments: path.segments,
             retransmits: path.retransmits,
         }
+    }
+
+    /// Fills a lane over a way of which this rate is known, at that rate or at what is reserved.
+    pub(crate) fn fill(
+        carrier: &Carrier,
+        (known, reserved): (u64, Option<u64>),
+        idle: bool,
+        now: Instant,
+    ) -> Training {
+        let training = Training::begin(carrier, idle, now);
+        carrier.set_most_rate(Some(known.min(reserved.unwrap_or(u64::MAX))));
+        let rtt = carrier.path().unwrap_or_default().rtt_microseconds;
+        let longest = Duration::from_micros(rtt.into()) * FILLING_ROUNDS;
+        Training {
+            known,
+            until: now + FILLING.max(longest),
+            ..training
+        }
+    }
+
+    /// Whether nothing is to be found out.
+    pub(in crate::tunnels) fn fills(&self) -> bool {
+        self.known > 0
+    }
+
+    /// Whether nothing was to be found out, and the window holds what is known of the way.
+    pub(in crate::tunnels) fn is_filled(&self, path: &PathInfo) -> bool {
+        self.known > 0
+            && path.window_bytes >= capacity::holds(path.least_rtt_microseconds, self.known.saturating_mul(8))
     }
 
     /// Bytes per second that were found; 0 when no start has come to its end.
@@ -190,6 +235,9 @@ impl Training {
         rate: Option<u64>,
         now: Instant,
     ) -> bool {
+        if self.known > 0 {
+            return now >= self.until || self.looks_filled(socket, now);
+        }
         let knows = match socket::bbr(socket) {
             Some(bbr) => {
                 self.bound(socket, &bbr, rate, now);
@@ -202,6 +250,15 @@ impl Training {
             None => self.sent_bytes >= BLIND_BYTES,
         };
         knows || self.sent_bytes >= MAX_BYTES || now >= self.until
+    }
+
+    fn looks_filled(&mut self, socket: &TcpStream, now: Instant) -> bool {
+        if now < self.look_at {
+            return false;
+        }
+        let path = socket::path_info(socket).unwrap_or_default();
+        self.look_at = now + Duration::from_micros(path.rtt_microseconds.into()) / FILLING_LOOKS;
+        self.is_filled(&path)
     }
 
     /// QUIC's own model knows when it knows the path.
@@ -299,6 +356,23 @@ impl Training {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lane_over_a_known_way_is_filled_once_its_window_holds_what_the_way_does() {
+        let (socket, _far) = socket::loopback_pair().unwrap();
+        let carrier = Carrier::Clear(socket);
+        let now = Instant::now();
+        let with_window = |window_bytes| PathInfo {
+            window_bytes,
+            least_rtt_microseconds: 10_000,
+            ..PathInfo::default()
+        };
+        let training = Training::fill(&carrier, (100_000_000, None), false, now);
+        assert!(training.fills() && !training.is_filled(&with_window(999_999)));
+        assert!(training.is_filled(&with_window(1_000_000)));
+        let finds_out = Training::begin(&carrier, false, now);
+        assert!(!finds_out.fills() && !finds_out.is_filled(&with_window(u64::MAX)));
+    }
 
     /// What has arrived at each look, and whether the turn has come then.
     fn looks(rtt_microseconds: u32, received: &[u64]) -> Vec<bool> {

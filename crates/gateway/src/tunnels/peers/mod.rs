@@ -1,6 +1,8 @@
 //! The gateways of the other sites: where they are, how they are dialled, and what they have told.
 
 pub(crate) mod dial;
+pub(crate) mod known_path;
+pub(crate) mod paths;
 pub(crate) mod peer;
 pub(crate) mod proxied;
 pub(crate) mod rate;

@@ -2,6 +2,7 @@
 
 use crate::keys::ByNumber;
 use crate::log::Allowance;
+use crate::tunnels::peers::paths::Paths;
 use crate::tunnels::peers::rate::Rate;
 use crate::tunnels::peers::totals::Totals;
 use causeway_control::Link;
@@ -35,8 +36,8 @@ pub(crate) struct Peer {
     pub(in crate::tunnels) is_gone: bool,
     /// Its path loses segments: a lane over QUIC serves better, where one gets through.
     pub(in crate::tunnels) is_lossy: bool,
-    /// What its path was last seen to carry, in bytes per second; 0 while unknown.
-    pub(in crate::tunnels) seen_rate: u64,
+    /// What was found out of the ways to it.
+    pub(in crate::tunnels) paths: Paths,
     /// What may still be said of its tunnel.
     pub(in crate::tunnels) allowance: Allowance,
     /// What it said last of its own links.
@@ -99,7 +100,7 @@ impl Peer {
             long_messages: Rate::of_long_messages(),
             is_gone: false,
             is_lossy: false,
-            seen_rate: 0,
+            paths: Paths::default(),
             allowance: Allowance::default(),
             links: Vec::new(),
             why_no_quic: String::new(),
@@ -145,6 +146,8 @@ impl Peer {
             session: self.session,
             why_not_reached: self.why_not_reached.clone(),
             lanes: self.lanes,
+            is_lossy: self.is_lossy,
+            paths: self.paths.clone(),
             totals: self.totals.clone(),
         }
     }
@@ -154,6 +157,8 @@ impl Peer {
         self.session = kept.session;
         self.why_not_reached = kept.why_not_reached;
         self.lanes = kept.lanes;
+        self.is_lossy = kept.is_lossy;
+        self.paths = kept.paths;
         self.totals = kept.totals;
     }
 
@@ -176,5 +181,7 @@ pub(crate) struct KeptPeer {
     pub(crate) session: u64,
     pub(crate) why_not_reached: String,
     pub(crate) lanes: usize,
+    pub(crate) is_lossy: bool,
+    pub(crate) paths: Paths,
     pub(crate) totals: Totals,
 }

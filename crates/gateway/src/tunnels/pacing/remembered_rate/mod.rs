@@ -18,6 +18,7 @@
 use crate::sys::socket::{self, Bbr, PathInfo};
 use crate::tunnels::capacity;
 use crate::tunnels::pacing::train::STARTUP_GAIN;
+use crate::tunnels::peers::known_path::{KnownPath, KnownWay};
 use mio::net::TcpStream;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -55,6 +56,10 @@ pub(in crate::tunnels) const PRESSED_PAST: Duration = Duration::from_secs(1);
 /// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two
 /// gateways.
 pub(in crate::tunnels) const LATE_MICROSECONDS: u32 = 4000;
+
+/// A lane that came up under streams, over a way of which nothing was known, is trained after so long: if
+/// their bytes were many, they have trained it, and if they were not, padding holds up few.
+pub(in crate::tunnels) const FIRST_PAUSE: Duration = Duration::from_millis(300);
 
 /// A doubtful rate is found out by training, after so long at first, then half as often each time: it takes
 /// 30 to 65 MB on 1 Gbit/s at 11.6 ms.
@@ -127,7 +132,7 @@ impl RememberedRate {
             pressed_at: None,
             look_at: now,
             trained_at: now,
-            pause: TRAINING_PAUSE,
+            pause: FIRST_PAUSE,
             segments: 0,
             retransmits: 0,
             retransmits_seen: 0,
@@ -143,11 +148,35 @@ impl RememberedRate {
         self.rate
     }
 
+    /// Begins with what is known of the way, which the lane's window does not hold yet.
+    pub(crate) fn recall(&mut self, known: &KnownPath) {
+        (self.rate, self.best, self.found) = (known.rate, known.best, known.found);
+        self.doubtful = known.doubtful;
+    }
+
+    /// Tells the next lane what is known of this one's way, if anything is.
+    pub(in crate::tunnels) fn known(&self, way: KnownWay, loses: bool) -> Option<KnownPath> {
+        (self.rate > 0).then_some(KnownPath {
+            way,
+            rate: self.rate,
+            best: self.best,
+            found: self.found,
+            doubtful: self.doubtful,
+            loses,
+        })
+    }
+
     /// Training has ended and found this rate, or none. So much was sent in all, which is no stream's.
     pub(crate) fn trained(&mut self, socket: &TcpStream, rate: u64, sent_bytes: u64, now: Instant) {
-        let path = socket::path_info(socket).unwrap_or_default();
         (self.rate, self.best, self.found, self.doubtful) = (rate, rate, rate, rate == 0);
+        self.filled(socket, sent_bytes, now);
+    }
+
+    /// The lane's window holds what the path does, as far as this is known.
+    pub(crate) fn filled(&mut self, socket: &TcpStream, sent_bytes: u64, now: Instant) {
+        let path = socket::path_info(socket).unwrap_or_default();
         (self.trained_at, self.look_at) = (now, now);
+        self.pause = self.pause.max(TRAINING_PAUSE);
         (self.filled_since, self.sent_bytes, self.sent_at) = (None, sent_bytes, now);
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
     }
@@ -221,8 +250,7 @@ impl RememberedRate {
             return Step::Begin(self.rate + self.rate / HEADROOM);
         }
         self.doubtful = true;
-        if trains && now - self.trained_at >= self.pause && busy.is_zero() {
-            self.pause = (self.pause * 2).min(MAX_PAUSE);
+        if trains && self.is_due(now) {
             return Step::Train;
         }
         // A bound that nobody looks after any more would stay for ever.
@@ -231,6 +259,15 @@ impl RememberedRate {
         } else {
             Step::Release
         }
+    }
+
+    /// Whether a lane whose rate is in doubt is to be trained now; asked once for each training.
+    pub(in crate::tunnels) fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = now - self.trained_at >= self.pause && self.busy_for(now).is_zero();
+        if is_due {
+            self.pause = (self.pause * 2).min(MAX_PAUSE);
+        }
+        is_due
     }
 
     /// How a lane goes on that carries as much as it can; `is_trusted`: what BBR sees is what the path has.

@@ -32,6 +32,7 @@ fn trained(now: Instant) -> RememberedRate {
         best: RATE,
         found: RATE,
         doubtful: false,
+        pause: TRAINING_PAUSE,
         ..RememberedRate::new(now)
     }
 }
@@ -336,4 +337,67 @@ fn a_lane_that_may_not_be_trained_keeps_no_bound_that_is_in_doubt() {
     let lossy = lossy(1000, 200);
     let step = course.look(&lossy, &FORGETFUL, (None, false), now + TRAINING_PAUSE);
     assert_eq!(step, Step::Release);
+}
+
+fn known(doubtful: bool) -> KnownPath {
+    KnownPath {
+        way: way(),
+        rate: RATE / 2,
+        best: RATE,
+        found: RATE,
+        doubtful,
+        loses: false,
+    }
+}
+
+fn way() -> KnownWay {
+    KnownWay {
+        address: [192, 0, 2, 1].into(),
+        through: None,
+        is_tcp: true,
+    }
+}
+
+#[test]
+fn a_new_lane_goes_on_with_the_rate_of_the_one_before_once_its_window_holds_it() {
+    let now = Instant::now();
+    let mut course = RememberedRate::new(now);
+    course.recall(&known(false));
+    let step = course.look(&path(), &FORGETFUL, (None, true), now);
+    let grown = RATE / 2 + RATE / 16;
+    assert_eq!(step, Step::Begin(grown + grown / 16));
+    assert_eq!(course.known(way(), false).unwrap().best, RATE);
+}
+
+#[test]
+fn a_rate_that_was_in_doubt_is_still_in_doubt_for_the_next_lane() {
+    let now = Instant::now();
+    let mut course = RememberedRate::new(now);
+    course.recall(&known(true));
+    assert_eq!(course.known(way(), false), Some(known(true)));
+    let soon = now + FIRST_PAUSE;
+    assert_eq!(
+        course.look(&path(), &FORGETFUL, (None, true), now),
+        Step::Begin(RATE / 2)
+    );
+    assert_eq!(course.look(&path(), &FORGETFUL, (None, true), soon), Step::Train);
+}
+
+#[test]
+fn a_lane_that_came_up_under_small_messages_over_an_unknown_way_is_trained_soon_and_then_seldom() {
+    let now = Instant::now();
+    let mut course = RememberedRate::new(now);
+    assert_eq!(course.known(way(), false), None);
+    let mut at = |after| course.look(&path(), &FORGETFUL, (None, true), now + after);
+    assert_eq!(at(FIRST_PAUSE / 2), Step::Release);
+    assert_eq!(at(FIRST_PAUSE), Step::Train);
+    let socket = socket_pair();
+    course.trained(&socket, 0, 0, now + FIRST_PAUSE);
+    let mut at = |after| course.look(&path(), &FORGETFUL, (None, true), now + FIRST_PAUSE + after);
+    assert_eq!(at(FIRST_PAUSE * 2), Step::Release);
+    assert_eq!(at(TRAINING_PAUSE), Step::Train);
+}
+
+fn socket_pair() -> TcpStream {
+    socket::loopback_pair().unwrap().0
 }
