@@ -17,7 +17,7 @@ impl Tunnels {
     /// Looks after the lanes of a pair that have just sent.
     pub(in crate::tunnels) fn steer(&mut self, driver: &mut Driver, key: PairKey) {
         let now = driver.now;
-        let (mut lossy, mut untrained) = (false, Vec::new());
+        let (mut lossy, mut untrained, mut unfilled) = (false, Vec::new(), Vec::new());
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -60,11 +60,15 @@ impl Tunnels {
             let trains = driver.config.train && pair.lanes[LaneNumber::QUIC].is_none();
             match lane.remembered.look(&path, &bbr, (reserved, trains), now) {
                 Step::Train => untrained.push(key),
+                Step::Fill => unfilled.push(key),
                 step => take(&step, tcp),
             }
         }
         for lane in untrained {
             self.train_new(driver, lane);
+        }
+        for lane in unfilled {
+            self.begin_training(driver, lane);
         }
         if lossy {
             self.on_lossy(driver, key);
@@ -82,7 +86,7 @@ fn take(step: &Step, tcp: &TcpStream) {
         }
         Step::Bound(rate) => drop(socket::set_most_rate(tcp, Some(rate))),
         Step::Release => drop(socket::set_most_rate(tcp, None)),
-        Step::Train | Step::Nothing => {}
+        Step::Train | Step::Fill | Step::Nothing => {}
     }
 }
 

@@ -21,9 +21,9 @@ impl Tunnels {
         };
         let idle = pair.tunnel.streams() == 0;
         // A congestion control that cannot be bounded by what is known does not gain by it.
-        let known = lane.remembered.rate();
-        if known > 0 && self.steers {
-            let rates = (known, capacity::most_rate(&driver.config, &self.peers, pair));
+        if lane.remembered.is_sure() && self.steers {
+            let reserved = capacity::most_rate(&driver.config, &self.peers, pair);
+            let rates = (lane.remembered.rate(), reserved);
             lane.training = Some(Training::fill(&lane.carrier, rates, idle, driver.now));
         } else if idle && !lane.knows_its_rate() {
             self.train_new(driver, key);
@@ -97,11 +97,10 @@ impl Tunnels {
                     let is_filled = training.is_filled(&lane.carrier.path().unwrap_or_default());
                     if is_filled || (is_spare && training.fills()) {
                         lane.remembered.filled(tcp, lane.sent_bytes, now);
+                    } else if training.fills() {
+                        lane.remembered.doubt(tcp, lane.sent_bytes, now);
                     } else {
                         let found = training.rate();
-                        if training.fills() {
-                            self.peers[pair.peer].paths.forget(number, lane.through.is_some());
-                        }
                         if found == 0 {
                             // The last bound was a step on the way up.
                             let _ = socket::set_most_rate(tcp, rate);

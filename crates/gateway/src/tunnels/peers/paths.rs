@@ -27,11 +27,6 @@ impl Paths {
         self.0.insert((number.0, path.way.through.is_some()), path);
     }
 
-    /// Forgets the way of a lane: what was known of it does not hold.
-    pub(in crate::tunnels) fn forget(&mut self, number: LaneNumber, is_relayed: bool) {
-        self.0.remove(&(number.0, is_relayed));
-    }
-
     /// Bytes per second of the direct lanes over TCP, or over QUIC, together.
     pub(in crate::tunnels) fn direct_rate(&self, over_tcp: bool) -> u64 {
         let direct = self.0.values().filter(|path| path.way.through.is_none());

@@ -66,6 +66,9 @@ pub(in crate::tunnels) const FIRST_PAUSE: Duration = Duration::from_millis(300);
 pub(in crate::tunnels) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
 pub(in crate::tunnels) const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
+/// A window that no longer holds what the path does, as after a cut, is filled at most so often.
+pub(in crate::tunnels) const FILL_PAUSE: Duration = Duration::from_secs(5);
+
 /// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to
 /// BBR.
 pub(in crate::tunnels) const MIN_OF_FOUND: u64 = 4;
@@ -94,10 +97,15 @@ pub(crate) struct RememberedRate {
     pub(in crate::tunnels) look_at: Instant,
     pub(in crate::tunnels) trained_at: Instant,
     pub(in crate::tunnels) pause: Duration,
+    /// When the window was last filled.
+    pub(in crate::tunnels) filled_at: Option<Instant>,
     /// The kernel's counts at the last judgement of loss, and at the last look.
     pub(in crate::tunnels) segments: u32,
     pub(in crate::tunnels) retransmits: u32,
     pub(in crate::tunnels) retransmits_seen: u32,
+    /// The kernel's count of timeouts at the last judgement, and whether one excused what was lost then.
+    pub(in crate::tunnels) timeouts: u16,
+    pub(in crate::tunnels) was_away: bool,
     /// Looks in a row at which messages had lost something, and the kernel's counts at the last one.
     pub(in crate::tunnels) chances: u32,
     pub(in crate::tunnels) chance_at: Instant,
@@ -116,6 +124,8 @@ pub(in crate::tunnels) enum Step {
     /// Leave it to its congestion control.
     Release,
     Train,
+    /// Fill its window, which does not hold what the path is known to.
+    Fill,
 }
 
 impl RememberedRate {
@@ -133,9 +143,12 @@ impl RememberedRate {
             look_at: now,
             trained_at: now,
             pause: FIRST_PAUSE,
+            filled_at: None,
             segments: 0,
             retransmits: 0,
             retransmits_seen: 0,
+            timeouts: 0,
+            was_away: false,
             chances: 0,
             chance_at: now,
             chance_retransmits: 0,
@@ -172,13 +185,24 @@ impl RememberedRate {
         self.filled(socket, sent_bytes, now);
     }
 
+    /// The lane's window did not come to hold what is known: the path may have become slower.
+    pub(crate) fn doubt(&mut self, socket: &TcpStream, sent_bytes: u64, now: Instant) {
+        self.doubtful = true;
+        self.filled(socket, sent_bytes, now);
+    }
+
+    /// Whether a rate is known, and not in doubt.
+    pub(in crate::tunnels) fn is_sure(&self) -> bool {
+        self.rate > 0 && !self.doubtful
+    }
+
     /// The lane's window holds what the path does, as far as this is known.
     pub(crate) fn filled(&mut self, socket: &TcpStream, sent_bytes: u64, now: Instant) {
         let path = socket::path_info(socket).unwrap_or_default();
-        (self.trained_at, self.look_at) = (now, now);
+        (self.trained_at, self.look_at, self.filled_at) = (now, now, Some(now));
         self.pause = self.pause.max(TRAINING_PAUSE);
         (self.filled_since, self.sent_bytes, self.sent_at) = (None, sent_bytes, now);
-        (self.segments, self.retransmits) = (path.segments, path.retransmits);
+        self.count_loss(&path);
     }
 
     /// The lane was written: `full` when the kernel would not take all.
@@ -249,16 +273,22 @@ impl RememberedRate {
             }
             return Step::Begin(self.rate + self.rate / HEADROOM);
         }
-        self.doubtful = true;
-        if trains && self.is_due(now) {
+        self.doubtful |= self.rate == 0;
+        if self.doubtful && trains && self.is_due(now) {
             return Step::Train;
         }
-        // A bound that nobody looks after any more would stay for ever.
-        if begins && trains {
-            Step::Begin(self.rate)
-        } else {
-            Step::Release
+        match self.doubtful {
+            // A bound that nobody looks after any more would stay for ever.
+            true if trains && begins => Step::Begin(self.rate),
+            false if trains && self.may_fill(now) => Step::Fill,
+            _ => Step::Release,
         }
+    }
+
+    /// Whether the window of a lane whose rate is not in doubt may be filled now.
+    fn may_fill(&self, now: Instant) -> bool {
+        let is_due = self.filled_at.is_none_or(|at| now - at >= FILL_PAUSE);
+        is_due && self.busy_for(now).is_zero()
     }
 
     /// Whether a lane whose rate is in doubt is to be trained now; asked once for each training.
@@ -307,6 +337,7 @@ impl RememberedRate {
 
     pub(in crate::tunnels) fn count_loss(&mut self, path: &PathInfo) {
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
+        self.timeouts = path.timeouts;
     }
 
     pub(in crate::tunnels) fn judge_loss(&mut self, path: &PathInfo) {
@@ -315,8 +346,12 @@ impl RememberedRate {
         if sent < LOSS_SEGMENTS {
             return;
         }
+        // A path that was away loses all that was under way, and is as fast as before. One that loses so much
+        // again is not.
+        let was_away = path.timeouts != self.timeouts && !self.was_away;
+        self.was_away = was_away;
         self.count_loss(path);
-        if again > sent / HEAVY_LOSS {
+        if again > sent / HEAVY_LOSS && !was_away {
             self.rate -= self.rate / 4;
             if self.rate < self.found / MIN_OF_FOUND {
                 self.rate = 0;

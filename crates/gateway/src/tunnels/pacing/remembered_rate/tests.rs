@@ -202,16 +202,48 @@ fn a_little_loss_changes_nothing() {
 }
 
 #[test]
-fn a_window_smaller_than_the_path_is_trained_again_but_not_at_once() {
+fn a_window_that_no_longer_holds_what_the_path_does_is_filled_at_once_and_not_again_and_again() {
     let now = Instant::now();
     let mut course = trained(now);
     let small = PathInfo {
         window_bytes: 14_480,
         ..path()
     };
-    assert_eq!(course.look(&small, &FORGETFUL, (None, true), now), Step::Release);
-    let later = now + TRAINING_PAUSE;
-    assert_eq!(course.look(&small, &FORGETFUL, (None, true), later), Step::Train);
+    assert_eq!(course.look(&small, &FORGETFUL, (None, false), now), Step::Release);
+    assert_eq!(course.look(&small, &FORGETFUL, (None, true), now), Step::Fill);
+    let (socket, _far) = socket::loopback_pair().unwrap();
+    course.filled(&socket, 0, now);
+    let later = now + FILL_PAUSE;
+    assert_eq!(
+        course.look(&small, &FORGETFUL, (None, true), now + ROUND),
+        Step::Release
+    );
+    assert_eq!(course.look(&small, &FORGETFUL, (None, true), later), Step::Fill);
+    course.doubt(&socket, 0, later);
+    assert_eq!(
+        course.look(&small, &FORGETFUL, (None, true), later + FILL_PAUSE),
+        Step::Release
+    );
+    let last = later + TRAINING_PAUSE;
+    assert_eq!(course.look(&small, &FORGETFUL, (None, true), last), Step::Train);
+}
+
+#[test]
+fn a_cut_that_loses_all_that_was_under_way_slows_nothing_and_a_path_that_goes_on_losing_does() {
+    let now = Instant::now();
+    let mut course = trained(now);
+    let after = |segments, retransmits, timeouts| PathInfo {
+        timeouts,
+        ..lossy(segments, retransmits)
+    };
+    let mut rate = |path: PathInfo| {
+        course.look(&path, &FORGETFUL, (None, true), now);
+        course.rate()
+    };
+    assert_eq!(rate(after(1000, 700, 4)), RATE);
+    assert_eq!(rate(after(1500, 720, 4)), RATE);
+    assert_eq!(rate(after(2000, 1000, 5)), RATE);
+    assert_eq!(rate(after(2500, 1300, 6)), RATE - RATE / 4);
 }
 
 #[test]
@@ -391,13 +423,9 @@ fn a_lane_that_came_up_under_small_messages_over_an_unknown_way_is_trained_soon_
     let mut at = |after| course.look(&path(), &FORGETFUL, (None, true), now + after);
     assert_eq!(at(FIRST_PAUSE / 2), Step::Release);
     assert_eq!(at(FIRST_PAUSE), Step::Train);
-    let socket = socket_pair();
+    let (socket, _far) = socket::loopback_pair().unwrap();
     course.trained(&socket, 0, 0, now + FIRST_PAUSE);
     let mut at = |after| course.look(&path(), &FORGETFUL, (None, true), now + FIRST_PAUSE + after);
     assert_eq!(at(FIRST_PAUSE * 2), Step::Release);
     assert_eq!(at(TRAINING_PAUSE), Step::Train);
-}
-
-fn socket_pair() -> TcpStream {
-    socket::loopback_pair().unwrap().0
 }
