@@ -6,6 +6,7 @@
 
 pub mod byte;
 mod collectives;
+mod disturbed;
 mod loopback;
 mod pings;
 mod plain;
@@ -75,6 +76,8 @@ pub enum Section {
     Streams,
     /// How long a job takes to start.
     Start,
+    /// Messages right after a kill, a hand-over, a cut and a lane's loss.
+    Disturbed,
     /// Two gateways on one host, no emulator.
     Loopback,
 }
@@ -91,6 +94,7 @@ impl Section {
             Section::Share => share::measure(bench),
             Section::Collectives => collectives::measure(bench),
             Section::Streams => streams::measure(bench),
+            Section::Disturbed => disturbed::measure(bench),
             Section::Loopback => loopback::measure(bench),
             Section::Latency => plans::LATENCY.measure(&self.name(), bench),
             Section::Pingpong => plans::PINGPONG.measure(&self.name(), bench),

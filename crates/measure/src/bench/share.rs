@@ -184,7 +184,10 @@ fn side_by_side(
 }
 
 /// Waits until a file says what is waited for; what uses it tells what is wrong if it never does.
-fn wait(file: &Path, is_there: impl Fn(&str) -> bool) -> Result<(), BenchError> {
+///
+/// # Errors
+/// None.
+pub fn wait(file: &Path, is_there: impl Fn(&str) -> bool) -> Result<(), BenchError> {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
         if std::fs::read_to_string(file).is_ok_and(|text| is_there(&text)) {
@@ -195,7 +198,8 @@ fn wait(file: &Path, is_there: impl Fn(&str) -> bool) -> Result<(), BenchError> 
     Ok(())
 }
 
-fn unix_seconds() -> f64 {
+/// The time, as rows have it.
+pub fn unix_seconds() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64())
 }

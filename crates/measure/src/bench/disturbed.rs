@@ -1,0 +1,268 @@
+//! Section `disturbed`: messages of a job right after something has happened to a gateway or to its lanes,
+//! beside the same job's messages right before.
+
+use super::pings::read;
+use super::share::{unix_seconds, wait};
+use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, numbers};
+use crate::checkout::{repository, test_program};
+use crate::claim::{Bar, Claim};
+use crate::results::Part;
+use causeway_bench::lab::Lab;
+use causeway_bench::limit::Link;
+use causeway_bench::samples::summary;
+use causeway_bench::table::{Table, size};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Seconds of a job: before the event, from which a part counts, and after it.
+const SETTLE: f64 = 1.0;
+const BEFORE: f64 = 3.0;
+const AFTER: f64 = 3.0;
+const MARGIN: f64 = 2.0;
+
+/// So long after the event the messages count.
+const RECOVERED: f64 = 1.0;
+
+const CUT: Duration = Duration::from_secs(1);
+
+/// What happens under a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// Nothing, which says how far two halves of a job differ by themselves.
+    Nothing,
+    Kill,
+    HandOver,
+    Cut,
+    LaneLost,
+}
+
+impl Event {
+    const ALL: [Event; 5] = [
+        Event::Nothing,
+        Event::Kill,
+        Event::HandOver,
+        Event::Cut,
+        Event::LaneLost,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Event::Nothing => "nothing",
+            Event::Kill => "worker killed",
+            Event::HandOver => "hand-over",
+            Event::Cut => "cut of 1 s",
+            Event::LaneLost => "lane reset",
+        }
+    }
+
+    /// Has it happen, and returns when it was over.
+    fn happen(self, bench: &Bench, lab: &Lab) -> Result<f64, BenchError> {
+        let run = |node: &str, command: &str| -> Result<(), BenchError> {
+            let directory = bench.scratch("disturbed-events")?;
+            lab.program(node, command, &directory, DEADLINE)?.succeed()?;
+            Ok(())
+        };
+        match self {
+            Event::Nothing => {}
+            Event::Kill => {
+                let status = lab.status(HEAD)?;
+                run(HEAD, &format!("kill -9 {}", status["worker"]))?;
+            }
+            Event::HandOver => run(
+                HEAD,
+                "causeway gateway --config /run/causeway-lab/gateway/rennes.toml --drain",
+            )?,
+            Event::Cut => {
+                lab.link("--down")?;
+                sleep(CUT);
+                lab.link("--up")?;
+            }
+            Event::LaneLost => {
+                // The dialling end's port is the lane's own, and never used again here.
+                let status = lab.status(FAR_HEAD)?;
+                let peer = status["tunnels"][0]["lanes"][0]["peer"].as_str().unwrap_or("");
+                let port = peer.rsplit(':').next().unwrap_or("");
+                let rules = ["sport", "dport"].map(|end| {
+                    format!("add rule inet resets forward tcp {end} {port} reject with tcp reset")
+                });
+                run("rennes-router", &format!("nft '{RESETS}; {}'", rules.join("; ")))?;
+            }
+        }
+        Ok(unix_seconds())
+    }
+}
+
+const RESETS: &str = "add table inet resets; \
+    add chain inet resets forward { type filter hook forward priority -10; policy accept; }";
+
+/// See the module.
+///
+/// # Errors
+/// A program fails.
+pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
+    let mut part = Part::new(
+        "Messages right after an event",
+        "Two ranks send each other one message of each size in turn (tests/programs/steady.c), while rennes' worker is killed, its \
+         gateway is handed over to another program, the link is cut, or the lane is reset on its way. 'before' are the three \
+         seconds before the event, 'after' the three seconds that begin one second after it: medians over all runs, and their \
+         ratio. The bar: at most 1.05 at every size.",
+    );
+    let shape: Vec<&str> = ["--grid", "transport = \"tcp\""]
+        .into_iter()
+        .chain(ROUTED)
+        .collect();
+    let lab = bench.lab("disturbed", &shape)?;
+    part.command(&lab.shape());
+    let mut found: BTreeMap<(Event, u64), [Vec<f64>; 2]> = BTreeMap::new();
+    let mut rows = "event,run,when,size_bytes,seconds_since_event,one_way_us\n".to_owned();
+    for run in 0..bench.pick(1, 5) {
+        for event in Event::ALL {
+            println!("bench:   messages before and after: {}, run {run}", event.name());
+            let (happened, times) = under_a_job(bench, &lab, &mut part, event, run)?;
+            for row in times {
+                let (since, bytes, one_way_us) = (row[0] - happened, row[1] as u64, row[2]);
+                let Some(place) = place(since, event) else {
+                    continue;
+                };
+                let when = ["before", "after"][place];
+                let _ = writeln!(
+                    rows,
+                    "{},{run},{when},{bytes},{since:.3},{one_way_us:.1}",
+                    event.name()
+                );
+                found.entry((event, bytes)).or_default()[place].push(one_way_us);
+            }
+        }
+    }
+    part.tables.push(("Medians of all runs".into(), table(&found)));
+    part.files.push(("disturbed.csv".into(), rows));
+    part.claims.extend(claims(&found));
+    Ok(part)
+}
+
+/// 0 for a message before the event, 1 for one that counts after it. Where the event takes time, what came
+/// before its end is left out.
+fn place(since: f64, event: Event) -> Option<usize> {
+    let lasted = match event {
+        Event::Cut => CUT.as_secs_f64() + 1.0,
+        _ => 1.0,
+    };
+    let (before, after) = (-BEFORE - lasted..=-lasted, RECOVERED..=RECOVERED + AFTER);
+    match since {
+        _ if before.contains(&since) => Some(0),
+        _ if after.contains(&since) => Some(1),
+        _ => None,
+    }
+}
+
+/// Runs a job under which an event happens; when it was over, and the job's rows.
+fn under_a_job(
+    bench: &Bench,
+    lab: &Lab,
+    part: &mut Part,
+    event: Event,
+    run: u32,
+) -> Result<(f64, Vec<Vec<f64>>), BenchError> {
+    let directory = bench.scratch(&format!("disturbed-{}-{run}", event.name().replace(' ', "-")))?;
+    let rows = directory.join("rows.csv");
+    let _ = std::fs::remove_file(&rows);
+    let lead = SETTLE + BEFORE + 2.0;
+    let command = format!(
+        "causeway run --sites rennes=1,nancy=1 -- {} -n 2 {} {} rows.csv {}",
+        MPIS[0].launcher(),
+        repository().join("tests/programs/own-core.sh").display(),
+        test_program(MPIS[0].programs, "steady"),
+        lead + CUT.as_secs_f64() + RECOVERED + AFTER + MARGIN
+    );
+    let job = lab.program(HEAD, &command, &directory, DEADLINE)?.start()?;
+    wait(&rows, |text| text.contains('\n'))?;
+    sleep(Duration::from_secs_f64(lead));
+    let happened = event.happen(bench, lab)?;
+    job.succeed()?;
+    part.command(&command);
+    let times = numbers("steady", &read(&rows)?, "unix_seconds,size_bytes,one_way_us")?;
+    Ok((happened, times))
+}
+
+type Found = BTreeMap<(Event, u64), [Vec<f64>; 2]>;
+
+fn ratio([before, after]: &[Vec<f64>; 2]) -> Option<(f64, f64)> {
+    Some((summary(before)?.median, summary(after)?.median))
+}
+
+fn table(found: &Found) -> Table {
+    let mut table = Table::new(&[
+        "event",
+        "size",
+        "limit (ms)",
+        "before (ms)",
+        "after (ms)",
+        "after/before",
+        "messages before, after",
+    ]);
+    for ((event, bytes), times) in found {
+        let Some((before, after)) = ratio(times) else {
+            continue;
+        };
+        table.rows.push(vec![
+            event.name().to_owned(),
+            size(*bytes),
+            format!("{:.3}", Link::RENNES_NANCY.one_way_us(*bytes) / 1e3),
+            format!("{:.3}", before / 1e3),
+            format!("{:.3}", after / 1e3),
+            format!("{:.3}", after / before),
+            format!("{}, {}", times[0].len(), times[1].len()),
+        ]);
+    }
+    table
+}
+
+fn claims(found: &Found) -> Vec<Claim> {
+    let of = |event: Event| {
+        let of_event = found.iter().filter(|((other, _), _)| *other == event);
+        let ratios = of_event.filter_map(|(_, times)| ratio(times).map(|(before, after)| after / before));
+        ratios.reduce(f64::max)
+    };
+    let events = Event::ALL.into_iter().filter(|event| *event != Event::Nothing);
+    events
+        .filter_map(|event| {
+            Some(Claim {
+                what: format!(
+                    "messages 1 s after: {}, of those before, worst size",
+                    event.name()
+                ),
+                direct: of(Event::Nothing),
+                figure: of(event)?,
+                unit: "",
+                bar: Bar::AtMost(1.05),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_count_before_an_event_and_from_a_second_after_it() {
+        let places = [-5.0, -3.5, -0.5, 0.5, 1.5, 4.5].map(|since| place(since, Event::Kill));
+        assert_eq!(places, [None, Some(0), None, None, Some(1), None]);
+        assert_eq!(place(-1.5, Event::Cut), None);
+    }
+
+    #[test]
+    fn the_worst_size_of_each_event_is_held_to_the_bar() {
+        let found = Found::from([
+            ((Event::Nothing, 1), [vec![100.0], vec![101.0]]),
+            ((Event::Kill, 1), [vec![100.0], vec![104.0]]),
+            ((Event::Kill, 4096), [vec![100.0], vec![120.0]]),
+        ]);
+        let claims = claims(&found);
+        assert_eq!(claims.len(), 1);
+        assert!((claims[0].figure - 1.2).abs() < 1e-9 && claims[0].direct == Some(1.01));
+        assert_eq!(table(&found).rows.len(), 3);
+    }
+}

@@ -1,0 +1,81 @@
+/* A ping-pong that never pauses: rank 0 and the last rank send each other one message of each size in turn for
+ * some seconds, and rank 0 writes what each took as CSV, at the end. What happens to the network meanwhile is
+ * seen in the rows.
+ *
+ *     steady FILE.csv SECONDS
+ *
+ * Columns: unix_seconds (when the message was sent), size_bytes, one_way_us (half of the round trip). */
+#define _GNU_SOURCE
+#include "clock.h"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const int SIZES[] = {1, 4096, 16384, 65536, 262144, 1048576};
+enum { KINDS = sizeof SIZES / sizeof *SIZES, LARGEST = 1048576, MOST_ROWS = 1000000, LAST = 1 };
+
+struct row {
+    double sent, one_way_us;
+    int size;
+};
+
+/* The tag of a message says whether it is the last. */
+static long exchange(unsigned char *data, struct row *rows, int peer, double seconds)
+{
+    double end = clock_now(CLOCK_MONOTONIC) + seconds;
+    for (long i = 0; i < MOST_ROWS; i++) {
+        struct row *row = &rows[i];
+        row->size = SIZES[i % KINDS];
+        int tag = clock_now(CLOCK_MONOTONIC) >= end || i == MOST_ROWS - 1 ? LAST : 0;
+        row->sent = clock_now(CLOCK_REALTIME);
+        double begin = clock_now(CLOCK_MONOTONIC);
+        MPI_Send(data, row->size, MPI_BYTE, peer, tag, MPI_COMM_WORLD);
+        MPI_Recv(data, row->size, MPI_BYTE, peer, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        row->one_way_us = (clock_now(CLOCK_MONOTONIC) - begin) * 1e6 / 2;
+        if (tag == LAST)
+            return i + 1;
+    }
+    return MOST_ROWS;
+}
+
+static void send_back(unsigned char *data)
+{
+    MPI_Status status;
+    do {
+        int size;
+        MPI_Recv(data, LARGEST, MPI_BYTE, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_BYTE, &size);
+        MPI_Send(data, size, MPI_BYTE, 0, status.MPI_TAG, MPI_COMM_WORLD);
+    } while (status.MPI_TAG != LAST);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    double seconds = argc > 2 ? atof(argv[2]) : 0;
+    unsigned char *data = calloc(1, LARGEST);
+    struct row *rows = rank == 0 ? calloc(MOST_ROWS, sizeof *rows) : NULL;
+    FILE *csv = rank == 0 && argc > 1 ? fopen(argv[1], "w") : NULL;
+    if (!data || seconds <= 0 || ranks < 2 || (rank == 0 && (!csv || !rows))) {
+        fprintf(stderr, "usage: mpirun -n 2 steady FILE.csv SECONDS, where FILE.csv can be written\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (csv) {
+        fprintf(csv, "unix_seconds,size_bytes,one_way_us\n");
+        fflush(csv);
+        long count = exchange(data, rows, ranks - 1, seconds);
+        for (long i = 0; i < count; i++)
+            fprintf(csv, "%.6f,%d,%.3f\n", rows[i].sent, rows[i].size, rows[i].one_way_us);
+    } else if (rank == ranks - 1) {
+        send_back(data);
+    }
+    if (csv && fclose(csv) != 0)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    free(rows);
+    free(data);
+    MPI_Finalize();
+    return 0;
+}
