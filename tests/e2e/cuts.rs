@@ -65,6 +65,17 @@ fn debian_mpich_outlives_cuts_of_two_seconds_and_new_programs_in_place_of_its_ga
 }
 
 #[test]
+#[ignore = "needs namespaces and Debian's MPICH; run by make test"]
+fn debian_mpich_outlives_a_network_that_resets_and_refuses_all_and_a_gateway_with_a_twentieth_of_a_core() {
+    let Some(mut job) = Job::start("rennes-nancy", "refused", &TCP, &mpi::debian_mpich(), 60) else {
+        return;
+    };
+    job.is_refused_for(8 * SECOND);
+    job.starves_for(8 * SECOND);
+    job.ends_right();
+}
+
+#[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_over_a_path_that_loses_goes_over_quic_and_outlives_cuts() {
     let Some(mut job) = Job::start("lossy", "cuts-quic", &[], &mpi::debian_openmpi(), 60) else {
@@ -250,6 +261,54 @@ impl Job {
         println!("    {}: goes on {after:.1?} after a cut of {time:?}", self.item);
     }
 
+    /// The network answers whatever goes between the gateways with a reset, as if their programs were gone,
+    /// and the last second of it loses what begins a connection.
+    fn is_refused_for(&mut self, time: Duration) {
+        let nft = |lab: &Lab, rules: &str| {
+            lab.causeway(&["exec", "rennes-router", "--", "nft", rules]);
+        };
+        let before = self.rounds();
+        nft(&self.lab, REFUSES);
+        // Not to wait for something: how long it refuses is what is tested.
+        std::thread::sleep(time - SECOND);
+        nft(&self.lab, "insert rule inet refuses forward tcp flags syn drop");
+        std::thread::sleep(SECOND);
+        let rounds = self.rounds();
+        assert!(
+            rounds <= before + ON_THEIR_WAY,
+            "{} rounds ended meanwhile",
+            rounds - before
+        );
+        nft(&self.lab, "delete table inet refuses");
+        let after = self.goes_on("a network that refuses", PROGRESS, rounds);
+        println!("    {}: goes on {after:.1?} after {time:?} of resets", self.item);
+    }
+
+    /// The worker of rennes runs for a twentieth of the time, and its lane is reset meanwhile.
+    fn starves_for(&mut self, time: Duration) {
+        let slices = time.as_millis() / 250;
+        let script = format!(
+            "worker=$(causeway status --json | sed -n 's/.*\"worker\": *\\([0-9]*\\),.*/\\1/p'); \
+             for slice in $(seq {slices}); do kill -STOP $worker; sleep 0.2375; kill -CONT $worker; sleep 0.0125; done"
+        );
+        let rounds = self.rounds();
+        let head = ["exec", "rennes-head", "--", "bash", "-c", &script];
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.lab.causeway(&head));
+            let reset =
+                format!("{RESETS}; add rule inet resets forward tcp dport 7001 reject with tcp reset");
+            self.lab.causeway(&["exec", "rennes-router", "--", "nft", &reset]);
+            std::thread::sleep(time / 4);
+            let healed = ["exec", "rennes-router", "--", "nft", "delete table inet resets"];
+            self.lab.causeway(&healed);
+        });
+        let after = self.goes_on("a worker that starved", PROGRESS, rounds);
+        println!(
+            "    {}: goes on {after:.1?} after {time:?} of a twentieth of a core",
+            self.item
+        );
+    }
+
     /// Resets one lane after the other on the way, each a second after the one before, or as soon as it is
     /// replaced.
     fn loses_a_lane_every_second(&mut self, times: u64) {
@@ -348,6 +407,11 @@ impl Job {
         println!("    {}", fs::read_to_string(place.join("stdout")).unwrap().trim());
     }
 }
+
+/// Resets all that goes between gateways; both ends of each connection learn of it.
+const REFUSES: &str = "add table inet refuses; \
+    add chain inet refuses forward { type filter hook forward priority -10; policy accept; }; \
+    add rule inet refuses forward meta l4proto tcp reject with tcp reset";
 
 /// A chain for rules that reset connections on their way through a router.
 const RESETS: &str = "add table inet resets; \

@@ -1,8 +1,9 @@
-/* A ping-pong that never pauses: rank 0 and the last rank send each other one message of each size in turn for
- * some seconds, and rank 0 writes what each took as CSV, at the end. What happens to the network meanwhile is
- * seen in the rows.
+/* A ping-pong that does not pause: rank 0 and the last rank send each other one message of each size in turn
+ * for some seconds, and rank 0 writes what each took as CSV, at the end. What happens to the network
+ * meanwhile is seen in the rows. From one second to another all messages have one byte: these tell a
+ * network nothing of how much it carries.
  *
- *     steady FILE.csv SECONDS
+ *     steady FILE.csv SECONDS SMALL_FROM SMALL_UNTIL
  *
  * Columns: unix_seconds (when the message was sent), size_bytes, one_way_us (half of the round trip). */
 #define _GNU_SOURCE
@@ -11,22 +12,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const int SIZES[] = {1, 4096, 16384, 65536, 262144, 1048576};
-enum { KINDS = sizeof SIZES / sizeof *SIZES, LARGEST = 1048576, MOST_ROWS = 1000000, LAST = 1 };
+static const int SIZES[] = {1, 4096, 16384, 65536, 262144};
+enum { KINDS = sizeof SIZES / sizeof *SIZES, LARGEST = 262144, MOST_ROWS = 1000000, LAST = 1 };
 
 struct row {
     double sent, one_way_us;
     int size;
 };
 
+struct plan {
+    double seconds, small_from, small_until;
+};
+
 /* The tag of a message says whether it is the last. */
-static long exchange(unsigned char *data, struct row *rows, int peer, double seconds)
+static long exchange(unsigned char *data, struct row *rows, int peer, const struct plan *plan)
 {
-    double end = clock_now(CLOCK_MONOTONIC) + seconds;
+    double start = clock_now(CLOCK_MONOTONIC);
     for (long i = 0; i < MOST_ROWS; i++) {
         struct row *row = &rows[i];
-        row->size = SIZES[i % KINDS];
-        int tag = clock_now(CLOCK_MONOTONIC) >= end || i == MOST_ROWS - 1 ? LAST : 0;
+        double since = clock_now(CLOCK_MONOTONIC) - start;
+        int tag = since >= plan->seconds || i == MOST_ROWS - 1 ? LAST : 0;
+        row->size = since >= plan->small_from && since < plan->small_until ? SIZES[0] : SIZES[i % KINDS];
         row->sent = clock_now(CLOCK_REALTIME);
         double begin = clock_now(CLOCK_MONOTONIC);
         MPI_Send(data, row->size, MPI_BYTE, peer, tag, MPI_COMM_WORLD);
@@ -55,18 +61,20 @@ int main(int argc, char **argv)
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    double seconds = argc > 2 ? atof(argv[2]) : 0;
+    struct plan plan = {0};
+    if (argc > 4)
+        plan = (struct plan){atof(argv[2]), atof(argv[3]), atof(argv[4])};
     unsigned char *data = calloc(1, LARGEST);
     struct row *rows = rank == 0 ? calloc(MOST_ROWS, sizeof *rows) : NULL;
     FILE *csv = rank == 0 && argc > 1 ? fopen(argv[1], "w") : NULL;
-    if (!data || seconds <= 0 || ranks < 2 || (rank == 0 && (!csv || !rows))) {
-        fprintf(stderr, "usage: mpirun -n 2 steady FILE.csv SECONDS, where FILE.csv can be written\n");
+    if (!data || plan.seconds <= 0 || ranks < 2 || (rank == 0 && (!csv || !rows))) {
+        fprintf(stderr, "usage: mpirun -n 2 steady FILE.csv SECONDS SMALL_FROM SMALL_UNTIL\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (csv) {
         fprintf(csv, "unix_seconds,size_bytes,one_way_us\n");
         fflush(csv);
-        long count = exchange(data, rows, ranks - 1, seconds);
+        long count = exchange(data, rows, ranks - 1, &plan);
         for (long i = 0; i < count; i++)
             fprintf(csv, "%.6f,%d,%.3f\n", rows[i].sent, rows[i].size, rows[i].one_way_us);
     } else if (rank == ranks - 1) {

@@ -30,8 +30,9 @@ FACTS = {
     "how long allocations may take": [r"`--wait (\d+h)`", r"have not begun after so long \[default: (\d+h)\]"],
     "ended jobs that are kept": [r"Of ended jobs, (\d+) are kept", r"(\d+) ended jobs at most"],
     "days for which ended jobs are kept": [r"are kept, each for (\d+ days)", r"at most, each for (\d+ days)"],
-    "when what is shared with a killed gateway ends": [
-        r"After (\d+ s) (?:of that )?they end what they shared"
+    "how long a gateway's host must refuse": [
+        r"its host has refused\s+connections for (\d+ s)", r"the host has refused connections for (\d+ s)",
+        r"it has refused connections for (\d+ s)", r"its host has refused every connection for (\d+ s)",
     ],
     "the Slurm that was tested": [r"Debian's (?:Slurm )?(\d+\.\d+)"],
 }

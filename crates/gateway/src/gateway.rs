@@ -211,7 +211,10 @@ impl Gateway {
             for event in &events {
                 if self.step(|gateway| gateway.dispatch(event)).is_break() {
                     self.driver.link.iter().for_each(KeeperLink::announce_end);
-                    self.driver.say("stopping");
+                    match self.driver.link.as_ref().is_some_and(KeeperLink::is_orphan) {
+                        true => self.leave_listeners(),
+                        false => self.driver.say("stopping"),
+                    }
                     shut_down(&mut flow!(self));
                     return Ok(());
                 }
@@ -224,6 +227,16 @@ impl Gateway {
                 self.step(|gateway| handover::hand_over(&successor, &mut flow!(gateway)));
             }
         }
+    }
+
+    /// The keeper was killed, and with it the gateway: the next one listens here at once, while this worker
+    /// says its last words to the others.
+    fn leave_listeners(&mut self) {
+        self.driver.say("its first process was killed; stopping");
+        if let Some(link) = &self.driver.link {
+            link.close_listeners();
+        }
+        self.listeners.close();
     }
 
     /// Begins to bring up lanes to all peers.

@@ -12,6 +12,7 @@ use causeway_control::private;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};
 use std::io;
+use std::net::Shutdown;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -85,6 +86,13 @@ impl Listeners {
             transparent: kept.transparent.map(tcp).transpose()?,
             pending: false,
         })
+    }
+
+    /// Listens no more.
+    pub(crate) fn close(&mut self) {
+        self.lan.clear();
+        (self.wan, self.metrics, self.transparent) = (None, None, None);
+        let _ = socket2::SockRef::from(&self.control).shutdown(Shutdown::Both);
     }
 
     pub(crate) fn register(&mut self, registry: &Registry) -> Result<(), GatewayError> {

@@ -302,9 +302,39 @@ fn the_worker_ends_with_its_keeper_and_the_next_gateway_starts_at_once() {
     next.args(["gateway", "--config"]).arg(grid.file(1));
     grid.gateways.insert(1, next.spawn().unwrap());
     grid.wait_for_tunnel();
-    // Nobody collects it where the first process does not collect orphans.
-    let stat = std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
-    assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+    wait_for("the end of the worker", || is_gone(worker));
+}
+
+/// Nobody collects it where the first process does not collect orphans.
+fn is_gone(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+#[test]
+fn a_gateway_whose_keeper_is_killed_tells_the_others_which_wait_for_nobody() {
+    // The one that is dialled could not find out by itself.
+    let mut grid = Grid::with(Ways::OneDials);
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far);
+    grid.gateways.get_mut(&1).unwrap().kill().unwrap();
+    grid.gateways.get_mut(&1).unwrap().wait().unwrap();
+    wait_for("the end of its stream at the other site", || {
+        grid.status(2).streams == 0
+    });
+    drop((near, far));
+}
+
+#[test]
+fn a_worker_that_was_stopped_when_its_keeper_was_killed_ends_as_soon_as_it_runs() {
+    let mut grid = Grid::start();
+    let worker = grid.status(1).worker;
+    kill(pid(worker), Signal::SIGSTOP).unwrap();
+    grid.gateways.get_mut(&1).unwrap().kill().unwrap();
+    grid.gateways.get_mut(&1).unwrap().wait().unwrap();
+    kill(pid(worker), Signal::SIGCONT).unwrap();
+    wait_for("the end of the worker", || is_gone(worker));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn work(keeper: Keeper, before: Option<Before>) -> ! {
     // Its descriptors are the keeper's, too: nothing of it is dropped here, or they would be closed.
     let mut keeper = ManuallyDrop::new(keeper);
     // The keeper may have gone already.
-    let follows = process::end_with_parent();
+    let follows = process::stop_with_parent(keeper.process);
     if follows.is_err() || nix::unistd::getppid() != keeper.process {
         exit(1);
     }

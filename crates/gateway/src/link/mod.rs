@@ -132,6 +132,16 @@ impl KeeperLink {
         self.memory.announce(Ending::Stops);
     }
 
+    /// Says whether the keeper is gone.
+    pub(crate) fn is_orphan(&self) -> bool {
+        process::is_orphan(self.process)
+    }
+
+    /// Closes the keeper's listeners, which is gone.
+    pub(crate) fn close_listeners(&self) {
+        self.kept.listeners.numbers().for_each(process::close);
+    }
+
     /// Says that this worker ends so that the keeper executes another program, which finds in a
     /// file what its keeper needs.
     /// False where the paths are too long.

@@ -9,8 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A host of the same site answers within milliseconds; a lost SYN is sent again after 1 s and 3 s.
-pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
+/// A host of the same site answers within milliseconds; a lost SYN is sent again after 1 s, 3 s, 7 s and 15
+/// s. To be wrong ends a job.
+pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Ports that are tried for one connection: a millisecond or two. Where three of four are taken, all of these
 /// are once in 10^60 times.

@@ -23,8 +23,9 @@ use std::os::fd::RawFd;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping.
-const PREFACE_DEADLINE: Duration = Duration::from_secs(5);
+/// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping. To
+/// be wrong ends a job; a stranger that waits longer has one of many places, which others take from it.
+const PREFACE_DEADLINE: Duration = Duration::from_secs(15);
 
 /// Connections whose preface is not read yet. With one more, the address that has most of them loses its
 /// oldest.

@@ -9,6 +9,7 @@ use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// More than a process may have, unless an administrator has raised that (fs.nr_open).
 const MOST_DESCRIPTORS: RawFd = 1 << 20;
@@ -211,9 +212,45 @@ pub(crate) fn take_in_orphans() -> nix::Result<()> {
     nix::sys::prctl::set_child_subreaper(true)
 }
 
-/// Has the kernel end this process with its parent.
-pub(crate) fn end_with_parent() -> nix::Result<()> {
-    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
+/// How long a worker may take to say its last words once its keeper is gone: a little more than a stop in
+/// order takes.
+const LAST_WORDS_SECONDS: libc::c_uint = 3;
+
+/// The parent that this process ends with.
+static PARENT: AtomicI32 = AtomicI32::new(0);
+
+/// Has this process told to stop, as by SIGTERM, when its parent is gone, and ended by the kernel if it then
+/// does not. It must take SIGTERM as a descriptor's event.
+pub(crate) fn stop_with_parent(parent: Pid) -> nix::Result<()> {
+    PARENT.store(parent.as_raw(), Ordering::Relaxed);
+    // Not one of those that people send. A number that only a libc knows.
+    let signal = libc::SIGRTMIN() + 3;
+    // SAFETY: all zero is a valid sigaction; the handler does what is safe in one (signal-safety(7)).
+    let installed = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_parents_death as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut())
+    };
+    nix::errno::Errno::result(installed)?;
+    // SAFETY: no memory is involved.
+    nix::errno::Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) }).map(drop)
+}
+
+/// Runs even where the loop does not: whoever no longer serves must not keep the gateway's addresses.
+extern "C" fn on_parents_death(_: libc::c_int) {
+    // SAFETY: all are safe in a handler of signals. Sent by somebody else, the signal means nothing.
+    unsafe {
+        if libc::getppid() != PARENT.load(Ordering::Relaxed) {
+            libc::alarm(LAST_WORDS_SECONDS);
+            libc::kill(libc::getpid(), libc::SIGTERM);
+        }
+    }
+}
+
+/// Says whether the parent that this process stops with is gone.
+pub(crate) fn is_orphan(parent: u32) -> bool {
+    nix::unistd::getppid().as_raw().cast_unsigned() != parent
 }
 
 /// A stream takes one file at each gateway: use all that the user may have. How many that are.

@@ -27,7 +27,6 @@ pub(crate) enum TunnelsDeadline {
     /// Dial this lane to the peer with this index again.
     Dial(PeerIndex, LaneNumber),
     /// The peer with this index has closed its last lane, and may have been killed.
-    Killed(PeerIndex),
     /// What a lane has sent last may want to be followed.
     TailProbe(LaneKey),
     /// A lane that was dialled from afar may be trained.

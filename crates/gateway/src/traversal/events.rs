@@ -4,6 +4,7 @@ use crate::base::{Base, Bundle};
 use crate::keys::PeerIndex;
 use crate::membership::event::MembershipEvent;
 use crate::traversal::Traversal;
+use crate::traversal::alive::{self, ask_whether_alive, on_alive};
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::pair::Pair;
@@ -39,6 +40,7 @@ impl Traversal {
             }
             TunnelsEvent::Wanted { peer, pause } => self.meet_again(base, peer, pause.is_zero()),
             TunnelsEvent::MoreWanted { peer } => self.seek_all(base, peer, Duration::ZERO),
+            TunnelsEvent::Doubted { peer } => ask_whether_alive(base, peer),
             TunnelsEvent::DialFailed { peer, number, why } => {
                 if !self.punch_failed(base, peer, number, &why) {
                     let mut connecting = base.tunnels.connecting();
@@ -69,6 +71,7 @@ impl Traversal {
             }
             MembershipEvent::PeerGone { peer } => self.forget_meeting(peer),
             MembershipEvent::BrokerFound(broker) => self.on_broker_found(broker),
+            MembershipEvent::Message(message) if message.kind == alive::KIND => on_alive(base, &message),
             MembershipEvent::Message(message) => self.on_broker_message(base, &message),
         }
     }

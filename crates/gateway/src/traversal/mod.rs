@@ -10,6 +10,7 @@ use relay::server::{KeptSplice, RelayServer};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+mod alive;
 mod events;
 pub(crate) mod punch;
 pub(crate) mod relay;

@@ -208,11 +208,6 @@ impl Carrier {
         }
     }
 
-    /// Says whether the other end has told so.
-    pub(crate) fn has_heard_bye(&self) -> bool {
-        matches!(self, Carrier::Tls(session) if session.has_heard_bye())
-    }
-
     pub(crate) fn shutdown_write(&mut self) -> io::Result<()> {
         match (self.tcp().map(|socket| socket.shutdown(Shutdown::Write)), self) {
             (Some(done), _) => done,

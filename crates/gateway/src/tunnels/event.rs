@@ -43,6 +43,8 @@ pub(crate) enum TunnelsEvent {
     Wanted { peer: PeerIndex, pause: Duration },
     /// More lanes than before.
     MoreWanted { peer: PeerIndex },
+    /// The host of this peer refuses connections: its gateway may be gone, or there and asked by another way.
+    Doubted { peer: PeerIndex },
     /// A lane that was dialled did not come up.
     DialFailed {
         peer: PeerIndex,

@@ -24,10 +24,10 @@ pub mod capacity;
 pub(crate) mod carrier;
 mod chores;
 mod connecting;
+mod dead;
 pub(crate) mod departure;
 pub(crate) mod event;
 mod handshake;
-mod killed;
 pub(crate) mod lanes;
 pub(crate) mod message;
 pub(crate) mod origin;
@@ -116,7 +116,6 @@ impl Tunnels {
                 self.on_handshake_deadline(driver, key, generation)
             }
             TunnelsDeadline::Dial(index, lane) => self.dial(driver, index, lane),
-            TunnelsDeadline::Killed(peer) => self.on_killed_deadline(driver, peer),
             TunnelsDeadline::TailProbe(lane) => self.on_tail_probe(driver, lane),
             TunnelsDeadline::TrainingTurn(lane) => self.on_training_turn(driver, lane),
         }

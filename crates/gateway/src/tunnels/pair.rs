@@ -40,10 +40,10 @@ pub(crate) struct Pair {
     pub(in crate::tunnels) down_since: Option<Instant>,
     /// Why the last lane ended.
     pub(in crate::tunnels) last_end: String,
-    /// The last lane was closed from the far gateway's host, as its kernel does when the program is gone.
-    pub(in crate::tunnels) was_closed: bool,
-    /// Since when that host, with no lane up, has refused every connection.
+    /// Since when the far gateway's host, with no lane up, has refused every connection; when the gateway was
+    /// last asked by another way whether it is there.
     pub(in crate::tunnels) refused_since: Option<Instant>,
+    pub(in crate::tunnels) asked_at: Option<Instant>,
     pub(in crate::tunnels) quiet_until: Instant,
     pub(in crate::tunnels) dirty: bool,
 }
@@ -139,8 +139,8 @@ impl Pair {
             lanes_lost: kept.lanes_lost,
             down_since: Some(now.checked_sub(kept.down).unwrap_or(now)),
             last_end: kept.last_end,
-            was_closed: false,
             refused_since: None,
+            asked_at: None,
             quiet_until: now,
             dirty: false,
         })

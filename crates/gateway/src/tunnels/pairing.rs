@@ -140,8 +140,8 @@ impl Tunnels {
             lanes_lost: 0,
             down_since: None,
             last_end: String::new(),
-            was_closed: false,
             refused_since: None,
+            asked_at: None,
             quiet_until: driver.now,
             dirty: false,
         };
@@ -219,7 +219,6 @@ impl Tunnels {
         let left = pair.tunnel.lanes_up();
         if left == 0 {
             pair.down_since = Some(now);
-            pair.was_closed = false;
             if through.is_none() {
                 let why_not_reached = &mut self.peers[pair.peer].why_not_reached;
                 why_not_reached.clone_from(&pair.last_end);

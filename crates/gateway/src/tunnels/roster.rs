@@ -94,6 +94,11 @@ impl Roster<'_> {
         }
     }
 
+    /// Notes that a gateway has said by way of the broker that it is there.
+    pub(crate) fn is_alive(&mut self, index: PeerIndex) {
+        self.tunnels.on_sign_of_life(index);
+    }
+
     /// Notes that the far gateway has said who it is.
     fn on_introduced(&mut self, key: PairKey) {
         if let Some(pair) = self.tunnels.pairs.get_mut(key) {

@@ -1,6 +1,6 @@
 //! What processes notice of a network that misbehaves between two real gateways.
 
-use crate::common::{Grid, cross, pattern, wait_for};
+use crate::common::{DEADLINE, Grid, cross, pattern, wait_for};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
@@ -165,7 +165,8 @@ fn streams_with_a_gateway_that_was_killed_for_good_end_long_before_the_deadline_
     cross(&near, &far, &pattern(15, 1000));
     grid.kill_far();
     assert!(matches!(end_of(far), None | Some(ErrorKind::ConnectionReset)));
-    // `resume` is ten minutes here.
+    // Its host refuses for half a minute; `resume` is ten minutes here.
+    near.set_read_timeout(Some(3 * DEADLINE)).unwrap();
     assert_eq!(end_of(near), Some(ErrorKind::ConnectionReset));
     assert!(grid.status(1).tunnels.is_empty());
     grid.start_far();

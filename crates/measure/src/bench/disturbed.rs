@@ -16,14 +16,15 @@ use std::fmt::Write as _;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Seconds of a job: before the event, from which a part counts, and after it.
-const SETTLE: f64 = 1.0;
-const BEFORE: f64 = 3.0;
-const AFTER: f64 = 3.0;
-const MARGIN: f64 = 2.0;
+/// Seconds of a job: all sizes from its start to [`SMALL_FROM`], then single bytes, which tell a lane that is
+/// new nothing of its path, then all sizes again. The event is over a second before these.
+const SECONDS: f64 = 13.0;
+const SMALL_FROM: f64 = 4.0;
+const SMALL_UNTIL: f64 = 9.0;
+const EVENT_AT: f64 = 6.0;
 
-/// So long after the event the messages count.
-const RECOVERED: f64 = 1.0;
+/// Messages count from a second after the job's start, and from a second after the event.
+const SETTLED: f64 = 1.0;
 
 const CUT: Duration = Duration::from_secs(1);
 
@@ -104,10 +105,11 @@ const RESETS: &str = "add table inet resets; \
 pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     let mut part = Part::new(
         "Messages right after an event",
-        "Two ranks send each other one message of each size in turn (tests/programs/steady.c), while rennes' worker is killed, its \
-         gateway is handed over to another program, the link is cut, or the lane is reset on its way. 'before' are the three \
-         seconds before the event, 'after' the three seconds that begin one second after it: medians over all runs, and their \
-         ratio. The bar: at most 1.05 at every size.",
+        "Two ranks send each other one message of each size in turn (tests/programs/steady.c). Then they send single bytes for five \
+         seconds, in which rennes' worker is killed, its gateway is handed over to another program, the link is cut, or the lane is \
+         reset on its way; then one of each size in turn again. 'before' are the messages of the three seconds before the single \
+         bytes, 'after' those of the four seconds behind them, at least one second after the event: medians over all runs, and \
+         their ratio. The bar: at most 1.05 at every size.",
     );
     let shape: Vec<&str> = ["--grid", "transport = \"tcp\""]
         .into_iter()
@@ -116,14 +118,14 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     let lab = bench.lab("disturbed", &shape)?;
     part.command(&lab.shape());
     let mut found: BTreeMap<(Event, u64), [Vec<f64>; 2]> = BTreeMap::new();
-    let mut rows = "event,run,when,size_bytes,seconds_since_event,one_way_us\n".to_owned();
+    let mut rows = "event,run,when,size_bytes,seconds,one_way_us\n".to_owned();
     for run in 0..bench.pick(1, 5) {
         for event in Event::ALL {
             println!("bench:   messages before and after: {}, run {run}", event.name());
-            let (happened, times) = under_a_job(bench, &lab, &mut part, event, run)?;
+            let (began, happened, times) = under_a_job(bench, &lab, &mut part, event, run)?;
             for row in times {
-                let (since, bytes, one_way_us) = (row[0] - happened, row[1] as u64, row[2]);
-                let Some(place) = place(since, event) else {
+                let (since, bytes, one_way_us) = (row[0] - began, row[1] as u64, row[2]);
+                let Some(place) = place(since, happened - began) else {
                     continue;
                 };
                 let when = ["before", "after"][place];
@@ -142,48 +144,41 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     Ok(part)
 }
 
-/// 0 for a message before the event, 1 for one that counts after it. Where the event takes time, what came
-/// before its end is left out.
-fn place(since: f64, event: Event) -> Option<usize> {
-    let lasted = match event {
-        Event::Cut => CUT.as_secs_f64() + 1.0,
-        _ => 1.0,
-    };
-    let (before, after) = (-BEFORE - lasted..=-lasted, RECOVERED..=RECOVERED + AFTER);
+/// 0 for a message that counts before the event, 1 for one after it; both times since the job's start.
+fn place(since: f64, happened: f64) -> Option<usize> {
     match since {
-        _ if before.contains(&since) => Some(0),
-        _ if after.contains(&since) => Some(1),
+        _ if (SETTLED..SMALL_FROM).contains(&since) => Some(0),
+        _ if since >= SMALL_UNTIL.max(happened + SETTLED) => Some(1),
         _ => None,
     }
 }
 
-/// Runs a job under which an event happens; when it was over, and the job's rows.
+/// Runs a job under which an event happens; when the job began, when that was over, and the job's rows.
 fn under_a_job(
     bench: &Bench,
     lab: &Lab,
     part: &mut Part,
     event: Event,
     run: u32,
-) -> Result<(f64, Vec<Vec<f64>>), BenchError> {
+) -> Result<(f64, f64, Vec<Vec<f64>>), BenchError> {
     let directory = bench.scratch(&format!("disturbed-{}-{run}", event.name().replace(' ', "-")))?;
     let rows = directory.join("rows.csv");
     let _ = std::fs::remove_file(&rows);
-    let lead = SETTLE + BEFORE + 2.0;
     let command = format!(
-        "causeway run --sites rennes=1,nancy=1 -- {} -n 2 {} {} rows.csv {}",
+        "causeway run --sites rennes=1,nancy=1 -- {} -n 2 {} {} rows.csv {SECONDS} {SMALL_FROM} {SMALL_UNTIL}",
         MPIS[0].launcher(),
         repository().join("tests/programs/own-core.sh").display(),
         test_program(MPIS[0].programs, "steady"),
-        lead + CUT.as_secs_f64() + RECOVERED + AFTER + MARGIN
     );
     let job = lab.program(HEAD, &command, &directory, DEADLINE)?.start()?;
     wait(&rows, |text| text.contains('\n'))?;
-    sleep(Duration::from_secs_f64(lead));
+    sleep(Duration::from_secs_f64(EVENT_AT));
     let happened = event.happen(bench, lab)?;
     job.succeed()?;
     part.command(&command);
     let times = numbers("steady", &read(&rows)?, "unix_seconds,size_bytes,one_way_us")?;
-    Ok((happened, times))
+    let began = times.first().map_or(0.0, |row| row[0]);
+    Ok((began, happened, times))
 }
 
 type Found = BTreeMap<(Event, u64), [Vec<f64>; 2]>;
@@ -248,9 +243,9 @@ mod tests {
 
     #[test]
     fn messages_count_before_an_event_and_from_a_second_after_it() {
-        let places = [-5.0, -3.5, -0.5, 0.5, 1.5, 4.5].map(|since| place(since, Event::Kill));
-        assert_eq!(places, [None, Some(0), None, None, Some(1), None]);
-        assert_eq!(place(-1.5, Event::Cut), None);
+        let places = [0.5, 2.0, 5.0, 8.9, 9.0, 12.0].map(|since| place(since, 7.0));
+        assert_eq!(places, [None, Some(0), None, None, Some(1), Some(1)]);
+        assert_eq!((place(9.2, 8.5), place(9.5, 8.5)), (None, Some(1)));
     }
 
     #[test]

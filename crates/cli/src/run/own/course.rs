@@ -50,6 +50,8 @@ struct Site {
     ranks: Option<u32>,
     joined: bool,
     is_done: bool,
+    /// The connection of its first rank has ended, which says nothing more.
+    is_lost: bool,
     ended: Option<u8>,
     /// Something is wrong unless news comes until then.
     suspect: Option<(Instant, String)>,
@@ -64,8 +66,10 @@ struct Site {
 /// A site's launcher reports the cause of a failure later than its ranks do: mpirun within a second or two.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// DONE and the end of a command come by different ways.
-const CROSSING: Duration = Duration::from_secs(5);
+/// DONE and the end of a command come by different ways, one of which may be held up. What proves that DONE
+/// will not come is the end of the connection of the site's first rank; this is for one that something else
+/// holds open.
+const CROSSING: Duration = Duration::from_secs(60);
 
 /// The same for ABORT and a command's failure, which must not keep the other sites' ranks for long.
 const ABORT_CROSSING: Duration = Duration::from_millis(300);
@@ -164,7 +168,14 @@ impl Course {
                 self.fail(Some(site), line, status, now);
             }
             Event::Lost { site } => {
+                self.sites[site].is_lost = true;
                 let name = &self.sites[site].name;
+                if let Some(status) = self.sites[site].ended {
+                    // Nothing of the site is left that could say more.
+                    let line = why_ended(name, status, true);
+                    self.sites[site].suspect = Some((now, line));
+                    return self.on_time(now);
+                }
                 let line = format!(
                     "site {name}: its first rank ended before MPI_Finalize, but its launcher still runs; all sites are ended"
                 );
@@ -208,7 +219,8 @@ impl Course {
             Ended::Status(status) if one.joined => {
                 // What the ranks have said comes by another way: DONE, or ABORT.
                 let line = why_ended(name, status, true);
-                one.suspect = Some((now + if status == 0 { CROSSING } else { ABORT_CROSSING }, line));
+                let may_say_done = status == 0 && !one.is_lost;
+                one.suspect = Some((now + if may_say_done { CROSSING } else { ABORT_CROSSING }, line));
             }
             Ended::Status(_) => {
                 let line = why_ended(name, status, false);

@@ -94,19 +94,6 @@ pub(crate) enum LaneEnd {
     Expired(Duration, String),
 }
 
-impl LaneEnd {
-    /// Says whether the far host has ended the lane, and no deadline here.
-    pub(in crate::tunnels) fn is_by_far_host(&self) -> bool {
-        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-        let ends = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
-        match self {
-            LaneEnd::Closed => true,
-            LaneEnd::Io(error) => ends.contains(&error.kind()),
-            _ => false,
-        }
-    }
-}
-
 impl Lane {
     pub(crate) fn new(
         mut carrier: Carrier,

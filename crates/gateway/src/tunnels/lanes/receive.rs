@@ -176,14 +176,10 @@ impl Tunnels {
     /// Ends a lane; its pair goes on.
     pub(in crate::tunnels) fn close_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
         let through = self.lanes.get(key).and_then(|lane| lane.through.clone());
-        let is_by_far_host = self.is_closed_by_far_host(key, end);
         let Some((pair_key, number)) = self.discard_lane(driver, key) else {
             return;
         };
         self.part_lane(driver, pair_key, number, end, through.as_ref());
-        if is_by_far_host {
-            self.on_closed_by_far_host(driver, pair_key);
-        }
         // Where a better lane took its place, the relay is not to blame.
         let through = through.filter(|_| !matches!(end, LaneEnd::Replaced));
         if let Some(pair) = self.pairs.get(pair_key) {

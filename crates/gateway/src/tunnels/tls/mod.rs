@@ -212,6 +212,7 @@ impl Tls {
     }
 
     /// Says whether the other end has said so.
+    #[cfg(test)]
     pub(crate) fn has_heard_bye(&self) -> bool {
         self.buffers.ended
     }

@@ -105,6 +105,19 @@ fn a_command_that_ends_well_without_done_is_told_when_done_does_not_come() {
 }
 
 #[test]
+fn a_command_that_ends_well_while_its_ranks_word_is_held_up_is_waited_for_until_that_cannot_come() {
+    let mut scene = Scene::new().joined();
+    assert_eq!(scene.ended(0, 0), []);
+    assert!(scene.course.deadline() > Some(scene.now + Duration::from_secs(30)));
+    let orders = scene.event(Event::Lost { site: 0 });
+    assert!(said(&orders).contains("status 0 before all its ranks had called MPI_Finalize"));
+    let mut scene = Scene::new().joined();
+    scene.event(Event::Lost { site: 0 });
+    scene.ended(0, 0);
+    assert!(scene.course.deadline() < Some(scene.now + Duration::from_secs(1)));
+}
+
+#[test]
 fn the_first_failing_sites_status_counts_and_is_told_once() {
     let mut scene = Scene::new().joined();
     assert_eq!(scene.ended(1, 9), []);

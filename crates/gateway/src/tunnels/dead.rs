@@ -1,0 +1,65 @@
+//! Tells a gateway that is gone from a network that is cut.
+//!
+//! A reset, silence or a late dial say nothing: networks reset connections, packets are lost, a host is busy.
+//! What a gateway knew of streams is gone where it says so itself (`GatewayToGateway::Leaving`, which its
+//! worker also says when the keeper is killed), or where a gateway with another session answers in its place.
+//! One that can do neither is known by its host: that refuses every connection, for long, and nothing of the
+//! gateway's says otherwise, not by way of the broker either. Otherwise streams wait for `resume`.
+
+use crate::driver::Driver;
+use crate::keys::PeerIndex;
+use crate::tunnels::Tunnels;
+use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::lanes::lane::LaneEnd;
+use std::time::Duration;
+
+/// A host that refuses for so long, with nothing that speaks for its gateway, has none. To be wrong costs
+/// jobs that would have gone on; to be late lets those of a gateway that is gone stand still for longer.
+/// Routers that restart, and firewalls that are loaded anew, refuse for some seconds.
+const REFUSED_FOR: Duration = Duration::from_secs(30);
+
+/// So often the gateway itself is asked through the broker meanwhile. It is not gone while it has answered
+/// one of the last questions.
+const ASK_EVERY: Duration = Duration::from_secs(5);
+
+impl Tunnels {
+    /// A lane that was dialled over TCP did not come up, since the far host refused the connection or for
+    /// another reason.
+    pub(in crate::tunnels) fn on_unanswered_dial(
+        &mut self,
+        driver: &mut Driver,
+        index: PeerIndex,
+        was_refused: bool,
+    ) {
+        let Some(key) = self.pairs.key_of(&self.peers[index].site) else {
+            return;
+        };
+        let pair = &mut self.pairs[key];
+        if pair.is_up() || !was_refused {
+            pair.refused_since = None;
+            return;
+        }
+        let since = *pair.refused_since.get_or_insert(driver.now);
+        let refused = driver.now.saturating_duration_since(since);
+        if pair.asked_at.is_none_or(|at| driver.now - at >= ASK_EVERY) {
+            pair.asked_at = Some(driver.now);
+            self.events.push_back(TunnelsEvent::Doubted { peer: index });
+        }
+        if refused >= REFUSED_FOR {
+            let end = LaneEnd::Killed("its host has refused connections", REFUSED_FOR);
+            self.end_pair(driver, key, &end, true);
+        }
+    }
+
+    /// The far gateway has said by another way that it is there.
+    pub(in crate::tunnels) fn on_sign_of_life(&mut self, index: PeerIndex) {
+        let Some(key) = self.pairs.key_of(&self.peers[index].site) else {
+            return;
+        };
+        if self.pairs[key].refused_since.is_some() {
+            self.pairs[key].refused_since = None;
+            let why = "its gateway answers through the broker, but connections to it are refused on the way";
+            self.set_why_not_reached(index, why);
+        }
+    }
+}
