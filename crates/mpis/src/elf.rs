@@ -113,15 +113,15 @@ impl Elf {
             .collect()
     }
 
-    /// The address that the loader has put where this object calls a function: the function's own, or a stub
-    /// of this object before the first call. `None` where it does not call it.
-    pub fn bound(&self, function: &[u8]) -> Option<u64> {
+    /// Where the loader has put the address of a function that this object calls, from where the object
+    /// begins: the same in every process. `None` where it does not call the function.
+    pub fn slot(&self, function: &[u8]) -> Option<u64> {
         [CALLS, RELOCATIONS]
             .into_iter()
-            .find_map(|table| self.bound_in(table, function))
+            .find_map(|table| self.slot_in(table, function))
     }
 
-    fn bound_in(&self, table: Table, function: &[u8]) -> Option<u64> {
+    fn slot_in(&self, table: Table, function: &[u8]) -> Option<u64> {
         let (_, slots) = SLOTS.iter().find(|(machine, _)| *machine == self.machine)?;
         let (table, size, symbols) = (
             self.address(table.at)?,
@@ -130,7 +130,7 @@ impl Elf {
         );
         let mut relocations = vec![0; usize::try_from(size.min(RELOCATED)).ok()?];
         self.fill(table, &mut relocations)?;
-        let slot = relocations.chunks_exact(24).find_map(|relocation| {
+        relocations.chunks_exact(24).find_map(|relocation| {
             let (kind, symbol) = (quarter(relocation, 8)?, quarter(relocation, 12)?);
             let is_slot = slots.contains(&kind);
             let named = || {
@@ -140,8 +140,7 @@ impl Elf {
             (is_slot && named()? == function)
                 .then(|| word(relocation, 0))
                 .flatten()
-        });
-        self.fixed(slot?).map(u64::from_le_bytes)
+        })
     }
 
     fn entry(&self, wanted: u64) -> Option<u64> {
@@ -231,8 +230,9 @@ mod tests {
         assert!(file.needed().contains(&b"libc.so.6".to_vec()));
         assert_eq!(memory.needed(), file.needed());
         let own_address = libc::connect as *const () as u64;
-        assert_eq!(memory.bound(b"connect"), Some(own_address));
-        assert_eq!(memory.bound(b"no such function"), None);
+        let bound = memory.slot(b"connect").and_then(|slot| memory.fixed(slot));
+        assert_eq!(bound.map(u64::from_le_bytes), Some(own_address));
+        assert_eq!(memory.slot(b"no such function"), None);
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             if let Some(elf) = Elf::of_file(File::open(&path).unwrap()) {
                 elf.needed();
-                elf.bound(b"connect");
+                elf.slot(b"connect");
             }
         };
         // A small one.
