@@ -11,6 +11,7 @@ mod loopback;
 mod pings;
 mod plain;
 mod plans;
+mod ranks;
 mod relay;
 mod share;
 mod streams;
@@ -76,6 +77,8 @@ pub enum Section {
     Streams,
     /// How long a job takes to start.
     Start,
+    /// How long jobs of many ranks take to begin.
+    Ranks,
     /// Messages right after a kill, a hand-over, a cut and a lane's loss.
     Disturbed,
     /// Two gateways on one host, no emulator.
@@ -94,6 +97,7 @@ impl Section {
             Section::Share => share::measure(bench),
             Section::Collectives => collectives::measure(bench),
             Section::Streams => streams::measure(bench),
+            Section::Ranks => ranks::measure(bench),
             Section::Disturbed => disturbed::measure(bench),
             Section::Loopback => loopback::measure(bench),
             Section::Latency => plans::LATENCY.measure(&self.name(), bench),
