@@ -17,7 +17,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build dist source install programs test lint demo bench papers fuzz clean
+.PHONY: help setup build dist source install programs test lint demo bench regress papers fuzz clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,10 @@ bench: setup build programs ## figures of direct and Causeway in turn, into resu
 	@tools/setup/pypi.sh mpich intel
 	@tests/programs/build.sh mpich intel
 	@$(MEASURE) bench
+
+regress: setup ## speed of this checkout beside that of BASE=commit, both in turn, in 25 minutes after the builds; names what is worse
+	@test -n "$(BASE)" || { echo "make regress: name the commit to compare with: make regress BASE=HEAD~10" >&2; exit 2; }
+	@tools/regress/regress.py $(BASE)
 
 # NPB=DIR or NPB=TAR: the sources of the NAS Parallel Benchmarks.
 papers: setup build ## the four papers' tables and figures, into results/papers; NPB=DIR has the NAS Parallel Benchmarks (about 95 minutes on two quiet cores)

@@ -21,6 +21,7 @@ def texts():
     yield from stalls()
     yield from table()
     yield from idle()
+    yield from disturbed()
 
 
 def stalls():
@@ -67,3 +68,21 @@ def line(name, rows, column, digits):
         middle = statistics.median(found)
         cells.append(f"{middle:.{digits}f} ({min(found):.{digits}f} to {max(found):.{digits}f})")
     return f"| {name} | {' | '.join(cells)} |"
+
+
+def disturbed():
+    """The table of events: the worst size's median after the event over that before, now and then."""
+    now, then = read("disturbed.csv"), read("disturbed-before.csv")
+    yield "| event | of before | the same at 335e54a4 |"
+    for event in ("worker killed", "hand-over", "cut of 1 s", "lane reset"):
+        yield f"| {event} | {worst(now, event):.3f} | {worst(then, event):.3f} |"
+    yield f"two halves of a job differ by up to {100 * (worst(now, 'nothing') - 1):.1f} %."
+
+
+def worst(rows, event):
+    """The largest ratio of medians, after over before, of all sizes."""
+    ratios = []
+    for size in sorted({row["size_bytes"] for row in rows}):
+        before, after = (where(rows, event=event, size_bytes=size, when=when) for when in ("before", "after"))
+        ratios.append(median(after, "one_way_us") / median(before, "one_way_us"))
+    return max(ratios)

@@ -14,7 +14,7 @@ import sys
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results"
 # Rows whose question has another name than they.
-QUESTION = {"plain": "latency", "idle": "pingpong", "many": "pingpong"}
+QUESTION = {"plain": "latency", "idle": "pingpong", "many": "pingpong", "disturbed": "survive", "ranks": "start"}
 # Less is as easily read as it is.
 COMPRESSED_FROM_BYTES = 4096
 

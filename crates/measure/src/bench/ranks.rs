@@ -16,6 +16,9 @@ use std::fmt::Write as _;
 /// Ranks of all sites together. On two cores, direct connections take a minute to two with 128.
 const RANKS: [u32; 5] = [4, 16, 32, 64, 128];
 
+/// With more, one pair takes minutes.
+const MANY: u32 = 64;
+
 /// A job may take so many times as long as the direct one, and so many seconds more.
 const TIMES: f64 = 1.2;
 const MORE_SECONDS: f64 = 1.0;
@@ -51,7 +54,8 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     let mut found = Found::new();
     let mut rows = "way,ranks,run,init_s,all_to_all_s,finalize_s,whole_s,streams,gateways_cpu_s\n".to_owned();
     for ranks in RANKS.into_iter().take(bench.pick(3, RANKS.len())) {
-        for run in 0..bench.pick(1, 3) {
+        let runs = if ranks > MANY { 1 } else { 3 };
+        for run in 0..bench.pick(1, runs) {
             for way in Way::BOTH {
                 println!("bench:   start of {ranks} ranks, {}, run {run}", way.name());
                 let one = job(bench, &lab, &mut part, way, (ranks, run))?;
