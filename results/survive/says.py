@@ -71,7 +71,7 @@ def line(name, rows, column, digits):
 
 
 def disturbed():
-    """The table of events: the worst size's median after the event over that before, now and then."""
+    """The table of events: after over before, the worst size, now and then."""
     now, then = read("disturbed.csv"), read("disturbed-before.csv")
     yield "| event | of before | the same at 335e54a4 |"
     for event in ("worker killed", "hand-over", "cut of 1 s", "lane reset"):
@@ -83,6 +83,7 @@ def worst(rows, event):
     """The largest ratio of medians, after over before, of all sizes."""
     ratios = []
     for size in sorted({row["size_bytes"] for row in rows}):
-        before, after = (where(rows, event=event, size_bytes=size, when=when) for when in ("before", "after"))
+        of_size = where(rows, event=event, size_bytes=size)
+        before, after = (where(of_size, when=when) for when in ("before", "after"))
         ratios.append(median(after, "one_way_us") / median(before, "one_way_us"))
     return max(ratios)
