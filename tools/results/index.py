@@ -81,6 +81,7 @@ def figures(bar: dict) -> dict:
     for key, by_way in groups.items():
         if set(ways) <= set(by_way):
             first, *second = (middle(by_way[way]) for way in ways)
+            first -= bar.get("beyond", 0)
             found[key] = first if not second else first - second[0] if bar.get("difference") else first / second[0]
     return found
 
@@ -100,8 +101,11 @@ def described(rows: str) -> pathlib.Path:
     return beside if beside.exists() else beside.with_name("README.md")
 
 
-def name(part: str) -> str:
-    """A column's value as the index has it: a number is a size, "true" stands for ranks in turn."""
+def name(column: str, part: str) -> str:
+    """A column's value as the index has it: a number is a size unless the column says otherwise, and "true"
+    stands for ranks in turn."""
+    if part.isdigit() and column == "ranks":
+        return f"{part} ranks"
     if part.isdigit():
         size = int(part)
         return f"{size >> 20} MB" if size >> 20 else f"{size >> 10} kB" if size >> 10 else f"{size} B"
@@ -119,7 +123,8 @@ def line(bar: dict) -> str:
     grouped = itertools.groupby(sorted(found.items()), key=lambda item: item[0][:len(bar.get("by", []))])
     worst = [max(group, key=lambda item: badness(item[1], bar)) for _, group in grouped]
     key, figure = max(worst, key=lambda item: badness(item[1], bar))
-    held, where = sum(badness(one, bar) <= 0 for _, one in worst), ", ".join(filter(None, map(name, key)))
+    columns = bar.get("by", []) + bar.get("over", []) or [""]
+    held, where = sum(badness(one, bar) <= 0 for _, one in worst), ", ".join(filter(None, map(name, columns, key)))
     unit = f" {bar['unit']}" if "unit" in bar else ""
     wants = next(f"{words} {bar[sense]:g}{unit}" for sense, words in SENSES.items() if sense in bar)
     beside = number(max(figures(bar["beside"]).values())) + unit if "beside" in bar else ""
