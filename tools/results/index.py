@@ -2,8 +2,10 @@
 """Writes the index in results/README.md: for each bar of bars.toml the newest figure, computed from
 the rows.
 
-`--check` writes nothing; its status is 1 where the index is not what the rows say. bars.toml
-explains its keys.
+Each figure has the commit that was measured, and how many commits since then have touched what it
+measures: what its page names, or else the commit that brought the rows. Both are as of the last
+writing. `--check` writes nothing; its status is 1 where the index is not what the rows say, but for
+these. bars.toml explains its keys.
 """
 
 import csv
@@ -14,11 +16,14 @@ import math
 import pathlib
 import re
 import statistics
+import subprocess
 import sys
 import tomllib
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results"
 BEGIN, END = "<!-- index: written by tools/results/index.py -->", "<!-- end of the index -->"
+# What is as of the last writing, and what a clone without its history does not know.
+AGE = re.compile(r"\| [0-9a-f]*, \d* ?changes since \|")
 SENSES = {"at_most": "at most", "at_least": "at least", "near": "within 5 % of"}
 # Round trip in microseconds and bits per second: two sites (rennes-nancy), and the longest way from
 # the root over three.
@@ -101,9 +106,25 @@ def described(rows: str) -> pathlib.Path:
     return beside if beside.exists() else beside.with_name("README.md")
 
 
+def git(*words: str) -> str:
+    """What git says; nothing where it fails."""
+    return subprocess.run(["git", *words], cwd=RESULTS, capture_output=True, text=True).stdout.strip()
+
+
+def age(rows: str, touches: dict) -> str:
+    """The commit that was measured, and how many since then have touched what a figure measures."""
+    named = re.search(r"^- (?:causeway|commit): `?([0-9a-f]{7,12})", described(rows).read_text(encoding="utf-8"), re.M)
+    commit = named and git("rev-parse", "--short=8", "--verify", "--quiet", f"{named[1]}^{{commit}}")
+    file = rows + (".gz" if (RESULTS / (rows + ".gz")).exists() else "")
+    commit = commit or git("log", "-1", "--format=%h", "--abbrev=8", "--", file)
+    folders = touches.get(rows.split("/")[0], touches["usual"])
+    count = git("rev-list", "--count", f"{commit}..HEAD", "--", *(f":/{folder}" for folder in folders))
+    return f"{commit}, {count} changes since"
+
+
 def name(column: str, part: str) -> str:
-    """A column's value as the index has it: a number is a size unless the column says otherwise, and "true"
-    stands for ranks in turn."""
+    """A column's value as the index has it: a number is a size unless the column says otherwise,
+    and "true" stands for ranks in turn."""
     if part.isdigit() and column == "ranks":
         return f"{part} ranks"
     if part.isdigit():
@@ -116,7 +137,7 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value >= 1000 or value == int(value) else f"{value:.1f}" if value >= 10 else f"{value:.3f}"
 
 
-def line(bar: dict) -> str:
+def line(bar: dict, touches: dict) -> str:
     found = figures(bar)
     if not found:
         sys.exit(f"results/bars.toml: {bar['what']}: no rows")
@@ -132,7 +153,7 @@ def line(bar: dict) -> str:
     date = re.search(r"\d{4}-\d\d-\d\d", described(bar["rows"]).read_text(encoding="utf-8"))[0]
     rows = bar["rows"] + (".gz" if (RESULTS / (bar["rows"] + ".gz")).exists() else "")
     return (f"| {bar['what']} | {number(figure)}{unit}{' (' + where + ')' if where else ''} | {held} of {len(worst)} "
-            f"| {wants} | {beside} | [{rows.split('/')[0]}]({rows}), {date} |")
+            f"| {wants} | {beside} | [{rows.split('/')[0]}]({rows}), {date} | {age(bar['rows'], touches)} |")
 
 
 def main() -> None:
@@ -141,15 +162,16 @@ def main() -> None:
     directories = {path.name for path in RESULTS.iterdir() if path.is_dir() and not path.name[0].isdigit()}
     if unlike := directories ^ set(table["questions"]):
         sys.exit(f"results/bars.toml: [questions] and the directories differ: {', '.join(sorted(unlike))}")
-    lines = ["| figure | newest, worst | holds | bar | limit beside it | rows, measured |", "|---|---|---|---|---|---|"]
-    lines += [line(bar) for bar in table["bar"]] + ["", "| directory | what it answers |", "|---|---|"]
+    lines = ["| figure | newest, worst | holds | bar | limit beside it | rows, measured | commit |",
+             "|---|---|---|---|---|---|---|"]
+    lines += [line(bar, table["touches"]) for bar in table["bar"]] + ["", "| directory | what it answers |", "|---|---|"]
     lines += [f"| [{name}]({name}/) | {question} |" for name, question in sorted(table["questions"].items())]
     readme = RESULTS / "README.md"
     old = readme.read_text(encoding="utf-8")
     new = old.split(BEGIN)[0] + "\n".join([BEGIN, "", *lines, "", END]) + old.split(END)[1]
     if "--check" not in sys.argv:
         readme.write_text(new, encoding="utf-8")
-    elif new != old:
+    elif AGE.sub("", new) != AGE.sub("", old):
         sys.exit("results/README.md: its index is not what bars.toml and the rows say: run tools/results/index.py")
 
 
