@@ -147,6 +147,37 @@ fn debian_open_mpi_goes_on_while_three_brokers_are_killed_in_turn_and_a_site_tha
 }
 
 #[test]
+#[ignore = "takes a minute; run by make test T=cuts"]
+fn long_refusal_of_all_between_two_gateways_ends_no_job_where_the_broker_hears_from_both() {
+    let sites = ["rennes", "nancy"];
+    let Some(mut grid) = Grid::start("endure-refused", "rennes-nancy", &sites, "nancy", &[]) else {
+        return;
+    };
+    grid.join("rennes", &[]);
+    grid.join("nancy", &["--closed"]);
+    grid.has_tunnel("nancy", "rennes");
+    let mut job = Job::start(&grid, "rennes", "refused", "rennes=1,nancy=1");
+    // Whatever goes to or from the gateway of rennes; that of nancy and the broker are on the same host.
+    let refuses = "nft 'add table inet refuses; \
+        add chain inet refuses forward { type filter hook forward priority -10; policy accept; }; \
+        add rule inet refuses forward tcp dport 7001 reject with tcp reset; \
+        add rule inet refuses forward tcp sport 7001 reject with tcp reset'";
+    grid.fresh.shell("rennes-router", refuses);
+    grid.fresh.wait_for("the word through the broker", || {
+        let status = grid.fresh.status("nancy").unwrap();
+        let mut why = status.sites.into_iter().filter_map(|site| site.unreachable);
+        why.any(|why| why.contains("answers through the broker"))
+    });
+    let before = job.rounds();
+    // Not to wait for something: it is more than a host may refuse with nobody to speak for it.
+    std::thread::sleep(Duration::from_secs(40));
+    assert!(job.rounds() <= before + ON_THEIR_WAY);
+    grid.fresh.shell("rennes-router", "nft delete table inet refuses");
+    job.goes_on("a long refusal");
+    job.ends_right();
+}
+
+#[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_goes_on_through_another_relay_when_its_relay_is_killed() {
     let scenario = root().join("tests/e2e/two-relays.toml").display().to_string();

@@ -12,7 +12,7 @@
 
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, context, leads_nowhere};
-use crate::fault::Fault;
+use crate::fault::{Fault, GATEWAY_DEADLINE};
 use crate::report;
 use crate::route::{Route, Way, route};
 use crate::settle::{self, Settled};
@@ -24,11 +24,9 @@ use libc::c_int;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What a user will wait for the message; a LAN answers within milliseconds. To be wrong ends a job.
-const GATEWAY_DEADLINE: Duration = Duration::from_secs(3);
 /// The kernel sends a lost SYN again after one second, which is too late. A burst of connections can lose one
 /// at a full backlog, so the time is divided among attempts that each send at once.
-const ATTEMPTS: u32 = 9;
+const ATTEMPTS: u32 = 3;
 /// How long a verdict may take: as long as the kernel tries by itself (tcp_syn_retries = 6 gives up after 127
 /// s).
 const VERDICT_DEADLINE: Duration = Duration::from_secs(130);

@@ -7,6 +7,11 @@ use crate::sys::Errno;
 use causeway_wire::preface::canonical;
 use causeway_wire::{Reason, Site};
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long a gateway's host may take to answer: what a user will wait for the message. Its kernel answers
+/// within milliseconds, however busy its processes are.
+pub(crate) const GATEWAY_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Why a connection through the gateway did not come about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +69,7 @@ impl Fault<'_> {
             ),
             Fault::Unreachable(way, errno) => {
                 let why = if errno.0 == libc::ETIMEDOUT {
-                    "no answer within 1 s".to_owned()
+                    format!("no answer within {} s", GATEWAY_DEADLINE.as_secs())
                 } else {
                     errno.text()
                 };

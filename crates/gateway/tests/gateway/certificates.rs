@@ -110,7 +110,7 @@ struct Rennes {
 impl Rennes {
     fn start(grid: &Grid) -> Rennes {
         grid.join("rennes");
-        let net = crate::common::next_net();
+        let net = crate::nets::own();
         let wan = SocketAddr::from(([127, net, 0, 1], 7001));
         let control = grid.dir.path().join("control");
         let text = format!(

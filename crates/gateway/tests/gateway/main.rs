@@ -10,6 +10,8 @@ mod lanes;
 mod late;
 mod members;
 mod metrics;
+#[path = "../../../../tests/nets.rs"]
+mod nets;
 mod quic;
 mod refusals;
 mod relays;

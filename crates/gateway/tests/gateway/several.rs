@@ -1,6 +1,6 @@
 //! A gateway that sees no broker hears from another gateway who was put out.
 
-use crate::common::{next_net, wait_for};
+use crate::common::wait_for;
 use causeway_broker::admin::{self, AdminReply, AdminRequest};
 use causeway_broker::api::{Reach, Record, Subnet, new_instance};
 use causeway_broker::client::{Client, ClientConfig, Membership, join};
@@ -23,7 +23,7 @@ impl Grid {
     /// A grid that may have several brokers, and has one.
     fn new() -> Grid {
         let dir = tempfile::tempdir().unwrap();
-        let net = next_net();
+        let net = crate::nets::own();
         let place = format!("127.{net}.9.9:7443");
         let files = root::create_several(
             "g5k",

@@ -23,7 +23,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::thread::JoinHandleExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -65,8 +65,6 @@ const ACCEPTS_ALL: &str = "jobs = [\"all\"]\nconnect_from = [\"all:1024-65535\"]
 
 /// Last byte of the proxy's address.
 const PROXY: u8 = 9;
-
-static NEXT_NET: AtomicU8 = AtomicU8::new(0);
 
 /// Every site of any test: those that there are take part.
 pub fn everywhere() -> control::Plan {
@@ -314,7 +312,7 @@ impl Grid {
 
     /// A place for both sites; nothing runs yet.
     fn plan(extra: &str) -> Grid {
-        let net = next_net();
+        let net = crate::nets::own();
         let dir = tempfile::tempdir().unwrap();
         for site in [1, 2] {
             write_key(&dir.path().join(format!("{site}.key")), "one key for both sites");
@@ -561,12 +559,6 @@ impl Grid {
         let (far, _) = accepts.join().unwrap();
         (near, far)
     }
-}
-
-/// A test's own second byte of addresses: test binaries run one after the other, tests of one binary in
-/// threads.
-pub fn next_net() -> u8 {
-    10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50
 }
 
 fn write_key(file: &Path, key: &str) {

@@ -3,7 +3,7 @@
 //! Where a test wants more sites that cannot be dialled, it says so.
 
 use super::proxy::Proxy;
-use super::{accept, connect_from, next_net, send_preface, wait_for, write_key};
+use super::{accept, connect_from, send_preface, wait_for, write_key};
 use causeway_control::{self as control, LaneStatus, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_wire::{Preface, Token};
@@ -47,7 +47,7 @@ impl Sites {
         write_key(&dir.path().join("grid.key"), "one key for all sites");
         Sites {
             dir,
-            net: next_net(),
+            net: crate::nets::own(),
             extra: extra.to_owned(),
             middle: "relay = true".to_owned(),
             forgets: false,

@@ -1,4 +1,4 @@
-//! Networks of loopback, each for one test alone.
+//! Networks of loopback, each for one test alone, whatever other test programs run at the same time.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Mutex, PoisonError};
