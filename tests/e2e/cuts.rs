@@ -271,7 +271,10 @@ impl Job {
         nft(&self.lab, REFUSES);
         // Not to wait for something: how long it refuses is what is tested.
         std::thread::sleep(time - SECOND);
-        nft(&self.lab, "insert rule inet refuses forward tcp flags syn drop");
+        nft(
+            &self.lab,
+            "insert rule inet refuses forward oifname wan0 tcp flags syn drop",
+        );
         std::thread::sleep(SECOND);
         let rounds = self.rounds();
         assert!(
@@ -408,10 +411,12 @@ impl Job {
     }
 }
 
-/// Resets all that goes between gateways; both ends of each connection learn of it.
+/// Resets all that goes between the sites; both ends of each connection learn of it. Not what stays in a LAN:
+/// see [`MIDDLE`].
 const REFUSES: &str = "add table inet refuses; \
     add chain inet refuses forward { type filter hook forward priority -10; policy accept; }; \
-    add rule inet refuses forward meta l4proto tcp reject with tcp reset";
+    add rule inet refuses forward iifname wan0 meta l4proto tcp reject with tcp reset; \
+    add rule inet refuses forward oifname wan0 meta l4proto tcp reject with tcp reset";
 
 /// A chain for rules that reset connections on their way through a router.
 const RESETS: &str = "add table inet resets; \

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -119,7 +120,8 @@ pub fn open() -> Result<Option<Via>, RunError> {
 impl Via {
     fn wait_for(&mut self, socket: &Path) -> Result<(), String> {
         let until = Instant::now() + REACHES_WITHIN;
-        while !socket.exists() {
+        // Its file is there a moment before it listens.
+        while UnixStream::connect(socket).is_err() {
             if let Some(status) = self.ssh.try_wait().map_err(|error| error.to_string())? {
                 return Err(format!("ssh ended with {status}"));
             }
