@@ -58,7 +58,7 @@ pub struct Watch {
 
 /// Where each library has the address of the connect() that it calls, by its device and inode; none where it
 /// calls none.
-type Slots = HashMap<String, Option<u64>>;
+type Slots = HashMap<(String, String), Option<u64>>;
 
 impl Watch {
     /// For what a command starts, if that is to have the shim.
@@ -192,7 +192,9 @@ fn judge(pid: Pid, slots: &mut Slots) -> Verdict {
     let mut past = |object: &Object| {
         // This process is the other's ancestor, which security modules require.
         let find = || Elf::of_process(memory()?, object.addresses.start)?.slot(b"connect");
-        let slot = (*slots.entry(object.file.to_owned()).or_insert_with(find))?;
+        let (device, inode) = object.file;
+        let file = (device.to_owned(), inode.to_owned());
+        let slot = (*slots.entry(file).or_insert_with(find))?;
         let mut bound = [0; 8];
         let at = object.addresses.start.checked_add(slot)?;
         memory()?.read_exact_at(&mut bound, at).ok()?;
@@ -216,7 +218,7 @@ fn judge(pid: Pid, slots: &mut Slots) -> Verdict {
 struct Object<'a> {
     name: &'a str,
     /// Its device and inode.
-    file: &'a str,
+    file: (&'a str, &'a str),
     addresses: Range<u64>,
     /// Whether it begins where the file does.
     is_begin: bool,
@@ -236,15 +238,9 @@ fn objects(maps: &str) -> impl Iterator<Item = Object<'_>> {
         let (from, to) = words.next()?.split_once('-')?;
         let number = |digits| u64::from_str_radix(digits, 16).ok();
         let offset = words.nth(1)?;
-        // Of the directory, if there is one, nothing is needed.
-        let rest = numbers.split_once(offset)?.1.trim_start();
-        let file = rest
-            .match_indices(' ')
-            .nth(1)
-            .map_or(rest, |(end, _)| &rest[..end]);
         Some(Object {
             name,
-            file,
+            file: (words.next()?, words.next()?),
             addresses: number(from)?..number(to)?,
             is_begin: number(offset)? == 0,
         })
@@ -307,9 +303,13 @@ mod tests {
             let maps = map(mpi);
             let object = objects(&maps).next().unwrap();
             assert!(object.begins(&LIBRARIES) && object.is_begin, "{mpi}");
-            assert_eq!(object.file, "08:01 42");
+            assert_eq!(object.file, ("08:01", "42"));
             assert_eq!(object.addresses, 0x7f00..0x7f01);
         }
+        // An address may have the digits of the offset in it.
+        let maps = "7f1200000000-7f1200001000 r--p 00000000 08:01 42      /usr/lib/libmpi.so.40\n";
+        let object = objects(maps).next().unwrap();
+        assert_eq!((object.file, object.is_begin), (("08:01", "42"), true));
         let others = map("/usr/lib/libopen-rte.so.40") + "7f00-7f01 rw-p 00000000 00:00 0 \n";
         assert!(!objects(&others).any(|object| object.begins(&LIBRARIES)));
     }

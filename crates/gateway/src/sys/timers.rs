@@ -26,7 +26,6 @@ pub(crate) enum TunnelsDeadline {
     Handshake(HandshakeKey, u64),
     /// Dial this lane to the peer with this index again.
     Dial(PeerIndex, LaneNumber),
-    /// The peer with this index has closed its last lane, and may have been killed.
     /// What a lane has sent last may want to be followed.
     TailProbe(LaneKey),
     /// A lane that was dialled from afar may be trained.
