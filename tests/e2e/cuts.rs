@@ -295,6 +295,8 @@ impl Job {
              for slice in $(seq {slices}); do kill -STOP $worker; sleep 0.2375; kill -CONT $worker; sleep 0.0125; done"
         );
         let rounds = self.rounds();
+        let lost = |lab: &Lab| ["rennes", "nancy"].map(|site| tunnel(lab, site).lanes_lost);
+        let before = lost(&self.lab);
         let head = ["exec", "rennes-head", "--", "bash", "-c", &script];
         std::thread::scope(|scope| {
             scope.spawn(|| self.lab.causeway(&head));
@@ -305,6 +307,7 @@ impl Job {
             let healed = ["exec", "rennes-router", "--", "nft", "delete table inet resets"];
             self.lab.causeway(&healed);
         });
+        assert!(lost(&self.lab) > before, "no lane was reset");
         let after = self.goes_on("a worker that starved", PROGRESS, rounds);
         println!(
             "    {}: goes on {after:.1?} after {time:?} of a twentieth of a core",
