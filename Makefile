@@ -96,9 +96,9 @@ bench: setup build programs ## figures of direct and Causeway in turn, into resu
 	@tests/programs/build.sh mpich intel
 	@$(MEASURE) bench
 
-regress: setup ## speed of this checkout beside that of BASE=commit, both in turn, in 25 minutes after the builds; names what is worse
+regress: setup ## speed of this checkout beside that of BASE=commit, both in turn, in 25 minutes after the builds; names what is worse (NPB=DIR: LU and SP, too)
 	@test -n "$(BASE)" || { echo "make regress: name the commit to compare with: make regress BASE=HEAD~10" >&2; exit 2; }
-	@tools/regress/regress.py $(BASE)
+	@tools/regress/regress.py $(BASE) $(if $(NPB),--npb $(NPB))
 
 # NPB=DIR or NPB=TAR: the sources of the NAS Parallel Benchmarks.
 papers: setup build ## the four papers' tables and figures, into results/papers; NPB=DIR has the NAS Parallel Benchmarks (about 95 minutes on two quiet cores)

@@ -20,4 +20,7 @@ job 1 "$root/tests/programs/own-core.sh" NPopenmpi -l 16777216 -u 16777216 -p 0 
 yields=(--oversubscribe --mca mpi_yield_when_idle 1)
 job 2 "${yields[@]}" "$programs/beginning" begin-4.csv
 job 2 "${yields[@]}" "$programs/collective_time" collectives.csv 20 allreduce,bcast 8,16384,262144
+for program in "$root"/target/regress/npb/*.S.4; do
+    [ ! -x "$program" ] || job 2 "${yields[@]}" "$program" >"npb-$(basename "$program")"
+done
 [ -z "$many" ] || job 32 "${yields[@]}" "$programs/beginning" begin-64.csv
