@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# npb.sh SOURCE DIRECTORY: builds LU and SP of the NAS Parallel Benchmarks, class S on four ranks, for Debian's
-# Open MPI: DIRECTORY/lu.S.4 and DIRECTORY/sp.S.4. SOURCE is a directory or a tar of their sources.
+# npb.sh SOURCE DIRECTORY: builds LU and SP of the NAS Parallel Benchmarks, class S on four ranks, for
+# Debian's Open MPI: DIRECTORY/lu.S.4 and DIRECTORY/sp.S.4. SOURCE is a directory or a tar of their sources.
 set -euo pipefail
 source=$1 directory=$2
 [ -x "$directory/lu.S.4" ] && [ -x "$directory/sp.S.4" ] && exit

@@ -10,7 +10,7 @@ figure is named, and the status is 1, if it is worse by more than 2 % with p bel
 
     --minutes N     how long to measure (25)
     --rounds N      this many rounds at most
-    --npb DIR|TAR   the user's copy of the NAS Parallel Benchmarks: LU and SP of class S are measured, too
+    --npb DIR|TAR   a copy of the NAS Parallel Benchmarks: LU and SP of class S are measured, too
     --out DIR       where the rows go (results/regress)
 """
 
