@@ -1,6 +1,6 @@
 //! A command's side of the line: finds the socket, asks, reads the answer.
 
-use crate::protocol::{Envelope, MAX_LINE_BYTES, Reply, Request, VERSION};
+use crate::protocol::{Envelope, MAX_LINE_BYTES, NEW_WORKER, Reply, Request, VERSION};
 use crate::{descriptor, private};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
@@ -16,6 +16,9 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The same for a question to a batch system: its controller may be busy, or away.
 const BATCH_DEADLINE: Duration = Duration::from_secs(40);
+
+/// How often a gateway is asked whose workers are killed meanwhile.
+const MOST_TRIES: u32 = 3;
 
 /// Names the gateway's control socket, for commands and for a gateway whose configuration names none; without
 /// it [`default_socket`] is used.
@@ -95,11 +98,26 @@ pub enum ControlError {
 }
 
 /// Asks the gateway at `path`. Returns its answer and the connection, positioned after the answer's line, or
-/// the one that came with the answer.
+/// the one that came with the answer. Asks again where the gateway's worker was killed before it answered.
 ///
 /// # Errors
 /// See [`ControlError`]; an answer takes at most ten seconds, of a batch system forty.
 pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
+    // Whoever hands a gateway over decides by itself what to do next.
+    let mut tries = if matches!(request, Request::HandOver { .. }) {
+        1
+    } else {
+        MOST_TRIES
+    };
+    loop {
+        match ask_once(path, request) {
+            Err(error) if tries > 1 && error.is_of_a_killed_worker() => tries -= 1,
+            answer => return answer,
+        }
+    }
+}
+
+fn ask_once(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
     let io = |source| ControlError::Io {
         path: path.to_owned(),
         source,
@@ -139,6 +157,20 @@ pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contro
             "version {version}, expected {VERSION}"
         ))),
         Envelope { body, .. } => Ok((body, stream)),
+    }
+}
+
+impl ControlError {
+    /// Whether nothing has come of the request but its end. The next worker answers another one.
+    fn is_of_a_killed_worker(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        match self {
+            ControlError::Io { source, .. } => {
+                matches!(source.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+            }
+            ControlError::Refused(why) => why == NEW_WORKER,
+            _ => false,
+        }
     }
 }
 
@@ -190,6 +222,59 @@ fn read_line(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
 mod tests {
     use super::*;
     use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
+    /// What `ask` says of a gateway that answers one connection after the other with these lines.
+    fn asked(request: &Request, answers: &[&[u8]]) -> (Result<(Reply, UnixStream), ControlError>, usize) {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        let path = directory.path().join("gateway.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        std::thread::scope(|scope| {
+            let serving = scope.spawn(|| {
+                let mut asked = 0;
+                for answer in answers {
+                    let (mut near, _) = listener.accept().unwrap();
+                    if read_line(&near).is_err() {
+                        break;
+                    }
+                    near.write_all(answer).unwrap();
+                    asked += 1;
+                }
+                asked
+            });
+            let said = ask(&path, request);
+            // Ends what still waits for a connection.
+            drop(UnixStream::connect(&path));
+            (said, serving.join().unwrap())
+        })
+    }
+
+    #[test]
+    fn a_gateway_whose_worker_was_killed_is_asked_again_but_not_for_ever_nor_to_hand_itself_over() {
+        let again = Reply::Error(NEW_WORKER.to_owned()).line();
+        let right = Reply::Noted {}.line();
+        let request = Request::Sites {};
+        let (said, asked_for) = asked(&request, &[b"", &again, &right, &right]);
+        assert!(matches!(said, Ok((Reply::Noted {}, _))), "{said:?}");
+        assert_eq!(asked_for, 3);
+        let (said, asked_for) = asked(&request, &[&again, b"", b"{", &right]);
+        assert!(matches!(said, Err(ControlError::Io { .. })), "{said:?}");
+        assert_eq!(asked_for, 3);
+        let other = Reply::Error("no".to_owned()).line();
+        let (said, asked_for) = asked(&request, &[&other, &right]);
+        assert!(matches!(said, Err(ControlError::Refused(why)) if why == "no"));
+        assert_eq!(asked_for, 1);
+        let request = Request::HandOver {
+            state_version: 1,
+            program: "causeway".into(),
+            config: "gateway.toml".into(),
+        };
+        let (said, asked_for) = asked(&request, &[b"", &right]);
+        assert!(said.is_err());
+        assert_eq!(asked_for, 1);
+    }
 
     #[test]
     fn a_line_is_read_whole_and_what_follows_it_is_left() {

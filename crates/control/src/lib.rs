@@ -20,8 +20,8 @@ pub use client::{
     takes_connections, use_socket,
 };
 pub use protocol::{
-    BATCH_NODE, BatchAccess, Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, Plan, Pong, Reply,
-    Request, SINK_PORT, SiteMpi, Sites, VERSION,
+    BATCH_NODE, BatchAccess, Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, NEW_WORKER, Plan,
+    Pong, Reply, Request, SINK_PORT, SiteMpi, Sites, VERSION,
 };
 pub use site::{LINKED_SITES, Link, MAX_NODES, MAX_SUBNETS, NodeInfo, SiteInfo};
 pub use status::{

@@ -10,6 +10,9 @@ use std::path::PathBuf;
 /// Version of the request and reply lines. Since 3 a job is asked for with the sites that take part in it.
 pub const VERSION: u32 = 3;
 
+/// Why a command has no answer that its gateway had begun to look for. Who asks again gets one.
+pub const NEW_WORKER: &str = "the gateway has a new worker meanwhile; try again";
+
 /// Longest line either side reads: a grid of a thousand sites with hundreds of nodes each fits.
 pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 

@@ -259,6 +259,10 @@ impl Gateway {
         self.step(|gateway| gateway.traversal.look_after(&mut base!(gateway)));
         // What follows tells others what has been done: the next worker must know that, too.
         self.write_down();
+        if self.commands.has_answers() {
+            self.step(|gateway| gateway.commands.send_answers(&mut command_context!(gateway)));
+            self.write_down();
+        }
         for pair in self.tunnels.chores().take_dirty() {
             if self.tunnels.chores().untouch(pair) {
                 self.step(|gateway| flow!(gateway).pump(pair));
@@ -358,8 +362,8 @@ impl Gateway {
     /// How long the loop may sleep.
     fn wait(&mut self) -> Option<Duration> {
         let tunnels = self.tunnels.chores().wait();
-        if tunnels == Some(Duration::ZERO) {
-            return tunnels;
+        if tunnels == Some(Duration::ZERO) || self.commands.has_answers() {
+            return Some(Duration::ZERO);
         }
         let others = [self.traversal.wait(), self.driver.timers.wait()];
         others.into_iter().chain([tunnels]).flatten().min()

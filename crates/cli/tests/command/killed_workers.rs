@@ -1,7 +1,7 @@
 //! A gateway whose worker is killed: its keeper makes another one.
 
 use crate::sites::{DEADLINE, Grid, Ways, accept, connect_from, cross, receive, send, verdict, wait_for};
-use causeway_control::{self as control, Reply, Request, Status};
+use causeway_control::{self as control, Plan, Reply, Request, Status};
 use causeway_wire::Verdict;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -239,6 +239,35 @@ fn connections_that_processes_begin_while_workers_are_killed_come_about() {
         stop.store(true, Ordering::Relaxed);
         connecting.join().unwrap();
     });
+}
+
+#[test]
+fn a_job_whose_command_has_its_answer_outlives_the_worker_that_gave_it() {
+    let grid = Grid::start();
+    let mut jobs = Vec::new();
+    for round in 0..12 {
+        let before = grid.status(1);
+        let plan = Plan::at("site1".to_owned());
+        let (name, weight) = (format!("round {round}"), 1);
+        let request = Request::Job { name, weight, plan };
+        let (_, job) = control::ask(&grid.control(1), &request).unwrap();
+        kill(pid(before.worker), Signal::SIGKILL).unwrap();
+        jobs.push(job);
+        wait_for("the next worker", || {
+            grid.try_status(1)
+                .is_some_and(|status| status.worker != before.worker)
+        });
+        let status = grid.status(1);
+        let names: Vec<&str> = status.jobs.iter().map(|job| &job.name[..]).collect();
+        assert_eq!(names.len(), 2 + round, "{names:?}");
+    }
+    // One that is answered twice reads it as nothing new.
+    for mut job in jobs {
+        job.set_nonblocking(true).unwrap();
+        let mut rest = Vec::new();
+        let error = job.read_to_end(&mut rest).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock, "its connection has ended");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod handover;
 mod join;
 mod killed_workers;
 mod lab;
+mod left;
 #[path = "../../../../tests/nets.rs"]
 mod nets;
 mod output;

@@ -1,7 +1,7 @@
 //! One command that is being served: its connection, and how far it has come.
 
 use crate::inherited::{InheritError, descriptor};
-use causeway_control::Reply;
+use causeway_control::{NEW_WORKER, Reply};
 use causeway_wire::Token;
 use mio::net::UnixStream;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ pub(crate) struct Command {
     pub(crate) generation: u64,
     pub(crate) stage: Stage,
     pub(super) output: VecDeque<u8>,
+    /// The output waits for [`Commands::send_answers`](super::Commands::send_answers).
+    pub(super) is_held: bool,
 }
 
 pub(crate) enum Stage {
@@ -47,9 +49,7 @@ impl Command {
                 Stage::Pinging(..) | Stage::Seeking(..) | Stage::Answered => KeptCommandStage::Answered,
             },
             output: match &self.stage {
-                Stage::Pinging(..) | Stage::Seeking(..) => {
-                    Reply::Error("the gateway has a new process meanwhile; try again".to_owned()).line()
-                }
+                Stage::Pinging(..) | Stage::Seeking(..) => Reply::Error(NEW_WORKER.to_owned()).line(),
                 _ => self.output.iter().copied().collect(),
             },
         }
@@ -67,6 +67,7 @@ impl Command {
                 KeptCommandStage::Answered => Stage::Answered,
             },
             output: kept.output.into(),
+            is_held: false,
         })
     }
 }

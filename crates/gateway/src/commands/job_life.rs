@@ -84,7 +84,7 @@ impl Commands {
             grid: context.directory().map_of(&participants).to_string(),
             left_out,
         });
-        self.put_answer(context, key, &reply);
+        self.put_answer(key, &reply);
     }
 
     pub(super) fn end_job(&mut self, context: &mut CommandContext<'_>, token: &Token) {
@@ -106,7 +106,7 @@ impl Commands {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
             if self.connections.get(command).is_some_and(holds) {
                 let text = format!("this job has lost site {site}: {why}");
-                self.put_answer(context, command, &Reply::Lost(text));
+                self.put_answer(command, &Reply::Lost(text));
             }
         }
         for token in context.jobs().of_site(site) {

@@ -91,6 +91,7 @@ impl Commands {
             generation,
             stage: Stage::Reading(Vec::new()),
             output: VecDeque::new(),
+            is_held: false,
         });
         context.set_deadline(DEADLINE, CommandsDeadline::Command(key, generation));
         self.on_command(context, key);
@@ -132,6 +133,11 @@ impl Commands {
                     if version == VERSION || matches!(body, Request::HandOver { .. }) =>
                 {
                     self.serve(context, key, body);
+                    let stage = self.connections.get(key).map(|command| &command.stage);
+                    // The answer must be out before an end of input ends the command.
+                    if matches!(stage, Some(Stage::Answered)) {
+                        return;
+                    }
                 }
                 Ok(Envelope { version, .. }) => {
                     let text = format!("the command speaks version {version}, this gateway {VERSION}");
@@ -275,7 +281,7 @@ impl Commands {
         key: CommandKey,
         reply: Reply,
     ) {
-        self.put_answer(context, key, &reply);
+        self.put_answer(key, &reply);
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
@@ -283,21 +289,55 @@ impl Commands {
         if let Stage::Starting(token) = previous {
             self.end_job(context, &token);
         }
-        self.write_answer(context, key);
     }
 
-    pub(super) fn put_answer(&mut self, context: &mut CommandContext<'_>, key: CommandKey, reply: &Reply) {
+    /// Has a command answered once the next worker would know what the answer tells.
+    pub(super) fn put_answer(&mut self, key: CommandKey, reply: &Reply) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
         command.output.extend(reply.line());
+        if !std::mem::replace(&mut command.is_held, true) {
+            self.unanswered.push(key);
+        }
+    }
+
+    /// Answers a command before anything is written down: its connection is given away next.
+    pub(super) fn answer_at_once(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        reply: &Reply,
+    ) {
+        if let Some(command) = self.connections.get_mut(key) {
+            command.output.extend(reply.line());
+        }
         self.write_answer(context, key);
+    }
+
+    /// Whether a command waits for [`send_answers`](Commands::send_answers).
+    pub(crate) fn has_answers(&self) -> bool {
+        !self.unanswered.is_empty()
+    }
+
+    /// Sends the answers. Call it when the state is written down, and write it down again after it: the next
+    /// worker would send them a second time.
+    pub(crate) fn send_answers(&mut self, context: &mut CommandContext<'_>) {
+        for key in std::mem::take(&mut self.unanswered) {
+            if let Some(command) = self.connections.get_mut(key) {
+                command.is_held = false;
+                self.write_answer(context, key);
+            }
+        }
     }
 
     fn write_answer(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
+        if command.is_held {
+            return;
+        }
         while !command.output.is_empty() {
             match command.socket.write(command.output.as_slices().0) {
                 Ok(count) => drop(command.output.drain(..count)),

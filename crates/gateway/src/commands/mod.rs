@@ -51,6 +51,8 @@ pub(crate) struct KeptCommands {
 /// The commands of this host that are being served, and what was started for them and for other sites.
 pub(crate) struct Commands {
     connections: Table<CommandKey, Command>,
+    /// Have an answer that waits until what it tells is written down for the next worker.
+    unanswered: Vec<CommandKey>,
     starters: Vec<Starter>,
     starts: Slab<Start>,
     /// Processes whose start is being written down, by the number of the line.
@@ -98,6 +100,7 @@ impl Commands {
     pub(crate) fn new(driver: &Driver) -> io::Result<Commands> {
         Ok(Commands {
             connections: Table::new(),
+            unanswered: Vec::new(),
             starters: Vec::new(),
             starts: Slab::new(),
             unrecorded: HashMap::new(),

@@ -58,7 +58,7 @@ impl Commands {
         if let Some(pair) = pair {
             return self.give_stream(context, key, pair, token, (node, takes_connection));
         }
-        self.put_answer(context, key, &Reply::Spawn {});
+        self.answer_at_once(context, key, &Reply::Spawn {});
         // A reply that could not be written ended the command.
         let Some(command) = self.connections.try_remove(key) else {
             return;
@@ -81,7 +81,7 @@ impl Commands {
         (node, takes_connection): (&str, bool),
     ) {
         if !takes_connection {
-            self.put_answer(context, key, &Reply::Spawn {});
+            self.answer_at_once(context, key, &Reply::Spawn {});
         }
         let Some(mut command) = self.connections.try_remove(key) else {
             return;

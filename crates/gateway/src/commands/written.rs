@@ -8,7 +8,7 @@ use crate::commands::{Commands, KeptCommands};
 use crate::inherited::StateError;
 use crate::sys::process::borrow;
 use crate::sys::socket::inode;
-use causeway_control::Reply;
+use causeway_control::{NEW_WORKER, Reply};
 use causeway_memory::Key;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -91,8 +91,7 @@ pub(crate) fn follow(records: &Records, was_killed: bool) -> Result<KeptCommands
         if was_killed && is_asking {
             // What it said beyond that is lost.
             command.stage = KeptCommandStage::Answered;
-            command.output =
-                Reply::Error("the gateway's worker was killed meanwhile; try again".to_owned()).line();
+            command.output = Reply::Error(NEW_WORKER.to_owned()).line();
         }
         // Fits: it was one.
         commands.push((key.id as usize, command));
