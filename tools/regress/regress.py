@@ -62,6 +62,11 @@ def work_tree(base: str) -> pathlib.Path:
     else:
         run(["git", "worktree", "prune"], cwd=ROOT)
         run(["git", "worktree", "add", "--quiet", "--detach", str(tree), base], cwd=ROOT)
+    # The same programs for both builds.
+    programs = tree / "target/mpi"
+    programs.parent.mkdir(exist_ok=True)
+    if not programs.exists():
+        programs.symlink_to(ROOT / "target/mpi")
     return tree
 
 
