@@ -3,9 +3,9 @@
  * meanwhile is seen in the rows. From one second to another all messages have one byte: these tell a
  * network nothing of how much it carries.
  *
- *     steady FILE.csv SECONDS SMALL_FROM SMALL_UNTIL
+ *     steady FILE.csv SECONDS SMALL_FROM SMALL_UNTIL [SIZE...]
  *
- * Columns: unix_seconds (when the message was sent), size_bytes, one_way_us (half of the round trip). */
+ * SIZE: bytes of a message, at most 16 MiB; without any, 1 B to 256 KiB. Columns: unix_seconds (when the message was sent), size_bytes, one_way_us (half of the round trip). */
 #define _GNU_SOURCE
 #include "clock.h"
 #include <mpi.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 static const int SIZES[] = {1, 4096, 16384, 65536, 262144};
-enum { KINDS = sizeof SIZES / sizeof *SIZES, LARGEST = 262144, MOST_ROWS = 1000000, LAST = 1 };
+enum { KINDS = sizeof SIZES / sizeof *SIZES, MOST_KINDS = 16, LARGEST = 16 << 20, MOST_ROWS = 1000000, LAST = 1 };
 
 struct row {
     double sent, one_way_us;
@@ -22,7 +22,22 @@ struct row {
 
 struct plan {
     double seconds, small_from, small_until;
+    int kinds, sizes[MOST_KINDS];
 };
+
+/* False where there is a size that no message has. */
+static int read_sizes(struct plan *plan, int count, char **words)
+{
+    for (plan->kinds = 0; plan->kinds < count && plan->kinds < MOST_KINDS; plan->kinds++) {
+        int size = atoi(words[plan->kinds]);
+        if (size < 1 || size > LARGEST)
+            return 0;
+        plan->sizes[plan->kinds] = size;
+    }
+    for (; count < 1 && plan->kinds < KINDS; plan->kinds++)
+        plan->sizes[plan->kinds] = SIZES[plan->kinds];
+    return 1;
+}
 
 /* The tag of a message says whether it is the last. */
 static long exchange(unsigned char *data, struct row *rows, int peer, const struct plan *plan)
@@ -32,7 +47,7 @@ static long exchange(unsigned char *data, struct row *rows, int peer, const stru
         struct row *row = &rows[i];
         double since = clock_now(CLOCK_MONOTONIC) - start;
         int tag = since >= plan->seconds || i == MOST_ROWS - 1 ? LAST : 0;
-        row->size = since >= plan->small_from && since < plan->small_until ? SIZES[0] : SIZES[i % KINDS];
+        row->size = since >= plan->small_from && since < plan->small_until ? 1 : plan->sizes[i % plan->kinds];
         row->sent = clock_now(CLOCK_REALTIME);
         double begin = clock_now(CLOCK_MONOTONIC);
         MPI_Send(data, row->size, MPI_BYTE, peer, tag, MPI_COMM_WORLD);
@@ -62,13 +77,16 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     struct plan plan = {0};
-    if (argc > 4)
-        plan = (struct plan){atof(argv[2]), atof(argv[3]), atof(argv[4])};
+    if (argc > 4) {
+        plan = (struct plan){.seconds = atof(argv[2]), .small_from = atof(argv[3]), .small_until = atof(argv[4])};
+        if (!read_sizes(&plan, argc - 5, argv + 5))
+            plan.seconds = 0;
+    }
     unsigned char *data = calloc(1, LARGEST);
     struct row *rows = rank == 0 ? calloc(MOST_ROWS, sizeof *rows) : NULL;
     FILE *csv = rank == 0 && argc > 1 ? fopen(argv[1], "w") : NULL;
     if (!data || plan.seconds <= 0 || ranks < 2 || (rank == 0 && (!csv || !rows))) {
-        fprintf(stderr, "usage: mpirun -n 2 steady FILE.csv SECONDS SMALL_FROM SMALL_UNTIL\n");
+        fprintf(stderr, "usage: mpirun -n 2 steady FILE.csv SECONDS SMALL_FROM SMALL_UNTIL [SIZE...]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (csv) {

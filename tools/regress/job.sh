@@ -15,8 +15,7 @@ job() {
 
 job 1 "$root/tests/programs/own-core.sh" "$programs/steady" steady.csv 4 9 9
 [ "$grid" = tls ] || exit 0
-job 1 "$root/tests/programs/own-core.sh" NPopenmpi -l 1048576 -u 1048576 -p 0 -n 5 >np-1 2>&1
-job 1 "$root/tests/programs/own-core.sh" NPopenmpi -l 16777216 -u 16777216 -p 0 -n 3 >np-16 2>&1
+job 1 "$root/tests/programs/own-core.sh" "$programs/steady" large.csv 6 9 9 1048576 16777216
 yields=(--oversubscribe --mca mpi_yield_when_idle 1)
 job 2 "${yields[@]}" "$programs/beginning" begin-4.csv
 job 2 "${yields[@]}" "$programs/collective_time" collectives.csv 20 allreduce,bcast 8,16384,262144
