@@ -5,7 +5,9 @@
  *
  *     steady FILE.csv SECONDS SMALL_FROM SMALL_UNTIL [SIZE...]
  *
- * SIZE: bytes of a message, at most 16 MiB; without any, 1 B to 256 KiB. Columns: unix_seconds (when the message was sent), size_bytes, one_way_us (half of the round trip). */
+ * SIZE: bytes of a message, at most 16 MiB; without any, 1 B to 256 KiB.
+ *
+ * Columns: unix_seconds (when the message was sent), size_bytes, one_way_us (half of the round trip). */
 #define _GNU_SOURCE
 #include "clock.h"
 #include <mpi.h>
