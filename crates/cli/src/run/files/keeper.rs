@@ -2,27 +2,44 @@
 //! nothing else of ours.
 
 /// What makes, keeps and removes the directory NAME on a node. It says whether it has made it, or found it.
-/// Behind that it says how many bytes the site lets others send, if it says so. Its input ends with the job.
-/// Signals end it only while it waits for that: what removes ignores them, too. It marks the directory every
-/// hour, and removes those that have had no mark for a week: their nodes lost their power.
+/// Behind that it says how many bytes the site lets others send, if it says so. Its input ends with the job;
+/// if its last word is [`KEEP`], the directory stays for a day. Signals end it only while it waits for that:
+/// what removes ignores them, too. It marks the directory every hour, and removes those that have had no mark
+/// for a week: their nodes lost their power.
+///
+/// Others can write into /tmp. There a directory of that name must be this user's own, and no link: nobody
+/// else can then replace it, or what is in it.
 pub(super) const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; p=${d%/*}; umask 077
-trap '' HUP INT PIPE TERM; mkdir -p "$p"
-find "$p" -maxdepth 1 -name '*.alive' -mtime +6 | while read -r a; do rm -rf "${a%.alive}" "$a"; done
-find -L /tmp -maxdepth 1 -type l -name 'causeway-files-*' -mtime +6 -exec rm -f {} + 2>/dev/null
+u=$(id -u); trap '' HUP INT PIPE TERM; mkdir -p "$p"
+r() { chmod -R u+rwx "$1" 2>/dev/null; rm -rf "$1" "$1.alive" "$1.kept"; }
+find "$p" -maxdepth 1 '(' -name '*.alive' -mtime +6 -o -name '*.kept' -mtime +0 ')' |
+while read -r a; do r "${a%.*}"; done
+find /tmp -maxdepth 1 -type d -user "$u" -name 'causeway-files-*' -mtime +6 2>/dev/null |
+while read -r a; do [ -e "$a/job" ] || { rm -f "$a/job"; rmdir "$a"; }; done
 touch "$d.alive"; if mkdir "$d" 2>/dev/null; then o=made; else o=found; fi
 [ -d "$d" ] || { echo "mkdir $d failed" >&2; exit 1; }
-if [ -e "$l" ] || ln -s "$d" "$l"; then
-s=0; echo "$o ${CAUSEWAY_ACCEPT_FILES-}"; trap : HUP INT TERM
-while timeout --foreground 3600 cat >/dev/null; [ $? = 124 ]; do
+mkdir "$l" 2>/dev/null; w=; s=1
+if [ "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ]; then
+ln -sn "$d" "$l/job" 2>/dev/null; [ "$(readlink "$l/job")" != "$d" ] || s=0
+else echo "$l is there, and not this user's" >&2; fi
+if [ $s = 0 ]; then
+echo "$o ${CAUSEWAY_ACCEPT_FILES-}"; trap : HUP INT TERM
+while w=$w$(timeout --foreground 3600 cat); [ $? = 124 ]; do
 [ $o = found ] || touch "$d.alive"; done; trap '' HUP INT TERM
-else s=1; fi
-[ $o = found ] || rm -rf "$d" "$d.alive"
-rm -f "$l"; exit $s"#;
+fi
+case $o$w in found*) ;; *keep) mv "$d.alive" "$d.kept";; *) r "$d";; esac
+[ ! "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ] || { rm -f "$l/job"; rmdir "$l"; } 2>/dev/null
+exit $s"#;
+
+/// Has a keeper leave the directory, and remove it after all.
+pub(super) const KEEP: &[u8] = b"keep\n";
+pub(super) const REMOVE: &[u8] = b"remove\n";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::first_line::first_line;
+    use std::io::Write;
     use std::path::Path;
     use std::process::{Child, Command, Stdio};
     use std::time::Duration;
@@ -34,43 +51,120 @@ mod tests {
         keeper.args(["-c", &line]).env("HOME", home).env("PATH", path);
         keeper.env("CAUSEWAY_ACCEPT_FILES", "1000");
         let mut keeper = { keeper.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() }.unwrap();
-        let said = first_line(keeper.stdout.take()).recv().unwrap();
+        let said = first_line(keeper.stdout.take()).recv().unwrap_or_default();
         (keeper, said.trim().to_owned())
     }
 
+    fn end(mut keeper: Child, words: &[&[u8]]) -> bool {
+        let mut to = keeper.stdin.take().unwrap();
+        words.iter().for_each(|word| to.write_all(word).unwrap());
+        drop(to);
+        keeper.wait().unwrap().success()
+    }
+
+    fn left(place: &Path) -> Vec<String> {
+        let names = std::fs::read_dir(place).unwrap();
+        let names = names.map(|name| name.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+        names.sort();
+        names
+    }
+
+    /// As if it had been changed last so long ago.
+    fn age(path: &Path, age: Duration) {
+        let since = format!("{} seconds ago", age.as_secs());
+        let touched = Command::new("touch").args(["-d", &since]).arg(path).status();
+        assert!(touched.unwrap().success());
+    }
+
     #[test]
-    fn a_directory_without_a_mark_for_a_week_goes_with_its_link() {
+    fn a_directory_without_a_mark_for_a_week_goes_with_its_link_and_one_that_was_kept_after_a_day() {
         let home = tempfile::tempdir().unwrap();
         let files = home.path().join(".cache/causeway/files");
-        let week = Duration::from_secs(7 * 86_400 + 60);
-        for (name, age) in [("causeway-files-0", week), ("causeway-files-1", Duration::ZERO)] {
+        let (day, week) = (Duration::from_secs(86_460), Duration::from_secs(7 * 86_400 + 60));
+        let all = [
+            ("causeway-files-0", "alive", week),
+            ("causeway-files-1", "alive", day),
+            ("causeway-files-2", "kept", day),
+            ("causeway-files-3", "kept", Duration::ZERO),
+        ];
+        for (name, mark, since) in all {
             std::fs::create_dir_all(files.join(name).join("deep")).unwrap();
-            let mark = std::fs::File::create(files.join(format!("{name}.alive"))).unwrap();
-            mark.set_modified(std::time::SystemTime::now() - age).unwrap();
-            let link = home.path().join(name);
-            std::os::unix::fs::symlink(files.join(name), &link).unwrap();
-            let since = format!("{} seconds ago", age.as_secs());
-            let touched = Command::new("touch")
-                .args(["-h", "-d", &since])
-                .arg(&link)
-                .status();
-            assert!(touched.unwrap().success());
+            // Such as those of package stores.
+            let closed = std::os::unix::fs::PermissionsExt::from_mode(0o555);
+            std::fs::set_permissions(files.join(name).join("deep"), closed).unwrap();
+            std::fs::write(files.join(format!("{name}.{mark}")), "").unwrap();
+            age(&files.join(format!("{name}.{mark}")), since);
+            let place = home.path().join(name);
+            std::fs::create_dir(&place).unwrap();
+            std::os::unix::fs::symlink(files.join(name), place.join("job")).unwrap();
+            age(&place, week);
         }
         for _ in 0..2 {
-            let (mut keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+            let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
             assert_eq!(said, "made 1000");
-            drop(keeper.stdin.take());
-            assert!(keeper.wait().unwrap().success());
+            assert!(end(keeper, &[]));
         }
-        let left = |place: &Path| {
-            let names = std::fs::read_dir(place).unwrap();
-            let names = names.map(|name| name.unwrap().file_name().into_string().unwrap());
-            let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
-            names.sort();
-            names
-        };
-        assert_eq!(left(&files), ["causeway-files-1", "causeway-files-1.alive"]);
-        assert_eq!(left(home.path()), ["causeway-files-1"]);
+        let stays = [
+            "causeway-files-1",
+            "causeway-files-1.alive",
+            "causeway-files-3",
+            "causeway-files-3.kept",
+        ];
+        assert_eq!(left(&files), stays);
+        assert_eq!(left(home.path()), ["causeway-files-1", "causeway-files-3"]);
+    }
+
+    #[test]
+    fn a_keepers_last_word_says_whether_the_directory_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let files = home.path().join(".cache/causeway/files");
+        for (words, stays) in [
+            (&[KEEP, REMOVE][..], &[][..]),
+            (&[REMOVE, KEEP], &["NAME", "NAME.kept"]),
+        ] {
+            let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+            assert_eq!(said, "made 1000");
+            assert!(end(keeper, words));
+            assert_eq!(left(&files), stays);
+            assert!(left(home.path()).is_empty());
+        }
+    }
+
+    #[test]
+    fn nothing_that_others_have_put_in_the_directorys_place_is_used_or_removed() {
+        use std::os::unix::fs::{chown, symlink};
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path().join("NAME");
+        let own = home.path().join("own");
+        std::fs::create_dir(&own).unwrap();
+        let mut puts: Vec<fn(&Path, &Path)> = vec![
+            |place, own| symlink(own, place).unwrap(),
+            |place, _| std::fs::write(place, "").unwrap(),
+            // Of this user, but not of this job.
+            |place, own| {
+                std::fs::create_dir(place).unwrap();
+                symlink(own, place.join("job")).unwrap();
+            },
+        ];
+        if nix::unistd::geteuid().is_root() {
+            puts.push(|place, _| {
+                std::fs::create_dir(place).unwrap();
+                chown(place, Some(65534), Some(65534)).unwrap();
+            });
+        }
+        for put in puts {
+            put(&place, &own);
+            let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+            assert_eq!(said, "");
+            assert!(!end(keeper, &[]));
+            assert!(left(&own).is_empty());
+            assert!(left(&home.path().join(".cache/causeway/files")).is_empty());
+            let _ = std::fs::remove_file(&place).or_else(|_| std::fs::remove_dir_all(&place));
+        }
+        let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+        assert_eq!(said, "made 1000");
+        assert!(end(keeper, &[]));
     }
 
     #[test]
@@ -83,17 +177,16 @@ mod tests {
         std::fs::write(programs.join("rm"), rm).unwrap();
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(programs.join("rm"), executable).unwrap();
-        let link = home.path().join("NAME");
+        let link = home.path().join("NAME/job");
         let path = format!("{}:/usr/bin:/bin", programs.display());
-        let (mut keeper, said) = keeper(home.path(), &path);
+        let (keeper, said) = keeper(home.path(), &path);
         let directory = home.path().join(".cache/causeway/files/NAME");
         assert_eq!(
             (&said[..], link.canonicalize().unwrap()),
             ("made 1000", directory.clone())
         );
         std::fs::write(directory.join("file"), "bytes").unwrap();
-        drop(keeper.stdin.take());
-        assert!(keeper.wait().unwrap().success());
+        assert!(end(keeper, &[]));
         assert!(!directory.exists() && link.symlink_metadata().is_err());
     }
 }

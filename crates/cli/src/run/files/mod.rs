@@ -3,11 +3,16 @@
 //! At each node a keeper makes the job's directory, at one path everywhere, and removes it when the job ends,
 //! however it ends: it is a process of the job. Where nodes share a home, the first keeper makes it for all.
 //! What is sent and fetched goes through the tunnel as standard input and output of `tar` on the nodes. So a
-//! site lets in no more than the job's programs could do there.
+//! site lets in no more than the job's programs could do there. Scripts go the same way: no command line
+//! tells other users of a host what the directory will be called, and the login shell there may be any.
 
 mod archive;
 mod arrived;
+mod beneath;
+mod failures;
+mod fetching;
 mod keeper;
+mod long_names;
 mod parcel;
 mod progress;
 mod sending;
@@ -17,7 +22,6 @@ use super::error::RunError;
 use crate::first_line::first_line;
 use crate::remote::tree;
 use crate::say;
-use arrived::{Arrived, pass_on};
 use causeway_control::{self as control, JobReply};
 use causeway_mpis::quoted;
 use causeway_wire::env::TOKEN;
@@ -25,7 +29,7 @@ use keeper::KEEPER;
 use parcel::Parcel;
 use sent::Sent;
 use std::env::current_dir;
-use std::io::{self, Read};
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -38,9 +42,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Nodes that are asked at a time.
 const AT_ONCE: usize = 16;
-
-/// Most bytes that are fetched from a host: no site must fill this disk.
-const MOST_FETCHED: u64 = 64 << 30;
 
 /// What the user asks for.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -150,10 +151,16 @@ pub fn directory(files: Option<&Files>) -> PathBuf {
 /// Fetches what is to be fetched after a job with this status, and returns that.
 ///
 /// # Errors
-/// Something could not be fetched.
+/// Something could not be fetched, or nothing matches, after a job that ended well.
 pub fn fetched(files: Option<&Files>, status: u8) -> Result<u8, RunError> {
-    files.map_or(Ok(()), Files::fetch)?;
-    Ok(status)
+    match files.map_or(Ok(()), Files::fetch) {
+        // Its own status says more.
+        Err(error) if status != 0 => {
+            say::error(format_args!("causeway: {error}"));
+            Ok(status)
+        }
+        fetched => fetched.map(|()| status),
+    }
 }
 
 /// Refuses what cannot be sent or fetched, before anything is asked for. Paths are those of the current
@@ -182,7 +189,7 @@ fn read(wanted: &Wanted) -> Result<Vec<Sent>, RunError> {
 impl Files {
     /// Where the job runs, on every host.
     pub fn directory(&self) -> PathBuf {
-        Path::new("/tmp").join(&self.name)
+        Path::new("/tmp").join(&self.name).join("job")
     }
 
     /// Has a launcher start in the directory. Launchers take its name from the variable, if that is right.
@@ -190,29 +197,31 @@ impl Files {
         command.current_dir(self.directory()).env("PWD", self.directory());
     }
 
-    /// A command that runs a line of sh at a host.
-    fn command(&self, node: Option<&str>, line: &str) -> Command {
+    /// A command that runs a script of sh at a host, in which NAME is the directory's, and what its standard
+    /// input begins with.
+    fn script(&self, node: Option<&str>, script: &str) -> (Command, Vec<u8>) {
+        let script = script.replace("NAME", &self.name).into_bytes();
+        // Byte by byte: what follows is the script's own input.
+        let line = format!("eval \"$(dd bs=1 count={} 2>/dev/null)\"", script.len());
         let Some(node) = node else {
             let mut command = Command::new("sh");
-            command.args(["-c", line]);
-            return command;
+            command.args(["-c", &line]);
+            return (command, script);
         };
         let mut command = Command::new(&self.program);
-        // The user's shell there may be any.
-        let line = format!("exec sh -c {}", quoted(line));
+        let line = format!("exec sh -c {}", quoted(&line));
         command.args(["agent", "--", node, &line]);
         command
             .env(TOKEN, &self.token)
             .env(control::SOCKET_ENV, control::socket());
-        command
+        (command, script)
     }
 
     /// Starts a keeper at each of these hosts.
     fn keep(&mut self, hosts: &[(String, Option<String>)]) -> Result<(), RunError> {
-        let line = KEEPER.replace("NAME", &self.name);
         let mut begun = Vec::new();
         for (site, node) in hosts {
-            let mut command = self.command(node.as_deref(), &line);
+            let (mut command, script) = self.script(node.as_deref(), KEEPER);
             // Ctrl-C at a terminal is not for it.
             command
                 .process_group(0)
@@ -220,6 +229,8 @@ impl Files {
                 .stdout(Stdio::piped());
             let mut keeper = { command.spawn() }.map_err(|error| failed("start sh", error))?;
             tree::spare(&keeper);
+            // One that has ended says so by its missing answer.
+            let _ = keeper.stdin.as_ref().map(|mut to| to.write_all(&script));
             let said = first_line(keeper.stdout.take());
             let host = Host {
                 site: site.clone(),
@@ -251,71 +262,14 @@ impl Files {
             ))),
         }
     }
-
-    /// Copies what matches the patterns here. A name that several sites have gets the site behind it at all
-    /// but the first.
-    ///
-    /// # Errors
-    /// Something could not be fetched; the rest is.
-    fn fetch(&self) -> Result<(), RunError> {
-        if self.fetch.is_empty() {
-            return Ok(());
-        }
-        let mut failures = Vec::new();
-        let mut arrived = Arrived::new(&self.here, &self.fetch);
-        for host in self.hosts.iter().filter(|host| host.is_made) {
-            if let Err(error) = self.fetch_from(host, &mut arrived) {
-                failures.push(format!("{}: {error}", host.describe()));
-            }
-        }
-        if arrived.is_empty() && failures.is_empty() {
-            say::error(format_args!(
-                "causeway: nothing matches --fetch {}",
-                self.fetch.join(" ")
-            ));
-        }
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(RunError::Files(format!("--fetch: {}", failures.join("; ")))),
-        }
-    }
-
-    fn fetch_from(&self, host: &Host, all: &mut Arrived) -> io::Result<()> {
-        let line = format!(
-            "cd /tmp/{} && set -- && for f in {}; do [ ! -e \"$f\" ] || set -- \"$@\" \"$f\"; done; \
-             [ $# = 0 ] || exec tar -cf - -- \"$@\"",
-            self.name,
-            self.fetch.join(" ")
-        );
-        let arrived = tempfile::Builder::new()
-            .prefix(".causeway-fetch-")
-            .tempdir_in(&self.here)?;
-        let mut command = self.command(host.node.as_deref(), &line);
-        let mut far = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-        let mut tar = Command::new("tar");
-        tar.args(["-xf", "-", "--no-same-owner", "-C"])
-            .arg(arrived.path());
-        let mut tar = tar.stdin(Stdio::piped()).spawn()?;
-        let mut came = 0;
-        if let (Some(from), Some(mut to)) = (far.stdout.take(), tar.stdin.take()) {
-            came = pass_on(from.take(MOST_FETCHED), &mut to)?;
-        }
-        let (sent, taken) = (far.wait()?, tar.wait()?);
-        // An archive of nothing is no archive.
-        if !sent.success() || came > 0 && !taken.success() {
-            return Err(io::Error::other(format!("tar: {sent} there, {taken} here")));
-        }
-        if came == MOST_FETCHED {
-            return Err(io::Error::other(format!(
-                "more than {} GiB match",
-                MOST_FETCHED >> 30
-            )));
-        }
-        all.settle(arrived.path(), &host.site)
-    }
 }
 
 impl Host {
+    /// Tells the keeper what is to become of the directory. One that is gone has removed it.
+    fn tell(&self, word: &[u8]) {
+        let _ = self.keeper.stdin.as_ref().map(|mut to| to.write_all(word));
+    }
+
     fn describe(&self) -> String {
         match &self.node {
             Some(node) => format!("node {node} of {}", self.site),
@@ -375,6 +329,44 @@ mod tests {
             fetch: fetch.iter().map(|pattern| (*pattern).to_owned()).collect(),
             send_anew: false,
         }
+    }
+
+    #[test]
+    fn no_command_line_has_the_directorys_name_before_it_is_made_nor_a_line_that_csh_cannot_read() {
+        let files = Files {
+            name: "causeway-files-0123".to_owned(),
+            token: "token".to_owned(),
+            program: "causeway".into(),
+            here: "/".into(),
+            hosts: Vec::new(),
+            fetch: Vec::new(),
+        };
+        for node in [None, Some("nancy-1")] {
+            let (command, script) = files.script(node, KEEPER);
+            let words = command
+                .get_args()
+                .chain(command.get_envs().filter_map(|(_, value)| value));
+            for word in words.map(|word| word.to_string_lossy().into_owned()) {
+                assert!(!word.contains("files") && !word.contains('\n'), "{word}");
+            }
+            assert!(
+                String::from_utf8(script)
+                    .unwrap()
+                    .contains("/tmp/causeway-files-0123")
+            );
+        }
+        let (mut command, script) = files.script(None, "read -r line; echo \"$line of NAME\"");
+        let mut sh = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut to = sh.stdin.take().unwrap();
+        to.write_all(&[&script[..], b"what follows\nmore\n"].concat())
+            .unwrap();
+        drop(to);
+        let output = sh.wait_with_output().unwrap();
+        assert_eq!(output.stdout, b"what follows of causeway-files-0123\n");
     }
 
     #[test]

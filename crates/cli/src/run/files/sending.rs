@@ -21,14 +21,17 @@ while read -r d x; do [ -f "$d" ] && echo "$d  $d"; done | LC_ALL=C sha256sum -c
 :"#;
 
 /// Puts the copies of standard input's lines into the job's directory.
-const TAKE: &str = r#"c="$HOME/.cache/causeway/sent"; cd /tmp/NAME || exit 1
+const TAKE: &str = r#"c="$HOME/.cache/causeway/sent"; cd /tmp/NAME/job || exit 1
 while read -r d mode changed path; do case $path in */*) mkdir -p -- "${path%/*}" || exit 1;; esac
 cp -- "$c/$d" "$path" && chmod "$mode" -- "$path" && touch -d "@$changed" -- "$path" || exit 1
 touch -- "$c/$d"; done"#;
 
+/// Unpacks the archive on standard input.
+const UNPACK: &str = "exec tar -xf - -C /tmp/NAME/job";
+
 /// Keeps copies of what has come, and removes those that are old, or too many. A disk that is full, or a
 /// host without sha256sum, keeps none.
-const KEEP: &str = r#"c="$HOME/.cache/causeway/sent"; umask 077; cd /tmp/NAME && mkdir -p "$c" || exit 0
+const KEEP: &str = r#"c="$HOME/.cache/causeway/sent"; umask 077; cd /tmp/NAME/job && mkdir -p "$c" || exit 0
 command -v sha256sum >/dev/null || exit 0
 while read -r d mode changed path; do
 n="$c/.new.$$"; cp -- "$path" "$n" 2>/dev/null && mv -- "$n" "$c/$d" || { rm -f -- "$n"; break; }; done
@@ -101,13 +104,12 @@ impl Files {
     /// Sends what each host lacks.
     fn send_parts(&self, parts: &[Part<'_>]) -> Result<(), RunError> {
         let progress = Progress::begin(parts.iter().map(Part::bytes).sum(), parts.len());
-        let line = format!("exec tar -xf - -C /tmp/{}", self.name);
         std::thread::scope(|scope| {
             let (sender, ended) = channel();
             for part in parts {
-                let (sender, line, progress) = (sender.clone(), &line, &progress);
+                let (sender, progress) = (sender.clone(), &progress);
                 scope.spawn(move || {
-                    let sent = self.send_part(part, line, progress);
+                    let sent = self.send_part(part, progress);
                     let _ = sender.send(sent.map_err(|error| (part.host.describe(), error)));
                 });
             }
@@ -133,11 +135,13 @@ impl Files {
         })
     }
 
-    fn send_part(&self, part: &Part<'_>, line: &str, progress: &Progress) -> io::Result<()> {
-        let mut copy = self.command(part.host.node.as_deref(), line);
+    fn send_part(&self, part: &Part<'_>, progress: &Progress) -> io::Result<()> {
+        let (mut copy, script) = self.script(part.host.node.as_deref(), UNPACK);
         let mut copy = copy.stdin(Stdio::piped()).spawn()?;
         let passed = match copy.stdin.take() {
-            Some(to) => archive::write(&part.entries, Counted { to, progress }),
+            Some(mut to) => to
+                .write_all(&script)
+                .and_then(|()| archive::write(&part.entries, Counted { to, progress })),
             None => Ok(()),
         };
         let taken = copy.wait()?;
@@ -166,16 +170,20 @@ impl Files {
     }
 
     /// Starts a script at a host.
-    fn start(&self, script: &str, host: &Host, input: Vec<u8>, output: Stdio) -> Result<Child, RunError> {
-        let script = script
-            .replace("NAME", &self.name)
-            .replace("MOST", &MOST_KEPT_BYTES.to_string());
-        let mut command = self.command(host.node.as_deref(), &script);
+    pub(super) fn start(
+        &self,
+        script: &str,
+        host: &Host,
+        input: Vec<u8>,
+        output: Stdio,
+    ) -> Result<Child, RunError> {
+        let script = script.replace("MOST", &MOST_KEPT_BYTES.to_string());
+        let (mut command, script) = self.script(host.node.as_deref(), &script);
         let child = command.stdin(Stdio::piped()).stdout(output).spawn();
         let mut child = child.map_err(|error| failed("start sh", error))?;
         if let Some(mut to) = child.stdin.take() {
             // Scripts read all their input before they print more than a pipe holds.
-            std::thread::spawn(move || to.write_all(&input));
+            std::thread::spawn(move || to.write_all(&script).and_then(|()| to.write_all(&input)));
         }
         Ok(child)
     }
@@ -225,7 +233,7 @@ mod tests {
     use std::process::Command;
 
     fn run(script: &str, home: &Path, input: &[u8]) -> String {
-        let script = script.replace("/tmp/NAME", &home.join("job").display().to_string());
+        let script = script.replace("/tmp/NAME", &home.display().to_string());
         let script = script.replace("MOST", "3000000");
         let mut sh = Command::new("sh");
         let sh = sh.args(["-c", &script]).env("HOME", home);

@@ -1,0 +1,257 @@
+//! Writes files below a directory by names that others have chosen. Each part of a path is opened by itself,
+//! and no link is followed, so nothing comes to lie anywhere else.
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode, futimens, mkdirat};
+use nix::sys::time::TimeSpec;
+use nix::unistd::{UnlinkatFlags, linkat, symlinkat, syncfs, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path};
+
+/// The bits of a mode that come along. Who sends a file does not choose whose rights a program of it has.
+const KEPT_BITS: u32 = 0o777;
+
+/// A directory below which files are written.
+pub(super) struct Beneath {
+    root: OwnedFd,
+}
+
+impl Beneath {
+    /// Opens a directory that the user has named, with whatever links lead there.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub(super) fn open(path: &Path) -> io::Result<Beneath> {
+        let root = File::open(path)?;
+        match root.metadata()?.is_dir() {
+            true => Ok(Beneath { root: root.into() }),
+            false => Err(Errno::ENOTDIR.into()),
+        }
+    }
+
+    /// Begins a file at a path below, and makes the directories that are missing. It has this mode within the
+    /// user's umask, and a name of its own until [`Arriving::keep`].
+    ///
+    /// # Errors
+    /// A part of the path is a link or a file; those of open(2) and mkdir(2).
+    pub(super) fn create(&self, path: &Path, mode: u32) -> io::Result<Arriving> {
+        let (directory, name) = self.parent(path)?;
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        let part: OsString = format!(".causeway-fetch-{:016x}", u64::from_ne_bytes(bytes)).into();
+        let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let file = openat(
+            &directory,
+            &*part,
+            flags,
+            Mode::from_bits_truncate(mode & KEPT_BITS),
+        )?;
+        Ok(Arriving {
+            directory,
+            part,
+            name: name.to_owned(),
+            file: file.into(),
+            is_kept: false,
+        })
+    }
+
+    /// Makes a directory at a path below, if it is not there.
+    ///
+    /// # Errors
+    /// Those of [`Beneath::create`].
+    pub(super) fn make(&self, path: &Path) -> io::Result<()> {
+        self.directory(path).map(drop)
+    }
+
+    /// Makes a symbolic link where nothing is.
+    ///
+    /// # Errors
+    /// Those of [`Beneath::create`]; something has that name.
+    pub(super) fn symlink(&self, path: &Path, target: &Path) -> io::Result<()> {
+        let (directory, name) = self.parent(path)?;
+        Ok(symlinkat(target, &directory, name)?)
+    }
+
+    /// Gives a file below a second name.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (from, old) = self.parent(from)?;
+        let (to, new) = self.parent(to)?;
+        Ok(linkat(&from, old, &to, new, AtFlags::empty())?)
+    }
+
+    /// Has all that was written reach its disk.
+    ///
+    /// # Errors
+    /// Those of syncfs(2).
+    pub(super) fn sync(&self) -> io::Result<()> {
+        Ok(syncfs(&self.root)?)
+    }
+
+    fn parent<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+        let (Some(parent), Some(Component::Normal(name))) = (path.parent(), path.components().next_back())
+        else {
+            return Err(leads_elsewhere(path));
+        };
+        Ok((self.directory(parent)?, name))
+    }
+
+    /// Opens a directory below; makes it, and those above it, where there is none.
+    fn directory(&self, path: &Path) -> io::Result<OwnedFd> {
+        let mut at = self.root.try_clone()?;
+        for part in path.components() {
+            let Component::Normal(name) = part else {
+                return Err(leads_elsewhere(path));
+            };
+            at = match open_directory(&at, name) {
+                Err(Errno::ENOENT) => {
+                    match mkdirat(&at, name, Mode::from_bits_truncate(KEPT_BITS)) {
+                        Ok(()) | Err(Errno::EEXIST) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                    open_directory(&at, name)?
+                }
+                Err(Errno::ENOTDIR | Errno::ELOOP) => {
+                    let name = name.display();
+                    let text = format!("{name} is a link or a file here, and nothing is written through it");
+                    return Err(io::Error::new(ErrorKind::NotADirectory, text));
+                }
+                opened => opened?,
+            };
+        }
+        Ok(at)
+    }
+}
+
+fn open_directory(at: impl AsFd, name: &OsStr) -> nix::Result<OwnedFd> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    openat(at, name, flags, Mode::empty())
+}
+
+fn leads_elsewhere(path: &Path) -> io::Error {
+    let text = format!("the name {} leads elsewhere", path.display());
+    io::Error::new(ErrorKind::InvalidInput, text)
+}
+
+/// A file that is being written; removed unless it is kept.
+pub(super) struct Arriving {
+    directory: OwnedFd,
+    part: OsString,
+    name: OsString,
+    file: File,
+    is_kept: bool,
+}
+
+impl Arriving {
+    /// Gives the file its name, in place of what had it, and the time at which it was changed, in seconds
+    /// since 1970.
+    ///
+    /// # Errors
+    /// A directory has that name; those of rename(2).
+    pub(super) fn keep(mut self, changed: i64) -> io::Result<()> {
+        let time = TimeSpec::new(changed, 0);
+        // A file system that keeps no such time keeps the file all the same.
+        let _ = futimens(&self.file, &time, &time);
+        renameat(&self.directory, &*self.part, &self.directory, &*self.name)?;
+        self.is_kept = true;
+        Ok(())
+    }
+}
+
+impl Write for Arriving {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = unlinkat(&self.directory, &*self.part, UnlinkatFlags::NoRemoveDir);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    fn write(beneath: &Beneath, path: &str, mode: u32) -> io::Result<()> {
+        let mut file = beneath.create(Path::new(path), mode)?;
+        file.write_all(b"theirs")?;
+        file.keep(1_000_000)
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_nor_beside_the_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let (here, outside) = (place.path().join("here"), place.path().join("outside"));
+        fs::create_dir_all(here.join("own")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        symlink(&outside, here.join("out")).unwrap();
+        symlink(".", here.join("same")).unwrap();
+        symlink(outside.join("file"), here.join("file")).unwrap();
+        let beneath = Beneath::open(&here).unwrap();
+        for path in [
+            "out/file",
+            "out/deep/file",
+            "own/../../outside/x",
+            "same/x",
+            "../x",
+            "/tmp/x",
+            "",
+            "..",
+        ] {
+            assert!(write(&beneath, path, 0o644).is_err(), "{path}");
+            assert!(
+                beneath.symlink(Path::new(path), Path::new("x")).is_err(),
+                "{path}"
+            );
+        }
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        // The link itself is replaced.
+        write(&beneath, "file", 0o644).unwrap();
+        assert!(!here.join("file").is_symlink());
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_has_its_mode_without_the_bits_that_lend_rights_and_its_time() {
+        let here = tempfile::tempdir().unwrap();
+        let beneath = Beneath::open(here.path()).unwrap();
+        write(&beneath, "a/b/app", 0o6755).unwrap();
+        let found = here.path().join("a/b/app").metadata().unwrap();
+        assert_eq!((found.mode() & 0o7777 | 0o022, found.mtime()), (0o777, 1_000_000));
+        beneath.link(Path::new("a/b/app"), Path::new("c/app")).unwrap();
+        assert_eq!(here.path().join("c/app").metadata().unwrap().ino(), found.ino());
+        beneath.make(Path::new("empty")).unwrap();
+        assert!(here.path().join("empty").is_dir());
+        beneath.sync().unwrap();
+    }
+
+    #[test]
+    fn what_is_not_kept_leaves_nothing_and_no_directory_is_replaced() {
+        let here = tempfile::tempdir().unwrap();
+        fs::create_dir(here.path().join("results")).unwrap();
+        let beneath = Beneath::open(here.path()).unwrap();
+        drop(beneath.create(Path::new("file"), 0o644).unwrap());
+        assert!(write(&beneath, "results", 0o644).is_err());
+        let names: Vec<_> = { fs::read_dir(here.path()).unwrap() }
+            .map(|name| name.unwrap().file_name())
+            .collect();
+        assert_eq!(names, ["results"]);
+    }
+}
