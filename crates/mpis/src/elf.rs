@@ -12,6 +12,7 @@ const DYNAMIC: u32 = 2;
 const NEEDED: u64 = 1;
 const STRINGS: u64 = 5;
 const SYMBOLS: u64 = 6;
+const STRINGS_SIZE: u64 = 10;
 const RELOCATIONS: Table = Table { at: 7, size: 8 };
 const CALLS: Table = Table { at: 23, size: 2 };
 
@@ -27,7 +28,7 @@ const SLOTS: [(u16, [u32; 2]); 2] = [(62, [6, 7]), (183, [1025, 1026])];
 
 const HEADERS: u64 = 64;
 const SECTION: usize = 16 << 10;
-const RELOCATED: u64 = 8 << 20;
+const MOST_OF_A_TABLE: u64 = 8 << 20;
 const NAME: usize = 256;
 
 /// An object that the loader loads.
@@ -128,19 +129,31 @@ impl Elf {
             self.entry(table.size)?,
             self.address(SYMBOLS)?,
         );
-        let mut relocations = vec![0; usize::try_from(size.min(RELOCATED)).ok()?];
-        self.fill(table, &mut relocations)?;
-        relocations.chunks_exact(24).find_map(|relocation| {
+        let relocations = self.bulk(table, size)?;
+        let slot = |relocation: &[u8]| {
             let (kind, symbol) = (quarter(relocation, 8)?, quarter(relocation, 12)?);
             let is_slot = slots.contains(&kind);
-            let named = || {
-                let symbol: [u8; 4] = self.fixed(symbols.checked_add(24 * u64::from(symbol))?)?;
-                self.string(u32::from_le_bytes(symbol).into())
-            };
-            (is_slot && named()? == function)
-                .then(|| word(relocation, 0))
-                .flatten()
-        })
+            is_slot.then_some((u64::from(symbol), word(relocation, 0)?))
+        };
+        let found: Vec<(u64, u64)> = relocations.chunks_exact(24).filter_map(slot).collect();
+        // All at once: reads of another process's memory are not for free, and there may be thousands.
+        let last = found.iter().map(|(symbol, _)| *symbol).max()?;
+        let symbols = self.bulk(symbols, 24 * (last + 1))?;
+        let strings = self.bulk(self.address(STRINGS)?, self.entry(STRINGS_SIZE)?)?;
+        let named = |symbol: u64| {
+            let at = quarter(&symbols, usize::try_from(24 * symbol).ok()?)?;
+            let name = strings.get(usize::try_from(at).ok()?..)?;
+            Some(name.starts_with(function) && name.get(function.len()) == Some(&0))
+        };
+        let found = found.into_iter().find(|(symbol, _)| named(*symbol) == Some(true));
+        found.map(|(_, slot)| slot)
+    }
+
+    /// Reads a table; no more of it than one may have.
+    fn bulk(&self, address: u64, size: u64) -> Option<Vec<u8>> {
+        let mut table = vec![0; usize::try_from(size.min(MOST_OF_A_TABLE)).ok()?];
+        self.fill(address, &mut table)?;
+        Some(table)
     }
 
     fn entry(&self, wanted: u64) -> Option<u64> {
@@ -163,12 +176,6 @@ impl Elf {
         let read = self.bytes.read_at(&mut name, self.at(at)?).ok()?;
         let name = &name[..read];
         Some(name[..name.iter().position(|byte| *byte == 0)?].to_vec())
-    }
-
-    fn fixed<const BYTES: usize>(&self, address: u64) -> Option<[u8; BYTES]> {
-        let mut bytes = [0; BYTES];
-        self.fill(address, &mut bytes)?;
-        Some(bytes)
     }
 
     fn fill(&self, address: u64, into: &mut [u8]) -> Option<()> {
@@ -230,8 +237,9 @@ mod tests {
         assert!(file.needed().contains(&b"libc.so.6".to_vec()));
         assert_eq!(memory.needed(), file.needed());
         let own_address = libc::connect as *const () as u64;
-        let bound = memory.slot(b"connect").and_then(|slot| memory.fixed(slot));
-        assert_eq!(bound.map(u64::from_le_bytes), Some(own_address));
+        let mut bound = [0; 8];
+        memory.fill(memory.slot(b"connect").unwrap(), &mut bound).unwrap();
+        assert_eq!(u64::from_le_bytes(bound), own_address);
         assert_eq!(memory.slot(b"no such function"), None);
     }
 

@@ -308,6 +308,32 @@ fn a_worker_that_is_told_to_stop_ends_the_gateway_in_order() {
 }
 
 #[test]
+fn the_next_worker_runs_by_the_policy_that_the_gateway_was_given() {
+    let grid = Grid::start();
+    let keeper = grid.status(1).pid;
+    // With the flag that resets it in children, as the emulated grid starts gateways.
+    let words = ["--reset-on-fork", "--rr", "--pid", "1"];
+    let chrt = std::process::Command::new("chrt")
+        .args(words)
+        .arg(keeper.to_string())
+        .output();
+    if !chrt.is_ok_and(|given| given.status.success()) {
+        println!("left out: this user may give no process such a policy");
+        return;
+    }
+    let policy = |process: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        // Field 41 of proc_pid_stat(5); the second one ends with the last parenthesis.
+        let rest = stat.rsplit_once(')').unwrap().1;
+        rest.split_whitespace().nth(38).unwrap().parse::<i32>().unwrap()
+    };
+    for _ in 0..2 {
+        let status = end_worker(&grid, 1, Signal::SIGKILL);
+        assert_eq!((policy(keeper), policy(status.worker)), (2, 2), "round robin");
+    }
+}
+
+#[test]
 fn a_stopped_worker_goes_on_as_if_nothing_had_been() {
     let grid = Grid::start();
     let listener = grid.listen();

@@ -3,7 +3,7 @@
 use super::Keeper;
 use crate::gateway::Gateway;
 use crate::link::{Before, Ending, KeeperLink, KeptKeeper, Orphans};
-use crate::sys::process;
+use crate::sys::{priority, process};
 use causeway_service::Lines;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -26,6 +26,7 @@ pub(super) fn work(keeper: Keeper, before: Option<Before>) -> ! {
         exit(1);
     }
     process::be_ended_first();
+    priority::follow(keeper.process);
     let site = keeper.config.site.clone();
     std::panic::set_hook(Box::new(move |panic| end_by_panic(&site, panic)));
     let is_first = before.is_none();

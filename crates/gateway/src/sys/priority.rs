@@ -46,3 +46,18 @@ pub(crate) fn ask_for_short_slices() {
     // SAFETY: the call reads `size` bytes of the structure, which outlives it; 0 names the calling thread.
     let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
 }
+
+/// Takes over the policy of the process that this one was forked from: whoever started that may have asked
+/// the kernel to reset it in children, and meant what the gateway starts. An ordinary user needs
+/// RLIMIT_RTPRIO for it; without, the worker has the usual policy.
+pub(crate) fn follow(parent: nix::unistd::Pid) {
+    let mut param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the call writes no more than the structure, which outlives it.
+    let found = unsafe { libc::sched_getparam(parent.as_raw(), &raw mut param) };
+    // SAFETY: no memory is involved.
+    let policy = unsafe { libc::sched_getscheduler(parent.as_raw()) };
+    if found == 0 && policy >= 0 && policy & !libc::SCHED_RESET_ON_FORK != libc::SCHED_OTHER {
+        // SAFETY: the call reads the structure, which outlives it; 0 names the calling thread.
+        let _ = unsafe { libc::sched_setscheduler(0, policy, &raw const param) };
+    }
+}

@@ -10,8 +10,8 @@ use std::io::{self, Read};
 use std::path::{Component, Path};
 use std::process::Stdio;
 
-/// Packs what matches the patterns. A pattern such as `.*` matches the directory itself and the one above, and
-/// sh has all names in memory, but gives no program all of them as arguments.
+/// Packs what matches the patterns. A pattern such as `.*` matches the directory itself and the one above,
+/// and sh has all names in memory, but gives no program all of them as arguments.
 const PACK: &str = r#"cd /tmp/NAME/job || exit 1
 for f in PATTERNS; do case "/$f/" in */./*|*/../*) continue;; esac
 if [ -e "$f" ] || [ -L "$f" ]; then printf './%s\0' "$f"; fi; done | tar -cf - --null -T -"#;
