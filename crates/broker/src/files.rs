@@ -57,6 +57,14 @@ pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileErr
 
 /// Replaces a file in one step: a reader, or a host that loses its power, sees the old or the new one whole.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    // It could not be read again.
+    if bytes.len() as u64 > MAX_BYTES {
+        let text = format!("would have {} bytes, and {MAX_BYTES} are read", bytes.len());
+        return Err(FileError::at("write", path)(Error::new(
+            ErrorKind::FileTooLarge,
+            text,
+        )));
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);

@@ -3,14 +3,39 @@
 
 use crate::clock::{Clock, date, span};
 use crate::identity::{Certified, Identity, IdentityError, Role};
-use crate::records::{Added, RecordError, Records, SignedRecord, Statement};
+use crate::records::{Added, MAX_ADMISSIONS, MAX_REVOKED, RecordError, Records, SignedRecord, Statement};
 use crate::revocation::Revocations;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use sha2::{Digest, Sha256};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
+
+/// How far ahead of this host's clock, in seconds, a time in a record may be. A broker whose clock is that
+/// wrong signs nothing that counts; one that lies cannot put a site out for longer.
+const MOST_AHEAD: u64 = 86_400;
+
+/// News of one broker that are taken at a time: all that it may have signed, twice. Each is written to the
+/// disk and told to others.
+const MOST_NEWS: u64 = 2 * (MAX_ADMISSIONS + MAX_REVOKED) as u64;
+
+/// News of one broker that are taken in an hour beyond these.
+const NEWS_AN_HOUR: u64 = 1000;
+
+/// How many news each signer may still tell, and as of when.
+type Budgets = BTreeMap<u8, (u64, u64)>;
+
+/// What became of records that were to be taken.
+#[derive(Debug, Default)]
+pub(crate) struct Union {
+    /// Those that were news, in order.
+    pub(crate) news: Vec<(Statement, SignedRecord)>,
+    /// Those that are to be taken later, if at all: they name a time that is too far ahead, or are too many
+    /// for one hour.
+    pub(crate) postponed: usize,
+}
 
 /// The peer that a process expects at the other end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +116,19 @@ pub struct Trust {
     revocations: Revocations,
     /// What the brokers know together; empty where the grid has one.
     records: Arc<RwLock<Records>>,
+    budgets: Arc<Mutex<Budgets>>,
     clock: Clock,
+}
+
+/// How many news a signer may tell now.
+fn budget(budgets: &mut Budgets, signer: u8, now: u64) -> &mut u64 {
+    let (left, since) = budgets.entry(signer).or_insert((MOST_NEWS, now));
+    let more = now.saturating_sub(*since).saturating_mul(NEWS_AN_HOUR) / 3600;
+    // A clock that was set back begins anew.
+    if more > 0 || now < *since {
+        (*left, *since) = (left.saturating_add(more).min(MOST_NEWS), now);
+    }
+    left
 }
 
 impl Trust {
@@ -112,6 +149,7 @@ impl Trust {
             anchor: anchor.to_owned(),
             revocations,
             records: Arc::default(),
+            budgets: Arc::default(),
             clock,
         })
     }
@@ -131,23 +169,25 @@ impl Trust {
         *self.records.write().unwrap_or_else(PoisonError::into_inner) = records;
     }
 
-    /// Takes records into a set. Says which of them were news, in order.
+    /// Takes records into a set.
     ///
     /// # Errors
     /// The first that is not signed as it has to be. What a broker signed beyond its bounds is passed over.
-    pub(crate) fn union(
-        &self,
-        into: &mut Records,
-        records: &[SignedRecord],
-    ) -> Result<Vec<(Statement, SignedRecord)>, RecordError> {
-        let mut news = Vec::new();
+    pub(crate) fn union(&self, into: &mut Records, records: &[SignedRecord]) -> Result<Union, RecordError> {
+        let now = self.clock.now();
+        let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut union = Union::default();
         for record in records {
             let statement = record.verify(&self.grid, &self.authority, into)?;
-            if into.add(statement.clone(), record.clone()) == Ok(Added::News) {
-                news.push((statement, record.clone()));
+            let left = budget(&mut budgets, statement.signer(), now);
+            if *left == 0 || statement.latest() > now.saturating_add(MOST_AHEAD) {
+                union.postponed += 1;
+            } else if into.add(statement.clone(), record.clone()) == Ok(Added::News) {
+                *left -= 1;
+                union.news.push((statement, record.clone()));
             }
         }
-        Ok(news)
+        Ok(union)
     }
 
     /// The grid.
@@ -305,3 +345,7 @@ impl Trust {
         Ok(certified)
     }
 }
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

@@ -2,10 +2,11 @@
 
 use super::{
     Checked, EnrolRequest, JobsRequest, MAX_JOB_NAME, MAX_JOB_SITES, MAX_KIND, MAX_LIST_BODY, MAX_MESSAGE,
-    MAX_REACH, MAX_RECORDS, ReachRequest, Record, RecordsRequest, RenewRequest, SendRequest, Since,
-    SyncRequest,
+    MAX_REACH, MAX_RECORDS, Member, Message, ReachRequest, Record, RecordsAnswer, RecordsRequest,
+    RenewRequest, SendRequest, Since, SyncAnswer, SyncRequest,
 };
 use crate::authority::MAX_PEM;
+use crate::records::SignedRecord;
 use crate::records::{MAX_RECORD, MAX_RECORD_SIGNATURE};
 use crate::revocation::{self, SignedRevocations};
 use causeway_wire::TextError;
@@ -16,6 +17,8 @@ const MAX_SUBNETS: usize = 64;
 const MAX_NODES: usize = 16_384;
 const MAX_ADDRESSES: usize = 16;
 const MAX_VERSION: usize = 64;
+/// Hexadecimal digits of 20 bytes (RFC 5280, 4.1.2.2), and separators.
+const MAX_SERIAL: usize = 64;
 /// One of P-256 takes 96 at most.
 const MAX_SIGNATURE: usize = 128;
 
@@ -117,11 +120,42 @@ impl Checked for RecordsRequest {
 
     fn check(&self) -> Result<(), TextError> {
         check_since(self.since.as_ref())?;
-        check_count("records", self.records.len(), MAX_RECORDS)?;
-        self.records.iter().try_for_each(|record| {
-            check_length("text", &record.text, MAX_RECORD)?;
-            check_length("signature", &record.signature, MAX_RECORD_SIGNATURE)
-        })
+        check_records(&self.records)
+    }
+}
+
+impl Checked for RecordsAnswer {
+    fn check(&self) -> Result<(), TextError> {
+        check_since(Some(&self.now))?;
+        check_records(&self.records)
+    }
+}
+
+/// A broker is believed no more than a site: somebody else may have its keys.
+impl Checked for SyncAnswer {
+    fn check(&self) -> Result<(), TextError> {
+        check_since(Some(&self.now))?;
+        self.members.iter().try_for_each(Checked::check)?;
+        self.removed.iter().try_for_each(|site| check_site(site))?;
+        self.messages.iter().try_for_each(Checked::check)?;
+        self.revocations.as_ref().map_or(Ok(()), Checked::check)
+    }
+}
+
+impl Checked for Member {
+    fn check(&self) -> Result<(), TextError> {
+        check_site(&self.site)?;
+        check_count("virtual_subnets", self.virtual_subnets.len(), MAX_SUBNETS)?;
+        check_length("serial", &self.serial, MAX_SERIAL)?;
+        self.record.check()
+    }
+}
+
+impl Checked for Message {
+    fn check(&self) -> Result<(), TextError> {
+        check_site(&self.from)?;
+        check_length("kind", &self.kind, MAX_KIND)?;
+        check_length("body", &self.body, MAX_MESSAGE)
     }
 }
 
@@ -158,6 +192,14 @@ impl Checked for JobsRequest {
             JobsRequest::List {} => Ok(()),
         }
     }
+}
+
+fn check_records(records: &[SignedRecord]) -> Result<(), TextError> {
+    check_count("records", records.len(), MAX_RECORDS)?;
+    records.iter().try_for_each(|record| {
+        check_length("text", &record.text, MAX_RECORD)?;
+        check_length("signature", &record.signature, MAX_RECORD_SIGNATURE)
+    })
 }
 
 fn check_since(since: Option<&Since>) -> Result<(), TextError> {

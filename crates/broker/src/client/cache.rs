@@ -19,6 +19,13 @@ use std::path::{Path, PathBuf};
 const MEMBERS_FILE: &str = "members.json";
 const REVOCATIONS_FILE: &str = "revocations.json";
 
+/// Sites that one broker may name: four times the largest grid.
+const MAX_SITES: usize = 4096;
+
+/// What one broker's sites may take in memory: those of a grid of a thousand sites with a hundred nodes each
+/// take a quarter.
+const MAX_BYTES: usize = 64 << 20;
+
 /// Names a broker among those of a grid: its number, and 0 where there is one.
 pub(super) type BrokerKey = u8;
 
@@ -33,7 +40,14 @@ pub(super) struct Cache {
     /// What the gateway was told.
     members: BTreeMap<String, Member>,
     dirty: bool,
+    /// Why what was kept is not used.
+    unread: Option<FileError>,
 }
+
+/// A broker has named more than a broker may.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it names more sites than a grid can have, or more of them than fits into {} MB", MAX_BYTES >> 20)]
+pub(super) struct TooMuch;
 
 /// What one broker says.
 #[derive(Default)]
@@ -55,7 +69,7 @@ struct Kept {
 
 /// Returns the last record of a site that was kept, if any.
 pub fn known_member(directory: &Path, grid: &str, site: &str) -> Option<Member> {
-    Cache::open(directory, grid).ok()?.members.remove(site)
+    Cache::open(directory, grid).members.remove(site)
 }
 
 /// What an answer changed.
@@ -66,6 +80,15 @@ pub(super) struct Changes {
 }
 
 impl View {
+    fn is_too_much(&self) -> bool {
+        let all = || {
+            self.members
+                .values()
+                .chain(self.fresh.iter().flat_map(BTreeMap::values))
+        };
+        all().count() > 2 * MAX_SITES || all().map(bytes_of).sum::<usize>() > MAX_BYTES
+    }
+
     /// Takes an answer's members; the sites of which it says something else now.
     fn apply(&mut self, answer: &mut SyncAnswer) -> BTreeSet<String> {
         let mut touched = BTreeSet::new();
@@ -100,15 +123,27 @@ impl View {
     }
 }
 
+/// What a member takes in memory, about.
+fn bytes_of(member: &Member) -> usize {
+    let record = &member.record;
+    let addresses: usize = record.nodes.iter().map(|node| node.addresses.len()).sum();
+    let lists =
+        record.subnets.len() + record.lan.len() + record.reach.public.len() + member.virtual_subnets.len();
+    1024 + 96 * record.nodes.len() + 24 * addresses + 32 * lists
+}
+
 impl Cache {
-    /// Reads what was kept. A file of another grid, or a damaged one, counts as empty: the broker has
-    /// everything.
-    pub(super) fn open(directory: &Path, grid: &str) -> Result<Cache, FileError> {
-        let bytes = files::read_if_there(&directory.join(MEMBERS_FILE))?;
+    /// Reads what was kept. A file of another grid, a damaged one, or one that cannot be read, counts as
+    /// empty: the broker has everything.
+    pub(super) fn open(directory: &Path, grid: &str) -> Cache {
+        let (bytes, unread) = match files::read_if_there(&directory.join(MEMBERS_FILE)) {
+            Ok(bytes) => (bytes, None),
+            Err(error) => (None, Some(error)),
+        };
         let kept = bytes.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
         let kept = kept.filter(|kept| kept.grid == grid);
         let (kept_since, kept) = kept.map(|kept| (kept.since, kept.members)).unwrap_or_default();
-        Ok(Cache {
+        Cache {
             directory: directory.to_owned(),
             grid: grid.to_owned(),
             members: kept.clone(),
@@ -116,7 +151,13 @@ impl Cache {
             kept_since,
             views: BTreeMap::new(),
             dirty: false,
-        })
+            unread,
+        }
+    }
+
+    /// Why what was kept is not used, once.
+    pub(super) fn take_trouble(&mut self) -> Option<FileError> {
+        self.unread.take()
     }
 
     /// What the gateway knows of all sites.
@@ -144,9 +185,12 @@ impl Cache {
         self.views.insert(broker, view);
     }
 
-    /// Hears no more of a broker, which serves no longer. What it said holds until the others have told all.
-    pub(super) fn end(&mut self, broker: BrokerKey) {
-        if let Some(view) = self.views.remove(&broker) {
+    /// Hears no more of a broker, which serves no longer. What it said holds until the others have told all,
+    /// unless it was expelled.
+    pub(super) fn end(&mut self, broker: BrokerKey, is_expelled: bool) {
+        if let Some(view) = self.views.remove(&broker)
+            && !is_expelled
+        {
             self.kept.extend(view.members);
         }
     }
@@ -157,22 +201,29 @@ impl Cache {
     }
 
     /// Takes a broker's answer. `is_out` says whose certificates count no longer.
+    ///
+    /// # Errors
+    /// The broker says too much. Nothing that it has said counts then.
     pub(super) fn apply(
         &mut self,
         broker: BrokerKey,
         answer: &mut SyncAnswer,
         is_out: impl Fn(&Member) -> bool,
-    ) -> Changes {
+    ) -> Result<Changes, TooMuch> {
         let view = self.views.entry(broker).or_default();
         if view.since.as_ref() != Some(&answer.now) {
             self.dirty = true;
         }
         let touched = view.apply(answer);
+        if view.is_too_much() {
+            *view = View::default();
+            return Err(TooMuch);
+        }
         if !self.kept.is_empty() && self.views.values().all(|view| view.is_whole) {
             self.kept.clear();
-            return self.look_again(is_out);
+            return Ok(self.look_again(is_out));
         }
-        self.choose(touched, is_out)
+        Ok(self.choose(touched, is_out))
     }
 
     /// Judges all sites again.
@@ -308,4 +359,124 @@ pub(super) fn keep_records(directory: &Path, records: &Records) -> Result<(), Fi
     let signed: Vec<&SignedRecord> = records.signed().collect();
     let bytes = serde_json::to_vec(&signed).unwrap_or_default();
     files::replace(&directory.join(RECORDS_FILE), &bytes, 0o600)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Node, Reach, Record};
+
+    fn member(site: &str, nodes: usize) -> Member {
+        let node = |number| Node {
+            name: format!("node-{number}"),
+            addresses: Vec::new(),
+            slots: 1,
+        };
+        Member {
+            site: site.to_owned(),
+            record: Record {
+                instance: "0".repeat(32),
+                subnets: Vec::new(),
+                lan: Vec::new(),
+                reach: Reach::default(),
+                udp_port: None,
+                nodes: (0..nodes).map(node).collect(),
+                overlap_ok: false,
+                virtual_subnets: Vec::new(),
+                version: "0.1.0".into(),
+            },
+            virtual_subnets: Vec::new(),
+            observed: None,
+            last_seen: 1,
+            serial: "1".into(),
+            not_before: 1,
+        }
+    }
+
+    fn answer(members: Vec<Member>, full: bool, more: bool) -> SyncAnswer {
+        SyncAnswer {
+            now: Since {
+                history: "0".repeat(32),
+                revision: 1,
+            },
+            full,
+            more,
+            members,
+            removed: Vec::new(),
+            revocations: None,
+            wants_revocations: false,
+            wants_record: false,
+            messages: Vec::new(),
+            observed: "192.0.2.1:1".parse().unwrap(),
+            time: 1,
+            records: None,
+        }
+    }
+
+    fn of_two_brokers(directory: &Path) -> Cache {
+        let mut cache = Cache::open(directory, "g5k");
+        cache.begin(1, false);
+        cache.begin(2, false);
+        let mut good = answer(vec![member("rennes", 2)], true, false);
+        cache.apply(1, &mut good, |_| false).unwrap();
+        cache
+    }
+
+    #[test]
+    fn a_broker_that_names_more_than_there_can_be_is_not_believed_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        // Page after page, of sites or of nodes.
+        for (nodes, of_a_page) in [(0, 1000), (16_384, 1)] {
+            let mut cache = of_two_brokers(directory.path());
+            let pages = (0..100_000_usize).map(|page| {
+                let sites = page * of_a_page..(page + 1) * of_a_page;
+                let members = sites.map(|number| member(&format!("site-{number}"), nodes));
+                answer(members.collect(), page == 0, true)
+            });
+            let mut taken = 0;
+            for mut page in pages {
+                match cache.apply(2, &mut page, |_| false) {
+                    Ok(_) => taken += of_a_page,
+                    Err(error) => {
+                        assert_eq!(error, TooMuch);
+                        break;
+                    }
+                }
+            }
+            assert!(
+                taken <= 2 * MAX_SITES && taken * (nodes + 10) * 96 <= MAX_BYTES,
+                "{taken}"
+            );
+            cache.look_again(|_| false);
+            assert_eq!(cache.members().keys().collect::<Vec<_>>(), ["rennes"]);
+            assert!(cache.views[&2].members.is_empty() && cache.views[&2].fresh.is_none());
+        }
+    }
+
+    #[test]
+    fn what_an_expelled_broker_alone_has_named_goes_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        for (is_expelled, left) in [(true, &["rennes"][..]), (false, &["nancy", "rennes"])] {
+            let mut cache = of_two_brokers(directory.path());
+            let mut said = answer(vec![member("nancy", 2), member("rennes", 2)], true, false);
+            cache.apply(2, &mut said, |_| false).unwrap();
+            cache.end(2, is_expelled);
+            cache.look_again(|_| false);
+            assert_eq!(cache.members().keys().collect::<Vec<_>>(), left);
+        }
+    }
+
+    #[test]
+    fn what_was_kept_and_cannot_be_read_is_as_if_it_had_not_been_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(directory.path().join(MEMBERS_FILE)).unwrap();
+        file.set_len(1 << 30).unwrap();
+        let mut cache = of_two_brokers(directory.path());
+        let trouble = cache.take_trouble().unwrap().to_string();
+        assert!(trouble.contains("is longer than"), "{trouble}");
+        assert!(cache.take_trouble().is_none());
+        cache.keep().unwrap();
+        let again = Cache::open(directory.path(), "g5k");
+        assert_eq!(again.members().len(), 1);
+    }
 }

@@ -6,7 +6,7 @@ use super::membership::{ahead, clock_difference, is_of_time};
 use super::session::{Session, Standing};
 use super::{ClientConfig, Command, Event};
 use crate::api::{
-    self, Done, ErrorAnswer, ErrorKind, MAX_WAIT_SECONDS, Record, Since, SyncAnswer, SyncRequest,
+    self, Checked, Done, ErrorAnswer, ErrorKind, MAX_WAIT_SECONDS, Record, Since, SyncAnswer, SyncRequest,
 };
 use crate::exchange::Exchange;
 use crate::revocation::{RevocationSet, SignedRevocations};
@@ -134,12 +134,13 @@ impl Line {
         let (asked, telling) = self.question(session);
         let deadline = ANSWER + Duration::from_secs(asked.wait_seconds);
         let answer: SyncAnswer = open.post(api::SYNC, &asked, deadline).await?;
+        answer.check().map_err(|why| CallError::Answer(why.to_string()))?;
         if let Some(record) = telling {
             *self.told.borrow_mut() = Some((answer.now.history.clone(), record));
         }
         let wants = answer.wants_revocations;
         let (history, records) = (answer.now.history.clone(), answer.records);
-        self.on_answer(session, answer, open.address);
+        self.on_answer(session, answer, open.address)?;
         if wants {
             let known = session.trust.revocations().now();
             if let Some(signed) = known.signed() {
@@ -172,6 +173,7 @@ impl Line {
                 .trust
                 .with_records(|own| self.exchange.borrow().request(own));
             let answer = open.exchange(&asked).await?;
+            answer.check().map_err(|why| CallError::Answer(why.to_string()))?;
             session
                 .on_records(&answer.records)
                 .map_err(|error| CallError::Answer(error.to_string()))?;
@@ -218,7 +220,12 @@ impl Line {
         (asked, telling)
     }
 
-    fn on_answer(&self, session: &Session, mut answer: SyncAnswer, broker: SocketAddr) {
+    fn on_answer(
+        &self,
+        session: &Session,
+        mut answer: SyncAnswer,
+        broker: SocketAddr,
+    ) -> Result<(), CallError> {
         let ahead = ahead(session.config.clock.now(), answer.time);
         session.check_clock(self.key, ahead);
         let observed = answer.observed;
@@ -235,8 +242,15 @@ impl Line {
             on_revocations(session, &signed);
         }
         let is_out = session.is_out();
-        let changes = session.cache.borrow_mut().apply(self.key, &mut answer, is_out);
-        session.tell_changes(changes);
+        let applied = session.cache.borrow_mut().apply(self.key, &mut answer, &is_out);
+        match applied {
+            Ok(changes) => session.tell_changes(changes),
+            Err(error) => {
+                let changes = session.cache.borrow_mut().look_again(is_out);
+                session.tell_changes(changes);
+                return Err(CallError::Answer(error.to_string()));
+            }
+        }
         for message in answer.messages {
             // A poll that was given up may have been answered: its messages come again.
             if message.number > self.messages_until.get() {
@@ -244,6 +258,7 @@ impl Line {
                 session.on_message(self.key, message);
             }
         }
+        Ok(())
     }
 
     /// Says what is wrong, and how long to wait.

@@ -245,7 +245,7 @@ impl Client {
             .membership
             .trust(Revocations::new(known), config.clock.clone())?;
         cache::records(&config.directory, &trust)?;
-        let cache = cache::Cache::open(&config.directory, grid)?;
+        let cache = cache::Cache::open(&config.directory, grid);
         let (events_in, events) = sync_channel(MAX_EVENTS);
         let (commands, commands_out) = mpsc::channel(MAX_COMMANDS);
         let record = watch::Sender::new(config.record.clone());

@@ -132,6 +132,12 @@ impl Session {
 
     /// Tells what was known at an earlier start.
     pub(super) fn begin(&self) {
+        let unread = self.cache.borrow_mut().take_trouble();
+        if let Some(error) = unread {
+            self.tell(Event::Trouble(format!(
+                "{error}; the brokers tell everything anew"
+            )));
+        }
         let known: Vec<_> = self.cache.borrow().members().values().cloned().collect();
         for member in known {
             self.tell(Event::Member(Box::new(member)));
@@ -182,7 +188,10 @@ impl Session {
         if self.lines.borrow_mut().remove(&key).is_none() {
             return;
         }
-        self.cache.borrow_mut().end(key);
+        let is_expelled = self.trust.with_records(|records| records.is_expelled(key));
+        self.cache.borrow_mut().end(key, is_expelled);
+        let changes = self.cache.borrow_mut().look_again(self.is_out());
+        self.tell_changes(changes);
         if self.first.get() == Some(key) {
             self.first.set(None);
             self.choose_first();
@@ -386,7 +395,7 @@ impl Session {
     /// One is not signed as it has to be.
     pub(super) fn on_records(&self, records: &[SignedRecord]) -> Result<(), crate::records::RecordError> {
         let mut grown: Records = self.trust.records();
-        let news = self.trust.union(&mut grown, records)?;
+        let news = self.trust.union(&mut grown, records)?.news;
         if news.is_empty() {
             return Ok(());
         }

@@ -9,7 +9,7 @@ mod model;
 use crate::api::{MAX_RECORDS, RecordsAnswer, RecordsRequest, Since};
 use crate::records::{Records, SignedRecord};
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Bytes of the records of one request or answer; as JSON they are about half as much again.
 const MAX_BYTES: usize = 512 * 1024;
@@ -17,11 +17,17 @@ const MAX_BYTES: usize = 512 * 1024;
 /// Records that are remembered as spent, in 4 MB; beyond that all are forgotten.
 const MAX_SPENT: usize = 65_536;
 
+/// Records that others have taken the place of are kept until they are as many as those that count, and
+/// these more.
+const SLACK: usize = 256;
+
 /// Records in the order in which they were taken, of one start of a broker.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
-    taken: Vec<SignedRecord>,
-    hashes: HashSet<[u8; 32]>,
+    /// Holds them by position, from 0.
+    taken: BTreeMap<u64, SignedRecord>,
+    next: u64,
+    hashes: HashMap<[u8; 32], u64>,
     /// Hashes of records that were right, and said nothing new: nor will they ever.
     spent: HashSet<[u8; 32]>,
 }
@@ -29,17 +35,28 @@ pub(crate) struct Log {
 impl Log {
     /// Begins with all that is known.
     pub(crate) fn of(records: &Records) -> Log {
-        Log {
-            taken: records.signed().cloned().collect(),
-            hashes: records.signed().map(hash).collect(),
-            spent: HashSet::new(),
+        let mut log = Log::default();
+        records.signed().cloned().for_each(|record| log.push(record));
+        log
+    }
+
+    /// Takes away the records that no longer count, now or as soon as they are many. Returns them.
+    pub(crate) fn prune(&mut self, records: &Records, now: bool) -> Vec<SignedRecord> {
+        if !now && self.taken.len() <= 2 * records.len() + SLACK {
+            return Vec::new();
         }
+        let counting: HashSet<[u8; 32]> = records.signed().map(hash).collect();
+        let gone = self.hashes.extract_if(|hash, _| !counting.contains(hash));
+        let gone: Vec<u64> = gone.map(|(_, position)| position).collect();
+        gone.iter()
+            .filter_map(|position| self.taken.remove(position))
+            .collect()
     }
 
     /// Whether a record was taken before, so that its signature need not be checked again.
     pub(crate) fn has(&self, record: &SignedRecord) -> bool {
         let hash = hash(record);
-        self.hashes.contains(&hash) || self.spent.contains(&hash)
+        self.hashes.contains_key(&hash) || self.spent.contains(&hash)
     }
 
     /// Notes a record that was right and said nothing new: whoever sends it without end is not to have its
@@ -52,24 +69,22 @@ impl Log {
     }
 
     pub(crate) fn push(&mut self, record: SignedRecord) {
-        self.hashes.insert(hash(&record));
-        self.taken.push(record);
+        self.hashes.insert(hash(&record), self.next);
+        self.taken.insert(self.next, record);
+        self.next += 1;
     }
 
-    /// How many there are: the number up to which somebody knows them.
+    /// How many there were: the number up to which somebody knows them.
     pub(crate) fn position(&self) -> u64 {
-        self.taken.len() as u64
+        self.next
     }
 
     /// Returns those after a position, as many as fit, the position that they lead to, and whether there are
     /// more.
     pub(crate) fn since(&self, position: u64) -> (Vec<SignedRecord>, u64, bool) {
-        let start = usize::try_from(position)
-            .unwrap_or(usize::MAX)
-            .min(self.taken.len());
-        let records = fit(self.taken[start..].iter());
-        let end = start + records.len();
-        (records, end as u64, end < self.taken.len())
+        let records = fit(self.taken.range(position..).map(|(_, record)| record));
+        let rest = self.taken.range(position..).nth(records.len());
+        (records, rest.map_or(self.next, |(end, _)| *end), rest.is_some())
     }
 }
 
@@ -138,6 +153,11 @@ impl Exchange {
         }
         self.theirs.extend(asked.records.iter().map(hash));
         self.theirs.extend(answer.records.iter().map(hash));
+        // What counts no longer is given to nobody.
+        if self.theirs.len() > 2 * own.len() + SLACK + MAX_RECORDS {
+            let counting: HashSet<[u8; 32]> = own.signed().map(hash).collect();
+            self.theirs.retain(|hash| counting.contains(hash));
+        }
         self.since = Some(answer.now.clone());
         !answer.more && !self.is_behind(own)
     }
@@ -145,4 +165,44 @@ impl Exchange {
 
 fn hash(record: &SignedRecord) -> [u8; 32] {
     Sha256::digest(&record.text).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{Added, Revocation, Statement};
+
+    fn revocation(until: u64) -> (Statement, SignedRecord) {
+        let site = "rennes".to_owned();
+        let statement = Statement::Revocation(Revocation {
+            site,
+            until,
+            broker: 1,
+        });
+        let text = serde_json::to_string(&statement).unwrap();
+        let signature = String::new();
+        (statement, SignedRecord { text, signature })
+    }
+
+    #[test]
+    fn what_others_have_taken_the_place_of_leaves_the_log_and_whoever_asks_gets_what_is_left() {
+        let (mut records, mut log) = (Records::default(), Log::default());
+        let mut gone = 0;
+        for until in 0..10_000 {
+            let (statement, signed) = revocation(until);
+            assert_eq!(records.add(statement, signed.clone()), Ok(Added::News));
+            log.push(signed);
+            gone += log.prune(&records, false).len();
+            assert!(log.taken.len() <= 2 + SLACK && log.hashes.len() == log.taken.len());
+        }
+        assert_eq!(log.taken.len() + gone, 10_000);
+        gone += log.prune(&records, true).len();
+        assert_eq!((gone, log.position()), (9_999, 10_000));
+        let last = revocation(9_999).1;
+        for position in [0, 5_000, 9_999] {
+            assert_eq!(log.since(position), (vec![last.clone()], 10_000, false));
+        }
+        assert_eq!(log.since(10_000), (Vec::new(), 10_000, false));
+        assert!(log.has(&last) && !log.has(&revocation(5).1));
+    }
 }

@@ -5,9 +5,7 @@
 
 use super::{Exchange, Log};
 use crate::api::{RecordsAnswer, RecordsRequest, Since};
-use crate::records::{
-    Added, Admission, Admitted, BrokerRecord, Records, Revocation, SignedRecord, Standing, Statement,
-};
+use crate::records::{Added, Admission, Admitted, BrokerRecord, Records, SignedRecord, Standing, Statement};
 use std::collections::BTreeMap;
 
 const BROKERS: usize = 3;
@@ -56,6 +54,8 @@ struct Party {
     /// By the other party's number.
     met: BTreeMap<usize, Exchange>,
     is_full: bool,
+    /// It keeps nothing in its log that counts no longer.
+    prunes: bool,
     /// Seconds that its clock is ahead, less 300.
     clock: u64,
 }
@@ -69,6 +69,7 @@ impl Party {
             history: 0,
             met: BTreeMap::new(),
             is_full: false,
+            prunes: clock.is_multiple_of(2),
             clock,
         }
     }
@@ -82,6 +83,7 @@ impl Party {
         self.disk.raw.push(statement.clone());
         if self.disk.records.add(statement, signed.clone()) == Ok(Added::News) {
             self.log.push(signed);
+            self.log.prune(&self.disk.records, self.prunes);
         }
         true
     }
@@ -265,6 +267,10 @@ impl Grid {
     fn revoke(&mut self, broker: usize, site: usize) {
         let now = self.time_of(broker);
         let number = broker as u8 + 1;
+        // Such a one refuses.
+        if self.parties[broker].disk.records.is_expelled(number) {
+            return;
+        }
         let revocation = self.parties[broker]
             .disk
             .records
@@ -304,7 +310,19 @@ impl Grid {
     fn expel(&mut self, broker: usize) {
         let number = *self.expelled.get_or_insert(broker as u8 + 1);
         let told = self.random.below(PARTIES);
-        self.parties[told].keep(broker_record(number, 1, Standing::Expelled));
+        let party = &mut self.parties[told];
+        // A broker says first what it stands for itself.
+        if told < BROKERS && told as u8 + 1 != number {
+            let has_admitted = |site: &str| {
+                let mut tokens = party.disk.tokens.iter();
+                tokens.any(|token| NAMES[token.site] == site && token.used_by.is_some())
+            };
+            let records = &party.disk.records;
+            for revocation in records.to_say_again(number, told as u8 + 1, has_admitted) {
+                party.keep(Statement::Revocation(revocation));
+            }
+        }
+        party.keep(broker_record(number, 1, Standing::Expelled));
     }
 
     /// One asks another, as gateways and brokers do; an answer may get lost on its way.
@@ -378,11 +396,6 @@ impl Grid {
 
 /// The rules without any shortcut.
 fn naive_holder(raw: &[Statement], site: &str) -> Option<Admission> {
-    let until = raw.iter().filter_map(|statement| match statement {
-        Statement::Revocation(Revocation { site: of, until, .. }) if of == site => Some(*until),
-        _ => None,
-    });
-    let until = until.max();
     let expelled: Vec<u8> = raw
         .iter()
         .filter_map(|statement| match statement {
@@ -390,6 +403,13 @@ fn naive_holder(raw: &[Statement], site: &str) -> Option<Admission> {
             _ => None,
         })
         .collect();
+    let until = raw.iter().filter_map(|statement| match statement {
+        Statement::Revocation(revocation) if revocation.site == site => {
+            (!expelled.contains(&revocation.broker)).then_some(revocation.until)
+        }
+        _ => None,
+    });
+    let until = until.max();
     let live = raw.iter().filter_map(|statement| match statement {
         Statement::Admitted(admitted) if admitted.site == site => Some(&admitted.admission),
         _ => None,

@@ -25,7 +25,9 @@ impl Records {
         now: u64,
         member_since: Option<u64>,
     ) -> Admission {
-        let holder = self.holder(site).map(|held| held.admission.clone());
+        // The new one has to come before that one even where the revocation counts no longer.
+        let holder = self.holder_but_for_revocations(site);
+        let holder = holder.map(|held| held.admission.clone());
         let until = self.revoked_until(site);
         let of_one = member_since.filter(|since| until.is_none_or(|until| *since > until));
         let holder = holder.or_else(|| of_one.map(Admission::of_one_broker));

@@ -17,7 +17,8 @@
 //! - A name belongs to one admission: that of the earliest origin, and of that origin the latest generation.
 //!   A broker that knows who has a name gives a token that continues the same origin. Two brokers that were
 //!   apart give different origins, and the earlier one has the name.
-//! - A broker that the authority has expelled admitted nobody; its revocations stay.
+//! - A broker that the authority has expelled admitted nobody and revoked nobody. Brokers sign again what it
+//!   said of sites that they had let in themselves ([`Records::to_say_again`]).
 
 mod giving;
 mod set;
@@ -187,6 +188,15 @@ impl Statement {
             Statement::Broker(_) => ROOT,
             Statement::Admitted(admitted) => admitted.admission.broker,
             Statement::Revocation(revocation) => revocation.broker,
+        }
+    }
+
+    /// The latest time that it names, in seconds since 1970.
+    pub fn latest(&self) -> u64 {
+        match self {
+            Statement::Broker(_) => 0,
+            Statement::Admitted(admitted) => admitted.admission.given.max(admitted.admission.origin.given),
+            Statement::Revocation(revocation) => revocation.until,
         }
     }
 }

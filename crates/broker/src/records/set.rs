@@ -1,8 +1,8 @@
 //! The union of records, and the answers that follow of it.
 //!
 //! Invariants: the same records make the same set in any order and however often they come, as long as no
-//! signer passes its bound, which only one that breaks the rules does. An answer "revoked" or "expelled"
-//! never changes back.
+//! signer passes its bound, which only one that breaks the rules does. An answer "expelled" never changes
+//! back, nor does "revoked", unless the one that said so is expelled.
 
 use super::signed::authority_of;
 use super::{Admission, Admitted, BrokerRecord, ROOT, Revocation, SHARES, SignedRecord, Standing, Statement};
@@ -119,6 +119,7 @@ impl Records {
         self.brokers.insert(number, held);
         if self.is_expelled(number) {
             self.retain_admitted(|admission| admission.broker != number);
+            self.revocations.retain(|(broker, _), _| *broker != number);
         }
         Added::News
     }
@@ -137,10 +138,10 @@ impl Records {
             Some(known) => known.signed.text <= held.signed.text,
             None => there.keys().any(|known| ends(known, &admission)),
         });
+        // What another broker has revoked is held: it counts again if that one is expelled.
+        let own = self.revocations.get(&(admission.broker, site.clone()));
         let is_void = self.is_expelled(admission.broker)
-            || self
-                .revoked_until(&site)
-                .is_some_and(|until| admission.given <= until);
+            || own.is_some_and(|revoked| admission.given <= revoked.what.until);
         if is_known || is_void {
             return Ok(Added::Known);
         }
@@ -165,6 +166,9 @@ impl Records {
     }
 
     fn add_revocation(&mut self, held: Held<Revocation>) -> Result<Added, Full> {
+        if self.is_expelled(held.what.broker) {
+            return Ok(Added::Known);
+        }
         let key = (held.what.broker, held.what.site.clone());
         match self.revocations.get(&key) {
             Some(known) if known.what.until >= held.what.until => return Ok(Added::Known),
@@ -173,11 +177,11 @@ impl Records {
             }
             _ => {}
         }
-        let Revocation { site, until, .. } = held.what.clone();
+        let Revocation { site, until, broker } = held.what.clone();
         self.revocations.insert(key, held);
         if self.last_given(&site).is_some() {
             let there = self.admitted.entry(site).or_default();
-            there.retain(|admission, _| admission.given > until);
+            there.retain(|admission, _| admission.broker != broker || admission.given > until);
             self.retain_admitted(|_| true);
         }
         Ok(Added::News)
@@ -203,6 +207,33 @@ impl Records {
     pub fn count_revoked(&self, broker: u8) -> usize {
         let of = (broker, String::new())..=(broker, LAST_NAME.to_owned());
         self.revocations.range(of).count()
+    }
+
+    /// How many records are held.
+    pub(crate) fn len(&self) -> usize {
+        self.brokers.len() + self.revocations.len() + self.counts.values().sum::<usize>()
+    }
+
+    /// What `broker` signs in its own name before it takes the news that `expelled` is: revocations of sites
+    /// that it has let in itself, as `has_admitted` says. They were of sites that there were, and to let one
+    /// in again by mistake is worse than to ask for a token.
+    pub fn to_say_again(
+        &self,
+        expelled: u8,
+        broker: u8,
+        has_admitted: impl Fn(&str) -> bool,
+    ) -> Vec<Revocation> {
+        let of = (expelled, String::new())..=(expelled, LAST_NAME.to_owned());
+        let said = self.revocations.range(of).map(|(_, held)| &held.what);
+        let lacks = |said: &&Revocation| {
+            let own = self.revocations.get(&(broker, said.site.clone()));
+            own.is_none_or(|own| own.what.until < said.until) && has_admitted(&said.site)
+        };
+        let again = said.filter(lacks).map(|said| Revocation {
+            broker,
+            ..said.clone()
+        });
+        again.collect()
     }
 
     /// Whether a broker has revoked this site.
@@ -276,7 +307,20 @@ impl Records {
 
     /// Who has a name.
     pub fn holder(&self, site: &str) -> Option<&Admitted> {
+        let until = self.revoked_until(site);
+        self.first(site, |admission| {
+            until.is_none_or(|until| admission.given > until)
+        })
+    }
+
+    /// Who would have a name if nobody had been revoked by another broker than the one that admitted him.
+    pub(super) fn holder_but_for_revocations(&self, site: &str) -> Option<&Admitted> {
+        self.first(site, |_| true)
+    }
+
+    fn first(&self, site: &str, counts: impl Fn(&Admission) -> bool) -> Option<&Admitted> {
         let there = self.admitted.get(site)?.values().map(|held| &held.what);
+        let there = there.filter(|held| counts(&held.admission));
         there.reduce(|best, other| {
             if other.admission.precedes(&best.admission) {
                 other

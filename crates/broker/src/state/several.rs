@@ -245,29 +245,61 @@ impl State {
         for record in lacking {
             let added = self.trust.union(&mut grown, std::slice::from_ref(record));
             let added = added.map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;
-            if let (true, Some(several)) = (added.is_empty(), &mut self.several) {
+            if let (true, 0, Some(several)) = (added.news.is_empty(), added.postponed, &mut self.several) {
                 several.log.pass_over(record);
             }
-            news.extend(added);
+            news.extend(added.news);
         }
+        // First: whoever hears of the expulsion has heard of them.
+        let again = self.said_again(&news)?;
+        let taken = self.trust.union(&mut grown, &again);
+        let taken = taken.map_err(|error| Refusal::new(ErrorKind::Internal, error.to_string()))?;
+        news.splice(0..0, taken.news);
         let out = self.put_out_by(&grown, &news);
         let mut change = change.and(self.without_sites(&out)).and(self.voided(void));
         for (_, record) in &news {
-            let key = hexadecimal(&Sha256::digest(&record.text));
-            change = change.put(store::RECORDS, &key, record);
+            change = change.put(store::RECORDS, &store_key(record), record);
+        }
+        // A copy: the disk may refuse.
+        let log = self.several.as_ref().filter(|_| !news.is_empty()).map(|several| {
+            let mut log = several.log.clone();
+            news.iter().for_each(|(_, record)| log.push(record.clone()));
+            let gone = log.prune(&grown, expelled_by(&news).next().is_some());
+            (log, gone)
+        });
+        for record in log.iter().flat_map(|(_, gone)| gone) {
+            change = change.remove(store::RECORDS, &store_key(record));
         }
         self.store.change(change)?;
         self.void_tokens(void);
         self.forget_sites(&out);
         let count = news.len();
-        if count > 0 {
+        if let (Some((log, _)), Some(several)) = (log, &mut self.several) {
+            several.log = log;
             self.trust.set_records(grown);
-            if let Some(several) = &mut self.several {
-                news.into_iter().for_each(|(_, record)| several.log.push(record));
-            }
             self.stir();
         }
         Ok(count)
+    }
+
+    /// What this broker says itself of sites that it has let in and that a broker put out which is expelled
+    /// now.
+    fn said_again(&self, news: &[(Statement, SignedRecord)]) -> Result<Vec<SignedRecord>, Refusal> {
+        let Some(own) = self.number() else {
+            return Ok(Vec::new());
+        };
+        let has_admitted = |site: &str| {
+            let mut tokens = self.tokens.values();
+            tokens.any(|token| token.site == site && token.used_at().is_some())
+        };
+        let before = self.trust.records();
+        let expelled = expelled_by(news).filter(|number| *number != own);
+        let again = expelled.flat_map(|number| before.to_say_again(number, own, has_admitted));
+        let signed = again.map(|revocation| {
+            let signed = self.authority.state(&Statement::Revocation(revocation));
+            signed.map_err(internal)
+        });
+        signed.collect()
     }
 
     /// The members of whose site nothing counts any more.
@@ -277,8 +309,7 @@ impl State {
             _ => None,
         });
         let mut sites: BTreeSet<&str> = revoked.collect();
-        let expels = |(statement, _): &(Statement, SignedRecord)| matches!(statement, Statement::Broker(broker) if broker.standing == Standing::Expelled);
-        if news.iter().any(expels) {
+        if expelled_by(news).next().is_some() {
             // Whom it admitted, and nobody else.
             let before = self.trust.records();
             sites.extend(
@@ -332,6 +363,19 @@ pub(crate) fn partner_of(certified: Option<&Certified>, state: &State) -> Result
         Some(site) => format!("site {site}"),
         None => "another broker".to_owned(),
     })
+}
+
+/// The brokers that the authority has expelled by these records.
+fn expelled_by(news: &[(Statement, SignedRecord)]) -> impl Iterator<Item = u8> + '_ {
+    news.iter().filter_map(|(statement, _)| match statement {
+        Statement::Broker(broker) if broker.standing == Standing::Expelled => Some(broker.number),
+        _ => None,
+    })
+}
+
+/// Where a record is kept.
+fn store_key(record: &SignedRecord) -> String {
+    hexadecimal(&Sha256::digest(&record.text))
 }
 
 /// A name of a token that says nothing of its secret.

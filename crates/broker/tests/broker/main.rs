@@ -8,3 +8,4 @@ mod joining;
 mod sessions;
 mod several;
 mod size;
+mod stolen;

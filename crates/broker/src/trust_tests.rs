@@ -1,0 +1,90 @@
+//! What a broker can have others believe at most, though its signatures are right.
+
+use super::*;
+use crate::authority::Authority;
+use crate::records::{BrokerRecord, Revocation, Standing, authority_text};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::UNIX_EPOCH;
+
+struct Grid {
+    trust: Trust,
+    broker: Authority,
+    records: Records,
+    time: Arc<AtomicU64>,
+}
+
+impl Grid {
+    fn new() -> Grid {
+        let time = Arc::new(AtomicU64::new(1_800_000_000));
+        let shown = Arc::clone(&time);
+        let clock = Clock::new(move || UNIX_EPOCH + Duration::from_secs(shown.load(Ordering::Relaxed)));
+        let root = Authority::create("g5k", &clock).unwrap();
+        let broker = root.create_for_broker(2, &clock).unwrap();
+        let trust = Trust::new("g5k", root.certificate(), Revocations::default(), clock).unwrap();
+        let record = root.state(&Statement::Broker(BrokerRecord {
+            number: 2,
+            revision: 0,
+            standing: Standing::Serving,
+            public: vec!["b:7443".into()],
+            authority: authority_text(broker.own().unwrap()),
+            share: 1,
+        }));
+        let mut records = Records::default();
+        trust.union(&mut records, &[record.unwrap()]).unwrap();
+        Grid {
+            trust,
+            broker,
+            records,
+            time,
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.trust.clock().now()
+    }
+
+    fn revoke(&mut self, site: &str, until: u64) -> Union {
+        let revocation = Revocation {
+            site: site.to_owned(),
+            until,
+            broker: 2,
+        };
+        let signed = self.broker.state(&Statement::Revocation(revocation)).unwrap();
+        self.trust.union(&mut self.records, &[signed]).unwrap()
+    }
+}
+
+#[test]
+fn a_time_that_is_more_than_a_day_ahead_is_believed_when_that_is_over() {
+    let mut grid = Grid::new();
+    for ahead in [MOST_AHEAD + 1, u64::MAX - grid.now()] {
+        let union = grid.revoke("rennes", grid.now() + ahead);
+        assert_eq!((union.news.len(), union.postponed), (0, 1), "{ahead}");
+    }
+    assert_eq!(grid.records.revoked_until("rennes"), None);
+    let own = grid.records.revocation("rennes", 1, grid.now(), 0);
+    assert_eq!(own.until, grid.now(), "what others sign does not follow it");
+    let until = grid.now() + MOST_AHEAD + 1;
+    grid.time.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(grid.revoke("rennes", until).news.len(), 1);
+}
+
+#[test]
+fn a_broker_that_has_news_without_end_is_heard_so_many_times_and_then_so_many_an_hour() {
+    let mut grid = Grid::new();
+    let from = grid.now() - 100_000;
+    let tell = |grid: &mut Grid, first: u64, count: u64| -> usize {
+        let told = (first..first + count).map(|number| grid.revoke("rennes", from + number).news.len());
+        told.sum()
+    };
+    assert_eq!(tell(&mut grid, 0, MOST_NEWS + 100), MOST_NEWS as usize);
+    assert_eq!(grid.records.len(), 2, "the broker, and the last revocation");
+    grid.time.fetch_add(3600, Ordering::Relaxed);
+    assert_eq!(tell(&mut grid, 50_000, NEWS_AN_HOUR + 10), NEWS_AN_HOUR as usize);
+    grid.time.fetch_sub(7200, Ordering::Relaxed);
+    assert_eq!(
+        tell(&mut grid, 60_000, 1),
+        0,
+        "a clock that is set back gives nothing"
+    );
+}
