@@ -108,6 +108,30 @@ pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Resu
     Ok((found.site.clone(), ip))
 }
 
+/// The site whose head node says that the grid has its broker there already, of those that say so with the
+/// grid's name.
+///
+/// # Errors
+/// Several say so, or another one than the user names; in one sentence, with what to do.
+pub fn claimed(claims: &[(&str, &str)], wanted: Option<&str>) -> Result<Option<String>, String> {
+    let [(site, grid), others @ ..] = claims else {
+        return Ok(None);
+    };
+    if let Some((other, _)) = others.first() {
+        return Err(format!(
+            "the head nodes of {site} and {other} both say that they have the grid's broker: 'causeway down' at that which is \
+             not to have it"
+        ));
+    }
+    match wanted.filter(|wanted| wanted != site) {
+        None => Ok(Some((*site).to_owned())),
+        Some(wanted) => Err(format!(
+            "--broker names {wanted}, but the head node of {site} says that it has the broker of grid {grid} already: leave \
+             --broker out if that is right, or end it by 'causeway down' first"
+        )),
+    }
+}
+
 /// What each site joins with.
 ///
 /// # Errors

@@ -168,3 +168,18 @@ fn the_first_job_runs_with_a_launcher_whose_mpi_all_sites_have_in_the_same_versi
     );
     assert_eq!(launcher([&rennes.facts, &with("b", &[]).facts].into_iter()), None);
 }
+
+#[test]
+fn what_the_user_names_is_not_given_up_for_what_a_head_node_says() {
+    assert_eq!(claimed(&[], Some("rennes")), Ok(None));
+    let nancy = ("nancy", "grid");
+    assert_eq!(claimed(&[nancy], None), Ok(Some("nancy".to_owned())));
+    assert_eq!(claimed(&[nancy], Some("nancy")), Ok(Some("nancy".to_owned())));
+    let why = claimed(&[nancy], Some("rennes")).unwrap_err();
+    assert!(
+        why.contains("--broker names rennes, but the head node of nancy"),
+        "{why}"
+    );
+    let why = claimed(&[("rennes", "grid"), nancy], None).unwrap_err();
+    assert!(why.contains("rennes and nancy both say"), "{why}");
+}

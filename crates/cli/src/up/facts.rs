@@ -11,6 +11,7 @@ use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_control as control;
 use causeway_gateway::Config;
 use causeway_wire::Cidr;
+use causeway_wire::grid::{ALL_SITES, is_node_name, is_site_name};
 use nix::ifaddrs::getifaddrs;
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
@@ -88,7 +89,55 @@ pub struct Found {
 /// Nodes whose names are looked up.
 const MOST_NODES: usize = 64;
 
+/// Entries of a list, letters of a text and processors of a host that another host says of itself.
+const MOST_ENTRIES: usize = 1024;
+const MOST_LETTERS: usize = 1024;
+const MOST_PROCESSORS: u32 = 1 << 16;
+
 impl Facts {
+    /// These facts, of a host that may say anything: names, numbers and lengths become words of commands that
+    /// the user agrees to.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn checked(self) -> Result<Facts, String> {
+        let found = |launcher: &Found| {
+            let words = launcher.program.iter().map(String::as_str);
+            let own = [&launcher.word[..], &launcher.mpi, &launcher.version];
+            own.into_iter().chain(words).all(is_plain) && launcher.program.len() <= MOST_ENTRIES
+        };
+        let address = |address: &Address| {
+            let most = if address.ip.is_ipv4() { 32 } else { 128 };
+            is_plain(&address.interface) && address.prefix <= most
+        };
+        let batch = |batch: &BatchNodes| {
+            let is_known = SYSTEMS.iter().any(|system| system.to_string() == batch.system);
+            is_known && batch.addresses.len() <= MOST_ENTRIES
+        };
+        let is_accepted = |site: &String| is_site_name(site) || site == ALL_SITES;
+        let counts = [
+            self.addresses.len(),
+            self.networks.len(),
+            self.launchers.len(),
+            self.accepts.len(),
+        ];
+        let wrong = match () {
+            () if !is_node_name(&self.host) => "its name",
+            () if !is_plain(&self.system) => "its system",
+            () if self.processors > MOST_PROCESSORS => "how many processors it has",
+            () if counts.into_iter().any(|count| count > MOST_ENTRIES) => "how much it has",
+            () if !self.addresses.iter().all(address) => "an address",
+            () if !self.batch.iter().all(batch) => "its batch system",
+            () if !self.networks.iter().all(|network| is_plain(network)) => "a network",
+            () if !self.launchers.iter().all(found) => "an MPI",
+            () if !self.site.iter().all(|site| is_site_name(site)) => "its site",
+            () if !self.accepts.iter().all(is_accepted) => "the sites whose jobs it accepts",
+            () if !self.grid.iter().all(|grid| is_site_name(grid)) => "its grid",
+            () => return Ok(self),
+        };
+        Err(format!("what its head node says of itself cannot be: {wrong}"))
+    }
+
     /// What a user may want to know before anything is done here, on one line.
     pub fn described(&self) -> String {
         let batch = self
@@ -172,6 +221,11 @@ fn addresses() -> Vec<Address> {
         .collect()
 }
 
+/// Whether a text is of one line, and no longer than what a host says of itself.
+fn is_plain(text: &str) -> bool {
+    text.len() <= MOST_LETTERS && !text.chars().any(char::is_control)
+}
+
 /// Whether no other host reaches this one there.
 fn is_of_the_host_alone(ip: IpAddr) -> bool {
     match ip {
@@ -233,4 +287,80 @@ fn batch() -> Option<BatchNodes> {
             addresses: found.map(|address| address.ip()).collect(),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Changes facts to ones that cannot be.
+    type Lie = fn(&mut Facts);
+
+    #[test]
+    fn a_host_can_say_nothing_of_itself_that_would_be_other_words_of_a_command() {
+        let own = Facts::here();
+        assert_eq!(
+            own.clone().checked(),
+            Ok(own.clone()),
+            "what this host says is right"
+        );
+        let address = |prefix| Address {
+            interface: "eth0".to_owned(),
+            ip: IpAddr::from([10, 1, 0, 1]),
+            prefix,
+        };
+        let found = Found {
+            word: "mpirun".to_owned(),
+            mpi: "Open MPI".to_owned(),
+            version: "4.1.4".to_owned(),
+            program: vec!["causeway\nrm".to_owned()],
+        };
+        let batch = |system: &str| BatchNodes {
+            system: system.to_owned(),
+            addresses: Vec::new(),
+        };
+        let lies: [(Lie, &str); 6] = [
+            (
+                |facts| facts.host = "login1\n    nancy$ causeway status".to_owned(),
+                "its name",
+            ),
+            (
+                |facts| facts.host = "login1 --accept-jobs all".to_owned(),
+                "its name",
+            ),
+            (|facts| facts.system = "x".repeat(2000), "its system"),
+            (|facts| facts.processors = u32::MAX, "processors"),
+            (|facts| facts.accepts = vec!["nancy,all".to_owned()], "accepts"),
+            (|facts| facts.grid = Some("grid\x1b[2J".to_owned()), "its grid"),
+        ];
+        let check = |facts: Facts, what: &str| {
+            let why = facts.checked().unwrap_err();
+            assert!(why.contains(what), "{why}: {what}");
+        };
+        for (lie, what) in lies {
+            let mut facts = own.clone();
+            lie(&mut facts);
+            check(facts, what);
+        }
+        let with = |change: &dyn Fn(&mut Facts)| {
+            let mut facts = own.clone();
+            change(&mut facts);
+            facts
+        };
+        check(with(&|facts| facts.addresses = vec![address(33)]), "an address");
+        check(
+            with(&|facts| facts.addresses = vec![address(24); 2000]),
+            "how much",
+        );
+        check(with(&|facts| facts.launchers = vec![found.clone()]), "an MPI");
+        check(
+            with(&|facts| facts.batch = Some(batch("slurm --x"))),
+            "its batch system",
+        );
+        assert!(
+            with(&|facts| facts.batch = Some(batch("slurm")))
+                .checked()
+                .is_ok()
+        );
+    }
 }

@@ -3,15 +3,18 @@
 use crate::batch::commands::judge;
 use causeway_mpis::quoted;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long a step may take; copying takes longer over a slow line.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const COPY_PATIENCE: Duration = Duration::from_secs(1800);
+
+/// Bytes that a line there may print: whoever has that host must not fill this one's memory.
+const MOST_SAID: u64 = 1 << 20;
 
 /// What stands for this host in the place of ssh's destination.
 pub const THIS_HOST: &str = ".";
@@ -110,7 +113,7 @@ impl Host {
     fn said(&self, line: &str, child: Child, patience: Duration) -> Result<String, String> {
         let process = child.id();
         let (ended, end) = channel();
-        std::thread::spawn(move || drop(ended.send(child.wait_with_output())));
+        std::thread::spawn(move || drop(ended.send(output_of(child))));
         let Ok(output) = end.recv_timeout(patience) else {
             let process = nix::unistd::Pid::from_raw(process.cast_signed());
             let _ = nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL);
@@ -152,6 +155,34 @@ impl Host {
     }
 }
 
+/// What a child prints, and how it ends. One that prints too much is ended.
+fn output_of(mut child: Child) -> std::io::Result<Output> {
+    let stderr = child.stderr.take();
+    let stderr = std::thread::spawn(move || stderr.map_or(Ok(Vec::new()), bounded));
+    let stdout = child.stdout.take().map_or(Ok(Vec::new()), bounded);
+    if stdout.is_err() {
+        let _ = child.kill();
+    }
+    let stderr = stderr.join().unwrap_or_else(|_| Ok(Vec::new()));
+    let status = child.wait()?;
+    Ok(Output {
+        status,
+        stdout: stdout?,
+        stderr: stderr?,
+    })
+}
+
+fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MOST_SAID + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MOST_SAID {
+        true => Err(std::io::Error::other(format!(
+            "it printed more than {MOST_SAID} bytes"
+        ))),
+        false => Ok(bytes),
+    }
+}
+
 /// A directory for ssh's connections. Its path is short, because that of a socket must be.
 ///
 /// # Errors
@@ -186,6 +217,13 @@ mod tests {
         assert_eq!(failed, "rennes: no room (exit status: 3)");
         let late = here().run("sleep 60", b"", Duration::from_millis(1)).unwrap_err();
         assert!(late.contains("has not ended"), "{late}");
+        for line in ["yes", "yes >&2"] {
+            let endless = here().run(line, b"", PATIENCE).unwrap_err();
+            assert!(
+                endless.contains("it printed more than 1048576 bytes"),
+                "{endless}"
+            );
+        }
     }
 
     #[test]

@@ -46,13 +46,13 @@ pub fn reached(args: &Args, sites: &[Site], port: u16) -> Result<Reached, String
 }
 
 fn dial(args: &Args, from: &Site, addresses: &[IpAddr], (port, word): (u16, &str)) -> Option<IpAddr> {
-    let addresses: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+    let all: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
     let proxy: Vec<String> = proxy_words(args, &from.host.site).iter().map(quoted).collect();
     let line = format!(
         "{} up-part dial --word {word} --port {port} {} {}",
         quoted(&from.causeway),
         proxy.join(" "),
-        addresses.join(" ")
+        all.join(" ")
     );
     let said = from.host.run(&line, b"", PATIENCE);
     if let Err(why) = &said
@@ -60,7 +60,9 @@ fn dial(args: &Args, from: &Site, addresses: &[IpAddr], (port, word): (u16, &str
     {
         say::error(format_args!("causeway up: by the way of its proxy, {why}"));
     }
-    said.ok()?.trim().parse().ok()
+    let reached = said.ok()?.trim().parse().ok()?;
+    // Nobody sends the others elsewhere.
+    addresses.contains(&reached).then_some(reached)
 }
 
 /// Where others may reach a host: first where this one does.

@@ -204,6 +204,7 @@ fn prepared(
     let said = said.map_err(|why| explained(&why))?;
     let facts: Facts = serde_json::from_str(said.trim())
         .map_err(|error| format!("{}: its Causeway's answer is not understood: {error}", host.site))?;
+    let facts = facts.checked().map_err(|why| format!("{}: {why}", host.site))?;
     Ok(Site {
         host,
         home: first.home.clone(),
@@ -256,18 +257,23 @@ impl Plan {
             check_facts(args, site)?;
         }
         let looked: Vec<Looked> = sites.iter().map(|site| looked(args, site)).collect();
-        let (broker, mut steps) = match sites.iter().find(|site| site.facts.grid.is_some()) {
-            Some(there) => {
-                let starts = (!there.facts.broker_runs).then(|| Step::broker(&there.host.site));
-                (there.host.site.clone(), starts.into_iter().collect::<Vec<_>>())
-            }
-            None => {
-                let reached = meet::reached(args, sites, BROKER_PORT)?;
-                let (broker, ip) = choose::broker(&looked, &reached, args.broker.as_deref())?;
-                let steps = vec![Step::grid(&broker, &args.grid, ip), Step::broker(&broker)];
-                (broker, steps)
-            }
-        };
+        let claims = sites
+            .iter()
+            .filter_map(|site| Some((&site.host.site[..], site.facts.grid.as_deref()?)));
+        let claimed = choose::claimed(&claims.collect::<Vec<_>>(), args.broker.as_deref())?;
+        let (broker, mut steps) =
+            match { sites.iter() }.find(|site| claimed.as_ref() == Some(&site.host.site)) {
+                Some(there) => {
+                    let starts = (!there.facts.broker_runs).then(|| Step::broker(&there.host.site));
+                    (there.host.site.clone(), starts.into_iter().collect::<Vec<_>>())
+                }
+                None => {
+                    let reached = meet::reached(args, sites, BROKER_PORT)?;
+                    let (broker, ip) = choose::broker(&looked, &reached, args.broker.as_deref())?;
+                    let steps = vec![Step::grid(&broker, &args.grid, ip), Step::broker(&broker)];
+                    (broker, steps)
+                }
+            };
         let names: Vec<String> = sites.iter().map(|site| site.host.site.clone()).collect();
         if sites.iter().any(|site| site.facts.site.is_none()) {
             let reached = meet::reached(args, sites, WAN_PORT)?;
@@ -299,6 +305,14 @@ impl Plan {
         for site in sites {
             // A head node must not add lines to what its user agrees to.
             text += &format!("{}: {}\n", site.host.site, Line(site.facts.described()));
+        }
+        for site in sites {
+            if let Some(grid) = &site.facts.grid {
+                text += &format!(
+                    "{0} says that it has the broker of grid {grid} already. Whoever has {0} decides who is in the grid.\n",
+                    site.host.site
+                );
+            }
         }
         text += "\n";
         if self.steps.is_empty() {
