@@ -5,7 +5,8 @@ the rows.
 Each figure has the commit that was measured, and how many commits since then have touched what it
 measures: what its page names, or else the commit that brought the rows. Both are as of the last
 writing. `--check` writes nothing; its status is 1 where the index is not what the rows say, but for
-these. bars.toml explains its keys.
+these; where a page names no commit; and where README.md has a figure of a page whose commit is older
+than the last release. bars.toml explains its keys.
 """
 
 import csv
@@ -111,10 +112,30 @@ def git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=RESULTS, capture_output=True, text=True).stdout.strip()
 
 
+def named(page: pathlib.Path) -> str | None:
+    """The commit that a page names: what was measured, or what brought the rows."""
+    found = re.search(r"^- (?:causeway|commit): `?([0-9a-f]{7,12})", page.read_text(encoding="utf-8"), re.M)
+    return found and found[1]
+
+
+def check_pages() -> None:
+    """Refuses pages without a commit, and figures of the project's README from before a release."""
+    # papers.py writes that page from rows which name no commit.
+    pages = [page for page in sorted(RESULTS.glob("*/*.md")) if page.parent.name != "papers"]
+    if lacking := [str(page.relative_to(RESULTS)) for page in pages if not named(page)]:
+        sys.exit(f"results: no line '- commit: ...' in {', '.join(lacking)}")
+    release = git("describe", "--tags", "--abbrev=0")
+    readme = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    for name in set(re.findall(r"\(results/([\w-]+)/[\w.-]*\)", readme)) if release else ():
+        commit = named(RESULTS / name / "README.md") or git("log", "-1", "--format=%h", "--", name)
+        if subprocess.run(["git", "merge-base", "--is-ancestor", commit, f"{release}~1"], cwd=RESULTS).returncode == 0:
+            sys.exit(f"README.md has figures of results/{name}, which were measured at {commit}, before {release}")
+
+
 def age(rows: str, touches: dict) -> str:
     """The commit that was measured, and how many since then have touched what a figure measures."""
-    named = re.search(r"^- (?:causeway|commit): `?([0-9a-f]{7,12})", described(rows).read_text(encoding="utf-8"), re.M)
-    commit = named and git("rev-parse", "--short=8", "--verify", "--quiet", f"{named[1]}^{{commit}}")
+    measured = named(described(rows))
+    commit = measured and git("rev-parse", "--short=8", "--verify", "--quiet", f"{measured}^{{commit}}")
     file = rows + (".gz" if (RESULTS / (rows + ".gz")).exists() else "")
     commit = commit or git("log", "-1", "--format=%h", "--abbrev=8", "--", file)
     folders = touches.get(rows.split("/")[0], touches["usual"])
@@ -157,6 +178,7 @@ def line(bar: dict, touches: dict) -> str:
 
 
 def main() -> None:
+    check_pages()
     table = tomllib.loads((RESULTS / "bars.toml").read_text(encoding="utf-8"))
     # A name that begins with a date is of a run that nobody has sorted in yet (take.py).
     directories = {path.name for path in RESULTS.iterdir() if path.is_dir() and not path.name[0].isdigit()}
