@@ -84,6 +84,7 @@ lint: setup ## formatting, clippy, licences, links and figures of documents, the
 	tools/lint/tiers.py
 	tools/lint/sentences.py
 	tools/lint/facts.py
+	tools/lint/advisories.py
 	tools/results/index.py --check
 	tools/papers/papers.py --check
 	tools/results/figures.py
