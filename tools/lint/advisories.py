@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Refuses a dependency of which an advisory of RustSec says that it is to be replaced.
 
-The database itself is asked where its Git server is reached (`cargo-deny check advisories`). Elsewhere
-a line says so, and Cargo.lock and fuzz/Cargo.lock are held to advisories.csv, which has what the
-database said of crates that they name, at the date in its first line. `--update DIRECTORY` writes that
-file anew from a clone of https://github.com/RustSec/advisory-db; a row whose id is not in the clone,
-because the clone is older, stays.
+The database itself is asked where its Git server is reached (`cargo-deny check advisories`).
+Elsewhere a line says so, and Cargo.lock and fuzz/Cargo.lock are held to advisories.csv, which has
+what the database said of crates that they name, at the date in its first line. `--update DIRECTORY`
+writes that file anew from a clone of https://github.com/RustSec/advisory-db; a row whose id is not
+in the clone, because the clone is older, stays.
 """
 
 import csv
@@ -28,7 +28,7 @@ def locked() -> set[tuple[str, str]]:
 
 
 def number(version: str) -> tuple[int, ...]:
-    """A version's three numbers; what is behind them says of no release of crates.io that it is earlier."""
+    """A version's three numbers."""
     parts = re.split(r"[-+]", version.strip())[0].split(".")
     return tuple(int(part) for part in (parts + ["0", "0"])[:3])
 

@@ -193,7 +193,10 @@ def write(out: pathlib.Path, rows: list[dict], title: str) -> list[str]:
     lines, worse = judge(rows)
     head = ["| figure | base | head | head/base (95 %) | p | pairs | |", "|---|---|---|---|---|---|---|"]
     named = "Worse by more than 2 % with p below 0.01: " + ("; ".join(worse) if worse else "nothing") + "."
-    (out / "table.md").write_text("\n".join([f"# {title}", "", *head, *lines, "", named, ""]), encoding="utf-8")
+    base, commit_of_head = re.findall(r"\b[0-9a-f]{8}\b", title)[:2]
+    about = [f"- date (UTC): {time.strftime('%Y-%m-%d', time.gmtime())}", f"- commit: `{commit_of_head}`, beside `{base}`"]
+    page = [f"# {title}", "", *about, "", *head, *lines, "", named, ""]
+    (out / "table.md").write_text("\n".join(page), encoding="utf-8")
     return worse
 
 

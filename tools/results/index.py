@@ -5,8 +5,8 @@ the rows.
 Each figure has the commit that was measured, and how many commits since then have touched what it
 measures: what its page names, or else the commit that brought the rows. Both are as of the last
 writing. `--check` writes nothing; its status is 1 where the index is not what the rows say, but for
-these; where a page names no commit; and where README.md has a figure of a page whose commit is older
-than the last release. bars.toml explains its keys.
+these; where a page names no commit; and where README.md has a figure of a page whose commit is
+older than the last release. bars.toml explains its keys.
 """
 
 import csv
