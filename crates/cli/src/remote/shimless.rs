@@ -106,7 +106,12 @@ impl Watch {
             .collect();
         let mut lacking = None;
         for pid in &processes {
-            match judge(*pid, &mut self.slots) {
+            // Ranks of a small job are in MPI_Init at the first look, and share processors with this.
+            let verdict = match self.looks {
+                1 => judge_libraries(*pid),
+                _ => judge(*pid, &mut self.slots),
+            };
+            match verdict {
                 Verdict::Unknown => {}
                 Verdict::Sound => drop(self.sound.insert(*pid)),
                 Verdict::Lacks(lack) => {
@@ -177,16 +182,23 @@ enum Verdict {
     Lacks(Lack),
 }
 
+/// Judges a process by its libraries alone: not whether its MPI connects through the shim.
+fn judge_libraries(pid: Pid) -> Verdict {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let has = |names: &[&str]| objects(&maps).any(|object| object.begins(names));
+    match has(&LIBRARIES) && !has(&[SHIM]) {
+        true => Verdict::Lacks(Lack::Shim),
+        false => Verdict::Unknown,
+    }
+}
+
 fn judge(pid: Pid, slots: &mut Slots) -> Verdict {
     let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else {
         return Verdict::Unknown;
     };
     let has = |names: &[&str]| objects(&maps).any(|object| object.begins(names));
     if !has(&[SHIM]) {
-        return match has(&LIBRARIES) {
-            true => Verdict::Lacks(Lack::Shim),
-            false => Verdict::Unknown,
-        };
+        return judge_libraries(pid);
     }
     let memory = || fs::File::open(format!("/proc/{pid}/mem")).ok();
     let mut past = |object: &Object| {
