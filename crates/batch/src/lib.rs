@@ -1,8 +1,8 @@
 //! Makes the questions to a site's batch system, and reads its answers. Pure: it makes words of commands and
-//! reads texts; `causeway ask-batch` runs the commands.
-//!
-//! A batch system has one module, and a variant of [`System`].
+//! reads texts; `causeway ask-batch` runs the commands. A batch system has one module, and a variant of
+//! [`System`].
 
+pub mod budget;
 mod clock;
 mod hostlist;
 mod oar;

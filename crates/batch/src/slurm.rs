@@ -51,16 +51,24 @@ const OF_A_SCRIPT: [(&str, &str); 8] = [
 const SLOTS: [&str; 2] = ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"];
 
 pub fn is_never_chosen(option: &str) -> Option<&'static str> {
-    { NEVER_CHOSEN.contains(&option) }
+    // Its commands take the beginning of a name for the name.
+    { NEVER_CHOSEN.iter() }
+        .any(|name| name.starts_with(option))
         .then_some("would pass the bounds of an allocation, or ask another cluster")
 }
 
 pub fn check_option(option: &str) -> Result<(), String> {
     match option.starts_with("--") {
-        true if option.starts_with("--clusters") => Err("of another cluster: give that one a gateway".into()),
+        true if is_clusters(option) => Err("of another cluster: give that one a gateway".into()),
         true => Ok(()),
         false => Err(format!("{option:?} is not of the form --NAME or --NAME=VALUE")),
     }
+}
+
+/// Whether it is `--clusters`, or a beginning of that which names nothing else.
+fn is_clusters(option: &str) -> bool {
+    let name = option.split_once('=').map_or(option, |(name, _)| name);
+    name.len() > "--c".len() && "--clusters".starts_with(name)
 }
 
 /// Lists all jobs of this user, and never one by its id: squeue fails for an id that it has forgotten, and

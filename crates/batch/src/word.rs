@@ -104,8 +104,12 @@ pub fn check_options(options: &[String], allowed: &[String]) -> Result<(), Strin
     }
     for option in options {
         let parts = option.strip_prefix("--").and_then(|rest| rest.split_once('='));
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:+@%/&|*()[]".contains(&byte);
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:+%/&|*()[]".contains(&byte);
         match parts {
+            Some((_, value)) if value.contains('@') => {
+                let shown: String = option.chars().take(MAX_OPTION).collect();
+                return Err(format!("{shown:?} would lead to another server"));
+            }
             Some((name, value)) if option.len() <= MAX_OPTION && value.bytes().all(is_plain) => {
                 if !allowed.iter().any(|allowed| allowed == name) {
                     return Err(format!(
@@ -144,6 +148,7 @@ mod tests {
             "--partition=$(id)",
             "--account=a\n#SBATCH",
             "script.sh",
+            "--partition=fast@other.example",
             "",
         ] {
             assert!(check(&[option]).is_err(), "{option:?}");

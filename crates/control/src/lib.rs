@@ -25,5 +25,6 @@ pub use protocol::{
 };
 pub use site::{LINKED_SITES, Link, MAX_NODES, MAX_SUBNETS, NodeInfo, SiteInfo};
 pub use status::{
-    BrokerStatus, GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus, WorkerEnd,
+    BrokerStatus, BudgetStatus, GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus,
+    WorkerEnd,
 };

@@ -63,10 +63,28 @@ pub struct Status {
     pub refused: std::collections::BTreeMap<String, u64>,
     /// Jobs running now, in the order of their names.
     pub jobs: Vec<JobStatus>,
+    /// What other sites have taken of the nodes of this site's batch system.
+    #[serde(default)]
+    pub budgets: Vec<BudgetStatus>,
     /// All sites, the own one first.
     pub sites: Vec<SiteStatus>,
     /// Tunnels that are up or wait for a lane.
     pub tunnels: Vec<TunnelStatus>,
+}
+
+/// What allocations of one other site have taken here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetStatus {
+    /// The other site.
+    pub site: String,
+    /// Core-minutes within the last 24 hours.
+    pub minutes_in_a_day: u64,
+    /// Core-hours that it may take within 24 hours; none where there is no bound.
+    pub hours_a_day: Option<u32>,
+    /// Core-minutes within the last 30 days.
+    pub minutes_in_a_month: u64,
+    /// Core-hours that it may take within 30 days; none where there is no bound.
+    pub hours_a_month: Option<u32>,
 }
 
 /// The end of a gateway's worker that was not told to end.

@@ -5,9 +5,11 @@ use super::commands::{Batch, NAME};
 use super::intent::Intent;
 use super::listener::{Heard, Secret, accept, random, script, spawn};
 use super::release;
+use super::spending::Spending;
 use crate::remote::frame::Frame;
 use crate::remote::parent;
 use crate::say;
+use causeway_batch::budget::Taken;
 use causeway_batch::word::{FromHolder, HeldNode, Request, ToHolder, check_options};
 use causeway_control::{self as control, NodeInfo};
 use std::fs::File;
@@ -59,6 +61,8 @@ pub struct Args {
     /// Most minutes of an allocation.
     #[arg(long)]
     max_minutes: Option<u32>,
+    #[command(flatten)]
+    spending: Spending,
 }
 
 /// What happens.
@@ -81,6 +85,7 @@ pub fn main(args: &Args) -> ExitCode {
     match Holder::begin(args, input, output, &sender) {
         Ok(mut holder) => {
             holder.run(&events);
+            holder.settle();
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -107,6 +112,10 @@ struct Holder<'a> {
     request: Option<Request>,
     asked: Option<Asked>,
     is_held: bool,
+    /// What it counts for, and its ranks.
+    taken: Option<(Taken, u32)>,
+    /// Since when it is held.
+    held_since: Option<Instant>,
     /// It was asked for later than at once.
     is_delayed: bool,
     /// When it is to begin, where it does not by itself.
@@ -155,6 +164,8 @@ impl<'a> Holder<'a> {
             request: None,
             asked: None,
             is_held: false,
+            taken: None,
+            held_since: None,
             is_delayed: false,
             begins_at: None,
             unknown: None,
@@ -291,7 +302,18 @@ impl<'a> Holder<'a> {
         }
     }
 
+    /// Counts for an allocation what it has used, and no more. Where this process is killed, all that was
+    /// asked for counts.
+    fn settle(&mut self) {
+        if let Some((taken, ranks)) = self.taken.take() {
+            let held = self.held_since.map_or(0, |since| since.elapsed().as_secs());
+            self.args.spending.give_back(&taken, ranks, held);
+        }
+    }
+
     fn try_submit(&mut self, request: &Request, after_seconds: u64) -> Result<(), String> {
+        let taken = self.args.spending.take(request.ranks, request.minutes, now())?;
+        self.taken = taken.map(|taken| (taken, request.ranks));
         let system = self.args.batch.system;
         let name = format!("{NAME}{}", random(8).map_err(|error| error.to_string())?);
         let (intent, lock) = Intent::write(&self.args.intents, &name, &self.args.batch).map_err(|error| {
@@ -394,6 +416,7 @@ impl<'a> Holder<'a> {
         match nodes.and_then(|nodes| self.announce(id, nodes)) {
             Ok(nodes) => {
                 (self.is_held, self.unknown, self.awaited_since) = (true, None, None);
+                self.held_since.get_or_insert_with(Instant::now);
                 let id = id.to_owned();
                 self.tell(FromHolder::Held { id, nodes });
             }

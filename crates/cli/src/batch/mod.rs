@@ -6,8 +6,8 @@
 //!                                 '------ hold, on the allocation's first node: ends it when nobody holds on
 //! ```
 //! `ask` finds the nodes of an allocation that a user has made; `allocations` is how a command gets them from
-//! the site's gateway. `holder` gets one for a run, `intent` is what
-//! it writes down first, `commands` runs the batch system's commands.
+//! the site's gateway. `holder` gets one for a run, `intent` is what it writes down first, `spending` keeps
+//! what other sites have taken, `commands` runs the batch system's commands.
 
 pub mod allocations;
 pub mod ask;
@@ -18,6 +18,7 @@ pub mod holder;
 pub mod intent;
 mod listener;
 pub mod release;
+mod spending;
 
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 

@@ -3,7 +3,9 @@
 use super::columns::Width;
 use super::rates::{Rate, TunnelRate};
 use causeway_broker::clock::date;
-use causeway_control::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus, WorkerEnd};
+use causeway_control::{
+    BudgetStatus, GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus, WorkerEnd,
+};
 
 /// Writes the status as lines. With `rates`, tunnels and lanes say what crosses them.
 pub fn readable(status: &Status, rates: Option<&[TunnelRate]>, width: Width) -> String {
@@ -20,6 +22,9 @@ pub fn readable(status: &Status, rates: Option<&[TunnelRate]>, width: Width) -> 
     }
     for job in &status.jobs {
         text += &job_line(job, width);
+    }
+    for budget in &status.budgets {
+        text += &budget_line(budget, width);
     }
     for (kind, count) in &status.refused {
         text += &width.lines(0, [&*format!("refused {kind} {count}")]);
@@ -55,6 +60,22 @@ fn head_lines(status: &Status, width: Width) -> String {
         );
     }
     text
+}
+
+fn budget_line(budget: &BudgetStatus, width: Width) -> String {
+    let taken = |minutes: u64, most: Option<u32>, time: &str| {
+        let hours = minutes as f64 / 60.0;
+        match most {
+            Some(most) => format!("{hours:.1} of {most} core-hours in {time}"),
+            None => format!("{hours:.1} core-hours in {time}"),
+        }
+    };
+    let fields = [
+        &*format!("allocations for {}", budget.site),
+        &taken(budget.minutes_in_a_day, budget.hours_a_day, "a day"),
+        &taken(budget.minutes_in_a_month, budget.hours_a_month, "a month"),
+    ];
+    width.lines(0, fields)
 }
 
 fn worker_line(ends: u64, end: &WorkerEnd) -> String {

@@ -49,8 +49,13 @@ impl Commands {
         id: StreamId,
         token: Token,
     ) -> Result<(), Reason> {
+        let most = context
+            .config()
+            .batch
+            .as_ref()
+            .and_then(|batch| batch.max_allocations);
         let judged = judge_holder(context, &site, token).and_then(|()| {
-            self.may_hold(token, &site)?;
+            self.may_hold(token, &site, most)?;
             can_record(context.driver)
         });
         if let Err((kind, why)) = judged {
@@ -68,16 +73,23 @@ impl Commands {
 
     /// Whether one more holder may be started for a job of another site. Holders are no processes of the job,
     /// and so do not count among these.
-    fn may_hold(&self, token: Token, site: &str) -> Result<(), Refusal> {
+    fn may_hold(&self, token: Token, site: &str, most: Option<u32>) -> Result<(), Refusal> {
         let holders =
             || { self.starters.iter() }.filter(|starter| starter.node == HOLDER && starter.site == site);
         let own = holders().filter(|starter| starter.token == token).count();
-        match own >= MOST_OF_A_JOB || holders().count() >= MOST_OF_A_SITE {
-            true => Err((
+        let all = holders().count();
+        match most {
+            Some(most) if all as u64 >= u64::from(most) => Err((
+                "max-allocations",
+                format!(
+                    "its site holds {all} allocations here, as many as max_allocations in [batch] allows"
+                ),
+            )),
+            _ if own >= MOST_OF_A_JOB || all >= MOST_OF_A_SITE => Err((
                 "max-processes",
                 "its job or its site holds too many allocations here".to_owned(),
             )),
-            false => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -99,6 +111,16 @@ impl Commands {
         let bounds = [("max-ranks", batch.max_ranks), ("max-minutes", batch.max_minutes)];
         let bounds = bounds.iter().filter_map(|(name, most)| Some((name, (*most)?)));
         arguments.extend(bounds.map(|(name, most)| word(format!("--{name}={most}"))));
+        if start.site != config.site {
+            arguments.push(word(format!("--other={}", start.site)));
+            arguments.extend(["--spent".into(), batch.spent().into_os_string()]);
+            let budget = [
+                ("core-hours-a-day", batch.budget.a_day),
+                ("core-hours-a-month", batch.budget.a_month),
+            ];
+            let budget = budget.iter().filter_map(|(name, most)| Some((name, (*most)?)));
+            arguments.extend(budget.map(|(name, most)| word(format!("--{name}={most}"))));
+        }
         self.begin_start(driver, start, arguments, socket)
     }
 
@@ -215,6 +237,8 @@ mod tests {
             allow: Vec::new(),
             max_ranks: None,
             max_minutes: None,
+            max_allocations: None,
+            budget: causeway_batch::budget::Bounds::default(),
             intents: directory.path().to_owned(),
             from: vec!["lyon".into()],
         });

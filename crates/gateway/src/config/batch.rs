@@ -3,12 +3,26 @@
 use super::accept::site_or_all;
 use super::reader::{Reader, Table};
 use causeway_batch::System;
+use causeway_batch::budget::Bounds;
 use causeway_wire::TextError;
 use causeway_wire::grid::ALL_SITES;
 use std::path::PathBuf;
 
 /// Most that a bound may say: years, or more ranks than there are.
 const MOST: i64 = 10_000_000;
+
+const KEYS: [&str; 10] = [
+    "system",
+    "conf",
+    "from",
+    "options",
+    "allow",
+    "max_ranks",
+    "max_minutes",
+    "max_allocations",
+    "core_hours_a_day",
+    "core_hours_a_month",
+];
 
 /// The batch system whose allocations jobs may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +39,10 @@ pub struct Batch {
     pub max_ranks: Option<u32>,
     /// Most minutes of one.
     pub max_minutes: Option<u32>,
+    /// Most allocations of one other site at a time.
+    pub max_allocations: Option<u32>,
+    /// What each other site may take.
+    pub budget: Bounds,
     /// Where what is asked for is written down first.
     pub intents: PathBuf,
     /// Other sites whose jobs may use allocations of this gateway's account, and so spend its budget.
@@ -32,6 +50,13 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Where it is kept what other sites have taken.
+    pub fn spent(&self) -> PathBuf {
+        let mut path = self.intents.clone().into_os_string();
+        path.push("-spent.json");
+        path.into()
+    }
+
     /// Whether jobs of another site may use allocations here.
     pub fn is_open_to(&self, site: &str) -> bool {
         self.from.iter().any(|known| known == site || known == ALL_SITES)
@@ -70,16 +95,12 @@ pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>, intents:
         count.and_then(|count| u32::try_from(count).ok())
     };
     let (max_ranks, max_minutes) = (count(reader, "max_ranks"), count(reader, "max_minutes"));
-    let known = [
-        "system",
-        "conf",
-        "from",
-        "options",
-        "allow",
-        "max_ranks",
-        "max_minutes",
-    ];
-    reader.no_other_keys(&table, &known);
+    let max_allocations = count(reader, "max_allocations");
+    let budget = Bounds {
+        a_day: count(reader, "core_hours_a_day"),
+        a_month: count(reader, "core_hours_a_month"),
+    };
+    reader.no_other_keys(&table, &KEYS);
     Some(Batch {
         system,
         conf,
@@ -91,6 +112,8 @@ pub(super) fn read_batch<'a>(reader: &mut Reader<'a>, root: &Table<'a>, intents:
         }),
         max_ranks,
         max_minutes,
+        max_allocations,
+        budget,
         intents,
         from: from.unwrap_or_default(),
     })

@@ -1,14 +1,19 @@
 //! What the gateway tells of itself: see [`Status`].
 
+use crate::config::batch::Batch;
 use crate::driver::Driver;
 use crate::keys::PeerIndex;
 use crate::link::ends::{End, Ends};
 use crate::membership::broker_session::BrokerSession;
 use crate::telemetry::View;
 use crate::tunnels::pair::Pair;
-use causeway_control::{JobStatus, SiteStatus, Status, WorkerEnd};
+use causeway_batch::budget::{DAY, MONTH, MOST_BYTES, Spent};
+use causeway_control::{BudgetStatus, JobStatus, SiteStatus, Status, WorkerEnd};
 use causeway_wire::Token;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 impl View<'_> {
     /// Why there is no lane, neither without a relay nor through one.
@@ -104,10 +109,36 @@ impl View<'_> {
             relayed_bytes,
             refused: driver.log.refused().clone(),
             jobs: self.job_statuses(),
+            budgets: driver.config.batch.as_ref().map(budgets).unwrap_or_default(),
             sites: self.sites(),
             tunnels: self.tunnels.ways().statuses(&driver.config.site),
         }
     }
+}
+
+/// What other sites have taken, by what their holders have written down.
+fn budgets(batch: &Batch) -> Vec<BudgetStatus> {
+    let kept = File::open(batch.spent()).and_then(|file| {
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    let spent = kept
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Spent>(&bytes).ok());
+    let spent = spent.unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let of = |site: &str| BudgetStatus {
+        site: site.to_owned(),
+        minutes_in_a_day: spent.within(site, DAY, now),
+        hours_a_day: batch.budget.a_day,
+        minutes_in_a_month: spent.within(site, MONTH, now),
+        hours_a_month: batch.budget.a_month,
+    };
+    spent.sites().map(of).collect()
 }
 
 fn worker_end(end: End) -> WorkerEnd {
