@@ -84,7 +84,21 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
                 "the site does not let --wrap be chosen",
                 "nancy gives no allocation: sbatch: allocation failure: Invalid partition name specified",
                 "--time needs the ranks of each site",
+                "would lead to another server",
                 "status 2",
+            ],
+        ),
+        time(
+            "budget",
+            &[
+                "status 0\nc",
+                "status 0\ncauseway: ",
+                "1.3 core-hours (8 ranks for 10 minutes) are more than core_hours_a_day in [batch] leaves rennes",
+                "allocations for rennes",
+                "of 1 core-hours in a day",
+                "max_allocations in [batch]",
+                "second 2",
+                "status 130",
             ],
         ),
         time(

@@ -150,6 +150,19 @@ time-*)
         run $four --batch nancy:--wrap=id -- $mpirun hostname
         run $four --batch nancy:--partition=none -- $mpirun hostname
         run --sites rennes,nancy --time 10min -- $mpirun hostname
+        run $four --batch nancy:--partition=all@other.example -- $mpirun hostname
+        ;;
+    time-budget)
+        # Four ranks for ten minutes are 0.6 core-hours; what an allocation has not used is there again.
+        nancys=/run/causeway-lab/gateway/nancy.toml
+        again="$(command -v causeway) gateway --config $nancys --drain"
+        $nancy "sed -i 's/^system = .*/&\ncore_hours_a_day = 1/' $nancys && $again" >/dev/null
+        for _ in 1 2; do run $four -- mpirun.mpich -n 8 true; done
+        run --sites rennes=4,nancy=8 --time 10min -- mpirun.mpich -n 8 true
+        $nancy "CAUSEWAY_CONTROL=$CAUSEWAY_CONTROL $(command -v causeway) status" | grep 'allocations for'
+        $nancy "sed -i 's/^core_hours_a_day.*/max_allocations = 1/' $nancys && $again" >/dev/null
+        once 'is there' 4 "timeout 50 causeway run $four -- mpirun.mpich -n 8 true; echo second \$?; kill -INT \$pid" \
+            $four --own-mpi -- "$mpich/own_world" wait 2>&1
         ;;
     time-busy | time-idle | time-interrupt)
         # Until then rennes asks two minutes before nancy can begin, or at once.

@@ -7,7 +7,8 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 made setup build programs
 cargo test --release --quiet -p causeway-gateway --test gateway -- members:: refusals:: consent:: flood:: certificates::
-cargo test --release --quiet -p causeway-broker --test broker -- abuse::
+cargo test --release --quiet -p causeway-broker --test broker -- abuse:: stolen::
+cargo test --release --quiet -p causeway-broker --lib -- trust:: client:: exchange::
 cargo test --release --quiet -p causeway-shim --test shim -- accept::
-cargo test --release --quiet -p causeway-cli --bins rendezvous
+cargo test --release --quiet -p causeway-cli --bins -- rendezvous files:: up:: spending::
 e2e hostile::

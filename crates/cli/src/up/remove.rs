@@ -95,6 +95,8 @@ fn is_of_allocations(path: &Path) -> bool {
         .into_owned();
     // Those of requests that are still to be given back stay.
     name.starts_with("allocations-") && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+        // What other sites have taken.
+        || name.starts_with("spent-") && [".json", ".lock"].iter().any(|end| name.ends_with(end))
 }
 
 fn remove_path(path: &Path) -> Result<(), String> {

@@ -341,7 +341,7 @@ const SINK: &str = "(counts what comes, on this host)";
 /// What the asking gateway is told of a refusal.
 pub(super) fn reason_of(kind: &str) -> Reason {
     match kind {
-        "max-processes" | "audit" => Reason::Exhausted,
+        "max-processes" | "max-allocations" | "audit" => Reason::Exhausted,
         _ => Reason::Denied,
     }
 }

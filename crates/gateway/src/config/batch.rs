@@ -24,6 +24,9 @@ const KEYS: [&str; 10] = [
     "core_hours_a_month",
 ];
 
+/// How the name of the directory of intents begins; the site's name follows.
+pub(super) const INTENTS: &str = "allocations-";
+
 /// The batch system whose allocations jobs may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
@@ -52,9 +55,9 @@ pub struct Batch {
 impl Batch {
     /// Where it is kept what other sites have taken.
     pub fn spent(&self) -> PathBuf {
-        let mut path = self.intents.clone().into_os_string();
-        path.push("-spent.json");
-        path.into()
+        let of = self.intents.file_name().unwrap_or_default().to_string_lossy();
+        let of = of.strip_prefix(INTENTS).unwrap_or(&of);
+        self.intents.with_file_name(format!("spent-{of}.json"))
     }
 
     /// Whether jobs of another site may use allocations here.

@@ -13,7 +13,7 @@ mod start;
 mod values;
 
 use accept::{Accept, read_accept};
-use batch::{Batch, read_batch};
+use batch::{Batch, INTENTS, read_batch};
 use causeway_broker::client::MEMBERSHIP_FILE;
 use causeway_control::{NodeInfo, SiteMpi, private};
 use causeway_service::Proxy;
@@ -199,7 +199,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let audit = reader.string(&site, "audit", |text| Ok(text.to_owned()));
     let audit = audit.unwrap_or_else(|| format!("audit-{}.jsonl", name.as_deref().unwrap_or_default()));
     let audit = file.with_file_name(audit);
-    let intents = file.with_file_name(format!("allocations-{}", name.as_deref().unwrap_or_default()));
+    let intents = file.with_file_name(format!("{INTENTS}{}", name.as_deref().unwrap_or_default()));
     if site.has("low_ports") {
         let why =
             "is no longer a key; say who may connect where with connect_from = [\"SITE:22\"] in [accept]";

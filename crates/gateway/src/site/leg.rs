@@ -367,7 +367,7 @@ fn why_no_process(reason: Reason) -> &'static str {
         }
         Reason::Exhausted => {
             "the gateway of its site starts no more processes for this job, because of max_processes in [accept] there, the slots \
-             of its listed nodes, or its host's limits"
+             of its listed nodes, max_allocations in [batch], or its host's limits"
         }
         other => other.text(),
     }
