@@ -1,5 +1,5 @@
-//! What jobs of other sites have taken of a site's nodes, in core-hours of the last day and month, and how much
-//! more they may. A rank takes a core. Pure; whoever keeps it has one at a time change it.
+//! What jobs of other sites have taken of a site's nodes, in core-hours of the last day and month, and how
+//! much more they may. A rank takes a core. Pure; whoever keeps it has one at a time change it.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,7 +35,8 @@ pub struct Taken {
 }
 
 impl Spent {
-    /// Takes core-minutes for an allocation of so many ranks and minutes, asked for now, in seconds since 1970.
+    /// Takes core-minutes for an allocation of so many ranks and minutes, which is asked for at `now`, in
+    /// seconds since 1970.
     ///
     /// # Errors
     /// It is more than the site has left, in a sentence.
