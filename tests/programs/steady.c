@@ -15,7 +15,13 @@
 #include <stdlib.h>
 
 static const int SIZES[] = {1, 4096, 16384, 65536, 262144};
-enum { KINDS = sizeof SIZES / sizeof *SIZES, MOST_KINDS = 16, LARGEST = 16 << 20, MOST_ROWS = 1000000, LAST = 1 };
+enum {
+    KINDS = sizeof SIZES / sizeof *SIZES,
+    MOST_KINDS = 16,
+    LARGEST = 16 << 20,
+    MOST_ROWS = 1000000,
+    LAST = 1
+};
 
 struct row {
     double sent, one_way_us;
@@ -80,7 +86,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     struct plan plan = {0};
     if (argc > 4) {
-        plan = (struct plan){.seconds = atof(argv[2]), .small_from = atof(argv[3]), .small_until = atof(argv[4])};
+        plan = (struct plan){
+            .seconds = atof(argv[2]), .small_from = atof(argv[3]), .small_until = atof(argv[4])};
         if (!read_sizes(&plan, argc - 5, argv + 5))
             plan.seconds = 0;
     }
