@@ -267,8 +267,9 @@ impl Job {
         let nft = |lab: &Lab, rules: &str| {
             lab.causeway(&["exec", "rennes-router", "--", "nft", rules]);
         };
-        let before = self.rounds();
         nft(&self.lab, REFUSES);
+        // Until then rounds end.
+        let before = self.rounds();
         // Not to wait for something: how long it refuses is what is tested.
         std::thread::sleep(time - SECOND);
         nft(

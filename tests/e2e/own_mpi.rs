@@ -183,8 +183,9 @@ fn debian_sites_with_their_own_mpi_end_at_both_sides_when_either_gateway_is_kill
             said.matches(text).count()
         };
         lab.wait_for("gateway", START, "start of all ranks", |_| said("is there") == 4);
-        // The worker of a killed keeper may be gone before its own turn comes.
-        let kill = format!("pkill -KILL -f '[g]ateway --config .*/{site}.toml'");
+        // The keeper, which is the older one: its worker tells the others. If both are killed at once, nobody
+        // does, and whoever cannot dial waits for `resume` (docs/decisions/0016).
+        let kill = format!("pkill -KILL -o -f '[g]ateway --config .*/{site}.toml'");
         lab.causeway(&["exec", &format!("{site}-head"), "--", "sh", "-c", &kill]);
         for node in ["rennes-1", "nancy-1"] {
             lab.wait_for("gateway", KILLED + ENDS, "end of every process", |lab| {
