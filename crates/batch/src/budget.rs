@@ -31,6 +31,7 @@ pub struct Bounds {
 pub struct Taken {
     site: String,
     hour: u64,
+    ranks: u32,
     minutes: u64,
 }
 
@@ -74,13 +75,14 @@ impl Spent {
         Ok(Taken {
             site: site.to_owned(),
             hour,
+            ranks,
             minutes: asked,
         })
     }
 
     /// Gives back what an allocation has not used that ran for so many seconds.
-    pub fn give_back(&mut self, taken: &Taken, ranks: u32, seconds: u64) {
-        let used = u64::from(ranks).saturating_mul(seconds.div_ceil(60));
+    pub fn give_back(&mut self, taken: &Taken, seconds: u64) {
+        let used = u64::from(taken.ranks).saturating_mul(seconds.div_ceil(60));
         let unused = taken.minutes.saturating_sub(used);
         if let Some(entry) = { self.0.get_mut(&taken.site) }.and_then(|hours| hours.get_mut(&taken.hour)) {
             *entry = entry.saturating_sub(unused);
@@ -151,7 +153,7 @@ mod tests {
         let (mut spent, now) = (Spent::default(), 500_000 * HOUR);
         let taken = spent.take("nancy", (4, 60), bounds, now).unwrap();
         assert!(spent.take("nancy", (1, 1), bounds, now).is_err());
-        spent.give_back(&taken, 4, 61);
+        spent.give_back(&taken, 61);
         assert_eq!(spent.within("nancy", DAY, now), 8, "two minutes of four cores");
         let kept: Spent = serde_json::from_slice(&serde_json::to_vec(&spent).unwrap()).unwrap();
         assert_eq!(kept, spent);

@@ -81,12 +81,9 @@ pub(super) struct Changes {
 
 impl View {
     fn is_too_much(&self) -> bool {
-        let all = || {
-            self.members
-                .values()
-                .chain(self.fresh.iter().flat_map(BTreeMap::values))
-        };
-        all().count() > 2 * MAX_SITES || all().map(bytes_of).sum::<usize>() > MAX_BYTES
+        let mut lists = std::iter::once(&self.members).chain(&self.fresh);
+        let bytes = lists.clone().flat_map(BTreeMap::values).map(bytes_of);
+        bytes.sum::<usize>() > MAX_BYTES || lists.any(|list| list.len() > MAX_SITES)
     }
 
     /// Takes an answer's members; the sites of which it says something else now.

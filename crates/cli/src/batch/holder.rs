@@ -112,10 +112,10 @@ struct Holder<'a> {
     request: Option<Request>,
     asked: Option<Asked>,
     is_held: bool,
-    /// What it counts for, and its ranks.
-    taken: Option<(Taken, u32)>,
-    /// Since when it is held.
-    held_since: Option<Instant>,
+    /// What it counts for.
+    taken: Option<Taken>,
+    /// Since when it is known to run, whether or not its nodes are known.
+    runs_since: Option<Instant>,
     /// It was asked for later than at once.
     is_delayed: bool,
     /// When it is to begin, where it does not by itself.
@@ -165,7 +165,7 @@ impl<'a> Holder<'a> {
             asked: None,
             is_held: false,
             taken: None,
-            held_since: None,
+            runs_since: None,
             is_delayed: false,
             begins_at: None,
             unknown: None,
@@ -302,18 +302,16 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Counts for an allocation what it has used, and no more. Where this process is killed, all that was
-    /// asked for counts.
+    /// Counts what an allocation has used. If this process is killed, all that was asked for counts.
     fn settle(&mut self) {
-        if let Some((taken, ranks)) = self.taken.take() {
-            let held = self.held_since.map_or(0, |since| since.elapsed().as_secs());
-            self.args.spending.give_back(&taken, ranks, held);
+        if let Some(taken) = self.taken.take() {
+            let ran = self.runs_since.map_or(0, |since| since.elapsed().as_secs());
+            self.args.spending.give_back(&taken, ran);
         }
     }
 
     fn try_submit(&mut self, request: &Request, after_seconds: u64) -> Result<(), String> {
-        let taken = self.args.spending.take(request.ranks, request.minutes, now())?;
-        self.taken = taken.map(|taken| (taken, request.ranks));
+        self.taken = self.args.spending.take(request.ranks, request.minutes, now())?;
         let system = self.args.batch.system;
         let name = format!("{NAME}{}", random(8).map_err(|error| error.to_string())?);
         let (intent, lock) = Intent::write(&self.args.intents, &name, &self.args.batch).map_err(|error| {
@@ -365,6 +363,8 @@ impl<'a> Holder<'a> {
             return;
         };
         self.absent = 0;
+        own.runs()
+            .then(|| self.runs_since.get_or_insert_with(Instant::now));
         if self.unknown.is_some() && own.runs() {
             self.find_nodes(&id);
         }
@@ -401,6 +401,7 @@ impl<'a> Holder<'a> {
     /// The first node has connected: the allocation runs.
     fn begun(&mut self) {
         self.connections += 1;
+        self.runs_since.get_or_insert_with(Instant::now);
         self.awaited_since = None;
         let Some(id) = self.asked.as_ref().and_then(|asked| asked.id.clone()) else {
             return;
@@ -416,7 +417,6 @@ impl<'a> Holder<'a> {
         match nodes.and_then(|nodes| self.announce(id, nodes)) {
             Ok(nodes) => {
                 (self.is_held, self.unknown, self.awaited_since) = (true, None, None);
-                self.held_since.get_or_insert_with(Instant::now);
                 let id = id.to_owned();
                 self.tell(FromHolder::Held { id, nodes });
             }

@@ -44,11 +44,11 @@ impl Spending {
     }
 
     /// Gives back what an allocation has not used that ran for so many seconds.
-    pub fn give_back(&self, taken: &Taken, ranks: u32, seconds: u64) {
+    pub fn give_back(&self, taken: &Taken, seconds: u64) {
         if let Some(file) = &self.spent {
             // Then it counts as used.
             let _ = change(file, |spent| {
-                spent.give_back(taken, ranks, seconds);
+                spent.give_back(taken, seconds);
                 Ok(())
             });
         }
