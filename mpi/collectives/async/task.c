@@ -79,20 +79,30 @@ static int run(void)
 
 static int all_have_hooks;
 
-void tasks_agree(void)
+int tasks_find(void)
+{
+    progress_find(run);
+    return progress_is_there();
+}
+
+void tasks_allow(int have_hooks)
 {
     static const struct waiting beside = {.is_beside = is_task, .wait = wait_as_task};
-    int size, all = 1;
     waiting_use(&beside);
-    progress_find(run);
+    all_have_hooks = have_hooks;
+}
+
+int tasks_ask_all(void)
+{
+    int size, all = 1;
     if (real.Comm_size(handle.comm_world, &size))
-        return;
+        return 0;
     char own = (char)progress_is_there(), *each = must_have(malloc((size_t)size));
     all &= real.Allgather(&own, 1, handle.byte, each, 1, handle.byte, handle.comm_world) == MPI_SUCCESS;
     for (int i = 0; i < size; i++)
         all &= each[i];
     free(each);
-    all_have_hooks = all;
+    return all;
 }
 
 int tasks_possible(void) { return all_have_hooks; }

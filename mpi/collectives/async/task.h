@@ -5,10 +5,13 @@
 
 #include "collectives/async/plan.h"
 
-/* Finds out whether the MPI lets others take part in its progress at all ranks. It is collective, and is
- * called once, after agreement_reach. */
-void tasks_agree(void);
-/* What tasks_agree found. */
+/* Finds out whether the MPI lets others take part in its progress at this rank. Called once. */
+int tasks_find(void);
+/* Says whether it does at every rank, and what does the waiting then. */
+void tasks_allow(int all_have_hooks);
+/* Asks all ranks whether it does: collective, where nothing else was exchanged. */
+int tasks_ask_all(void);
+/* What tasks_allow was told. */
 int tasks_possible(void);
 
 /* Starts a task for a plan that outlives its call. The task sends the completion when it is over, and frees

@@ -34,13 +34,17 @@ static void prepare_new(MPI_Comm comm, int are_few)
 
 static void begin(void)
 {
-    if (mpi_calls_fit())
-        sites_learn();
+    struct words all = {0};
+    if (mpi_calls_fit()) {
+        struct word own = {.has_hooks = (unsigned char)tasks_find()};
+        agreement_prepare(own.settings);
+        sites_learn(&own, &all);
+    }
     attributes_set();
     if (!mpi_calls_fit() || (sites_count < 2 && !settings_by_rank()))
         return;
-    agreement_reach();
-    tasks_agree();
+    agreement_reach(all.were_told && all.settings_are_alike);
+    tasks_allow(all.were_told ? all.all_have_hooks : tasks_ask_all());
     prepare(handle.comm_world);
     void (*on_new)(void (*)(MPI_Comm, int)) =
         (void (*)(void (*)(MPI_Comm, int)))mpi_calls_of_world("causeway_world_on_new");

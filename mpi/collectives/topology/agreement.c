@@ -8,6 +8,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static struct settings own;
+static char said[1024];
+static int is_right;
+
+/* FNV-1a, byte by byte (draft-eastlake-fnv). */
+static uint64_t add(uint64_t digest, unsigned char byte) { return (digest ^ byte) * 0x100000001b3; }
+
+void agreement_prepare(unsigned char digest[8])
+{
+    uint64_t sum = 0xcbf29ce484222325;
+    is_right = settings_read(&own, said, sizeof said);
+    const int64_t *numbers = (const int64_t *)&own;
+    for (size_t i = 0; i < sizeof own / sizeof *numbers; i++)
+        for (int shift = 0; shift < 64; shift += 8)
+            sum = add(sum, (unsigned char)((uint64_t)numbers[i] >> shift));
+    for (const char *at = settings_links(); *at; at++)
+        sum = add(sum, (unsigned char)*at);
+    for (int i = 0; i < 8; i++)
+        digest[i] = (unsigned char)(sum >> (8 * i));
+}
+
 /* Rank 0 tells all ranks what is made of numbers of 8 bytes. */
 static int tell(void *numbers, size_t bytes)
 {
@@ -16,7 +37,7 @@ static int tell(void *numbers, size_t bytes)
 
 /* Reads the ways between sites. Those that nothing is said of are taken for the longest and the slowest.
  * Either every process is told of some, or none is. */
-static struct link *links_told(int rank, const struct costs *costs)
+static struct link *links_told(int rank, const struct costs *costs, int are_alike)
 {
     int count = sites_count * sites_count;
     char error[256];
@@ -25,25 +46,23 @@ static struct link *links_told(int rank, const struct costs *costs)
     struct link *links = must_have(malloc(count * sizeof *links));
     for (int i = 0; i < count; i++)
         links[i] = (struct link){costs->rtt, costs->rate, 0};
-    if (rank == 0 && !links_parse(settings_links(), sites_count, sites_name, links, error, sizeof error))
+    if ((rank == 0 || are_alike) &&
+        !links_parse(settings_links(), sites_count, sites_name, links, error, sizeof error) && rank == 0)
         fprintf(stderr, "causeway collectives: CAUSEWAY_COLLECTIVES_LINKS: %s; all are taken to be alike\n",
                 error);
-    if (tell(links, (size_t)count * sizeof *links) == MPI_SUCCESS)
+    if (are_alike || tell(links, (size_t)count * sizeof *links) == MPI_SUCCESS)
         return links;
     free(links);
     return NULL;
 }
 
-void agreement_reach(void)
+void agreement_reach(int are_alike)
 {
-    struct settings settings;
-    char said[1024] = "";
-    int rank = 0, right = 1, status = real.Comm_rank(handle.comm_world, &rank);
-    if (status == MPI_SUCCESS && rank == 0)
-        right = settings_read(&settings, said, sizeof said);
-    if (*said)
-        fprintf(stderr, "causeway collectives: %s%s\n", said, right ? "" : "; no rule of it is used");
-    TRY(status, tell(&settings, sizeof settings));
+    int rank = 0, status = real.Comm_rank(handle.comm_world, &rank);
+    if (status == MPI_SUCCESS && rank == 0 && *said)
+        fprintf(stderr, "causeway collectives: %s%s\n", said, is_right ? "" : "; no rule of it is used");
+    if (!are_alike)
+        TRY(status, tell(&own, sizeof own));
     if (status == MPI_SUCCESS)
-        choice_use(&settings, links_told(rank, &settings.costs), sites_count);
+        choice_use(&own, links_told(rank, &own.costs, are_alike), sites_count);
 }

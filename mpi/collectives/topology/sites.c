@@ -19,6 +19,12 @@ struct place {
     char host[SITE_NAME_BYTES];
 };
 
+/* What each rank tells. */
+struct told {
+    struct place place;
+    struct word word;
+};
+
 /* The site and the host of each rank; NULL where sites are not known. */
 static int *site_of_rank, *host_of_rank;
 
@@ -101,26 +107,43 @@ static void number_all(struct place *all, int size)
     site_places = all;
 }
 
-void sites_learn(void)
+static void read_words(const struct told *told, int size, struct words *all)
 {
-    struct place own = {"", ""};
+    *all = (struct words){.were_told = 1, .all_have_hooks = 1, .settings_are_alike = 1};
+    for (int i = 0; i < size; i++) {
+        const struct word *word = &told[i].word;
+        all->all_have_hooks &= word->has_hooks;
+        all->settings_are_alike &= memcmp(word->settings, told[0].word.settings, sizeof word->settings) == 0;
+    }
+}
+
+void sites_learn(const struct word *own, struct words *all)
+{
+    struct told mine = {.word = *own};
     int size, rank;
     learnt = 1;
+    *all = (struct words){0};
     if (real.Comm_size(handle.comm_world, &size) || real.Comm_rank(handle.comm_world, &rank))
         return;
-    if (size < 2 || !own_site(rank, own.site))
+    if (size < 2 || !own_site(rank, mine.place.site))
         return;
-    gethostname(own.host, sizeof own.host - 1);
-    struct place *all = must_have(calloc(size, sizeof *all));
-    int known = real.Allgather(&own, sizeof own, handle.byte, all, sizeof own, handle.byte,
+    gethostname(mine.place.host, sizeof mine.place.host - 1);
+    struct told *told = must_have(calloc(size, sizeof *told));
+    struct place *places = must_have(calloc(size, sizeof *places));
+    int known = real.Allgather(&mine, sizeof mine, handle.byte, told, sizeof mine, handle.byte,
                                handle.comm_world) == MPI_SUCCESS;
-    /* A rank that does not know its site could be anywhere. Then no site is known. */
-    for (int i = 0; known && i < size; i++)
-        known = all[i].site[0] != 0;
     if (known)
-        number_all(all, size);
+        read_words(told, size, all);
+    /* A rank that does not know its site could be anywhere. Then no site is known. */
+    for (int i = 0; known && i < size; i++) {
+        places[i] = told[i].place;
+        known = places[i].site[0] != 0;
+    }
+    free(told);
+    if (known)
+        number_all(places, size);
     else
-        free(all);
+        free(places);
 }
 
 int sites_learnt(void) { return learnt; }

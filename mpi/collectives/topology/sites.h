@@ -6,9 +6,23 @@
 
 #define SITE_NAME_BYTES 64
 
-/* Learns the sites of all ranks. Every rank calls it once, right after MPI has been initialised. It costs one
- * allgather of 2 * SITE_NAME_BYTES bytes where the job may have several sites, and nothing elsewhere. */
-void sites_learn(void);
+/* What a rank tells all others beside its place. */
+struct word {
+    unsigned char has_hooks;
+    /* A digest of its settings (topology/agreement.h). */
+    unsigned char settings[8];
+};
+
+/* What all ranks have told. Nothing, where the job has one site for certain. */
+struct words {
+    int were_told, all_have_hooks, settings_are_alike;
+};
+
+/* Learns the sites of all ranks, and what they tell. Every rank calls it once, right after MPI has been
+ * initialised. It costs one allgather of 2 * SITE_NAME_BYTES bytes and a word where the job may have several
+ * sites, and nothing elsewhere. The beginning has as few exchanges as can be: each is a round trip between
+ * sites, and a turn of every rank where ranks share cores. */
+void sites_learn(const struct word *own, struct words *all);
 
 /* Whether sites_learn was called. A process that has nothing but sessions has no MPI_COMM_WORLD to ask. */
 int sites_learnt(void);
