@@ -56,7 +56,7 @@ build() { # name of an MPI
     for source in ring alltoall spawn own_world own_imports own_fabric traffic gap collective_time send_time bulk steady beginning; do compile "${c[@]}" "$here/$source.c"; done
     compile_all "$root/mpi/programs/data" "${c[@]}"
     for source in compare counted crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/tests/libraries/$source.c"; done
-    for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts bottom creations many mistakes unlike numbers; do
+    for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts few bottom creations many mistakes unlike numbers; do
         compile "${c[@]}" "$root/tests/libraries/world/$source.c"
     done
     compile "${c[@]}" "$root/mpi/examples/topology.c"

@@ -31,20 +31,23 @@ int texts_are_one(int64_t a, int64_t b)
     return 0;
 }
 
-int texts_may_differ(int64_t bytes)
+int texts_have_length(int64_t bytes)
 {
-    static int is_known, is_world;
-    if (bytes > TEXTS_LONGEST + 1)
-        return 0;
-    if (!is_known) {
-        is_world = mpi_calls_are_worlds();
-        is_known = 1;
-    }
-    for (int i = 0; is_world && i < PAIRS; i++)
+    for (int i = 0; bytes <= TEXTS_LONGEST + 1 && i < PAIRS; i++)
         if ((bytes >= pairs[i].one - 1 && bytes <= pairs[i].one + 1) ||
             (bytes >= pairs[i].other - 1 && bytes <= pairs[i].other + 1))
             return 1;
     return 0;
+}
+
+int texts_may_differ(int64_t bytes)
+{
+    static int is_known, is_world;
+    if (!is_known) {
+        is_world = mpi_calls_are_worlds();
+        is_known = 1;
+    }
+    return is_world && texts_have_length(bytes);
 }
 
 /* Characters of a text, up to where it ends; -1 where other data is. */

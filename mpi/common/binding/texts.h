@@ -10,8 +10,11 @@
  * taken one off, as Fortran's constants do. */
 int texts_are_one(int64_t a, int64_t b);
 
-/* Whether a length may be another one at another site. Ranks that name either length find it alike. It is
- * always false in a job of one MPI. */
+/* Whether a length is one that some MPI gives a text. Ranks that name the lengths of one text find it alike.
+ */
+int texts_have_length(int64_t bytes);
+
+/* Whether a length may be another one at another site: never in a job of one MPI. */
 int texts_may_differ(int64_t bytes);
 
 /* The greatest that any MPI has. */

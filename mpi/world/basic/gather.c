@@ -1,6 +1,8 @@
 /* Gathers, scatters and exchanges: each block is one message. */
 #include "world/basic/basic.h"
 
+#include "common/binding/texts.h"
+
 #include <stdlib.h>
 
 enum { TAG = 2 };
@@ -24,6 +26,8 @@ static int many_end(struct many *many, int status)
     free(many->all);
     return status != MPI_SUCCESS ? status : ended;
 }
+
+static int least(int one, int other) { return one < other ? one : other; }
 
 /* Who has the whole is in the other group of an intercommunicator, or MPI_ROOT itself. */
 static int is_root(const struct comm *on, int root)
@@ -85,8 +89,8 @@ int basic_scatter(struct comm *on, const struct blocks *from, void *receive, int
     return many_end(&many, status);
 }
 
-int basic_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
-                    const struct blocks *into)
+static int from_each_to_each(struct comm *on, const void *send, int count, MPI_Datatype type,
+                             const struct blocks *into)
 {
     struct many many;
     int status = many_new(&many, 2 * on->peers), is_in_place = send == MPI_IN_PLACE, own = own_place(on);
@@ -104,6 +108,92 @@ int basic_allgather(struct comm *on, const void *send, int count, MPI_Datatype t
         if (rank != own || !is_in_place)
             TRY(status, begin_send(&many, on, send, count, type, rank));
     return many_end(&many, status);
+}
+
+/* The blocks of ranks `first` to `end` - 1 go to another rank or come from it: in one message where they lie
+ * one behind the other. */
+static int begin_blocks(struct many *many, struct comm *on, const struct blocks *of, int first, int end,
+                        int other, int is_sent)
+{
+    int status = MPI_SUCCESS;
+    int64_t whole = (int64_t)(end - first) * of->count;
+    int is_one = !of->counts && !of->starts && !of->types && whole <= INT32_MAX;
+    for (int rank = first; rank < end && status == MPI_SUCCESS; rank = is_one ? end : rank + 1) {
+        struct transfer *transfer = &many->all[many->count++];
+        int count = is_one ? (int)whole : block_count(of, rank);
+        void *at = block_at(of, rank);
+        MPI_Datatype type = block_type(of, rank);
+        status = is_sent ? transfer_send(transfer, on, at, count, type, other, TAG)
+                         : transfer_receive(transfer, on, at, count, type, other, TAG);
+    }
+    return status;
+}
+
+/* One edge of the tree: all blocks but those of ranks `first` to `end` - 1, or these alone. */
+static int exchange_blocks(struct comm *on, const struct blocks *of, int first, int end, int other,
+                           int is_sent, int are_these)
+{
+    struct many many;
+    int status = many_new(&many, on->size + 1);
+    if (status != MPI_SUCCESS)
+        return status;
+    if (are_these)
+        TRY(status, begin_blocks(&many, on, of, first, end, other, is_sent));
+    else {
+        TRY(status, begin_blocks(&many, on, of, 0, first, other, is_sent));
+        TRY(status, begin_blocks(&many, on, of, end, on->size, other, is_sent));
+    }
+    return many_end(&many, status);
+}
+
+/* The own block goes to where all are. */
+static int place_own(struct comm *on, const void *send, int count, MPI_Datatype type,
+                     const struct blocks *into)
+{
+    struct many many;
+    if (send == MPI_IN_PLACE)
+        return MPI_SUCCESS;
+    int status = many_new(&many, 2);
+    if (status != MPI_SUCCESS)
+        return status;
+    TRY(status, begin_receive(&many, on, into, on->rank));
+    TRY(status, begin_send(&many, on, send, count, type, on->rank));
+    return many_end(&many, status);
+}
+
+/* Sites may name unlike lengths of a text. Then each rank's part is a message of its own, from who knows its
+ * length. All ranks find this alike. */
+static int may_be_texts(struct comm *on, const struct blocks *of)
+{
+    int may = 0;
+    for (int rank = 0; rank < on->size && !may; rank = of->counts || of->types ? rank + 1 : on->size) {
+        struct shape shape;
+        if (data_shape(block_type(of, rank), &shape) == MPI_SUCCESS)
+            may = texts_have_length(block_count(of, rank) * shape.bytes);
+    }
+    return may;
+}
+
+/* Along the tree of the barrier: blocks go up to rank 0, and down again but for those that the receiver has.
+ * From each to each, every pair of ranks at two sites would need a stream of its own. */
+int basic_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
+                    const struct blocks *into)
+{
+    if (on->local || may_be_texts(on, into))
+        return from_each_to_each(on, send, count, type, into);
+    int status = place_own(on, send, count, type, into), bit = 1, size = on->size, rank = on->rank;
+    for (; bit < size && !(rank & bit); bit *= 2)
+        if (rank + bit < size)
+            TRY(status, exchange_blocks(on, into, rank + bit, least(rank + 2 * bit, size), rank + bit, 0, 1));
+    if (rank > 0) {
+        int end = least(rank + bit, size);
+        TRY(status, exchange_blocks(on, into, rank, end, rank - bit, 1, 1));
+        TRY(status, exchange_blocks(on, into, rank, end, rank - bit, 0, 0));
+    }
+    for (bit /= 2; bit > 0; bit /= 2)
+        if (rank + bit < size)
+            TRY(status, exchange_blocks(on, into, rank + bit, least(rank + 2 * bit, size), rank + bit, 1, 0));
+    return status;
 }
 
 /* Sends a copy of a block while the other's comes in its place. */

@@ -49,5 +49,6 @@ for pairing in "${pairings[@]}"; do
     run "$pairing" creations 15 "$seed"
     seed=$((seed + 1))
 done
+run "debian-openmpi:4 debian-mpich:4" few
 # As many communicators as MPICH has.
 run "debian-openmpi:1 debian-mpich:1" many

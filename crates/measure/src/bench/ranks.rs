@@ -9,15 +9,72 @@ use crate::results::Part;
 use causeway_bench::lab::Lab;
 use causeway_bench::samples::summary;
 use causeway_bench::table::Table;
+use causeway_mpis::quoted;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-/// Ranks of all sites together. On two cores, direct connections take a minute to two with 128.
-const RANKS: [u32; 5] = [4, 16, 32, 64, 128];
+/// Ranks of all sites together.
+const RANKS: [u32; 6] = [4, 16, 32, 64, 128, 256];
 
-/// With more, one pair takes minutes.
+/// With more, one run takes minutes on two cores.
 const MANY: u32 = 64;
+
+/// What is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Start {
+    OpenMpi,
+    Mpich,
+    /// Each site its own Open MPI, by `--at`; directly, one Open MPI over both sites.
+    World,
+}
+
+impl Start {
+    const ALL: [Start; 3] = [Start::OpenMpi, Start::Mpich, Start::World];
+
+    fn name(self) -> &'static str {
+        match self {
+            Start::OpenMpi => MPIS[0].name,
+            Start::Mpich => MPIS[1].name,
+            Start::World => "two of Open MPI 4.1.4, by --at",
+        }
+    }
+
+    /// Ranks of MPICH wait busily, and there is no way to have them yield: with more than these, two cores are
+    /// all that is measured.
+    fn most(self) -> u32 {
+        match self {
+            Start::OpenMpi => 256,
+            Start::Mpich => 64,
+            Start::World => 128,
+        }
+    }
+
+    /// The command that starts so many ranks.
+    fn command(self, way: Way, ranks: u32) -> String {
+        let half = ranks / 2;
+        let yields = "--oversubscribe --mca mpi_yield_when_idle 1";
+        let program = |mpi: usize| format!("{} rows.csv", test_program(MPIS[mpi].programs, "beginning"));
+        let over_both = |mpi: usize, options: &str| {
+            let (way, launcher, program) = (way.option(), MPIS[mpi].launcher(), program(mpi));
+            let sites = format!("--sites rennes={half},nancy={half}");
+            format!("causeway run {way}{sites} -- {launcher} -n {ranks} {options}{program}")
+        };
+        let at = |site: &str| {
+            let each = half / 2;
+            let hosts = format!("--host {site}-1:{each},{site}-2:{each}");
+            let (launcher, program) = (MPIS[0].launcher(), program(0));
+            // What the shell at another site does not have, which is root's in the lab.
+            let root = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
+            let command = format!("{root} {launcher} {hosts} -n {half} {yields} {program}");
+            format!("--at {site} {}", quoted(&command))
+        };
+        match (self, way) {
+            (Start::OpenMpi, _) | (Start::World, Way::Direct) => over_both(0, &format!("{yields} ")),
+            (Start::Mpich, _) => over_both(1, ""),
+            (Start::World, Way::Causeway) => format!("causeway run {} {}", at("rennes"), at("nancy")),
+        }
+    }
+}
 
 /// A job may take so many times as long as the direct one, and so many seconds more.
 const TIMES: f64 = 1.2;
@@ -34,9 +91,11 @@ struct Begun {
     /// Streams that it has opened, and the processor time of both gateways.
     streams: u64,
     gateways: f64,
+    /// The memory of the larger gateway after the job, in kB.
+    memory: u64,
 }
 
-type Found = BTreeMap<(u32, Way), Vec<Begun>>;
+type Found = BTreeMap<(Start, u32, Way), Vec<Begun>>;
 
 /// See the module.
 ///
@@ -45,58 +104,66 @@ type Found = BTreeMap<(u32, Way), Vec<Begun>>;
 pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     let mut part = Part::new(
         "Jobs of many ranks",
-        "Open MPI, as many ranks at one site as at the other, two nodes each, all on this machine; ranks that wait yield their core. \
-         MPI_Init is the longest of all ranks; then every rank sends eight bytes to every other one (tests/programs/beginning.c). The \
-         bar: the whole job takes at most 1.2 times as long as the direct one and a second more, at each number of ranks.",
+        "As many ranks at one site as at the other, two nodes each, all on this machine. Ranks of Open MPI that wait yield their core; \
+         those of MPICH cannot. MPI_Init is the longest of all ranks; then every rank sends eight bytes to every other one \
+         (tests/programs/beginning.c). The bar: the whole job takes at most 1.2 times as long as the direct one and a second more, at \
+         each number of ranks; beside two Open MPIs by --at stands one over both sites, directly.",
     );
     let lab = bench.lab("ranks", &ROUTED)?;
     part.command(&lab.shape());
     let mut found = Found::new();
-    let mut rows = "way,ranks,run,init_s,all_to_all_s,finalize_s,whole_s,streams,gateways_cpu_s\n".to_owned();
+    let mut rows =
+        "mpi,way,ranks,run,init_s,all_to_all_s,finalize_s,whole_s,streams,gateways_cpu_s,gateways_kb\n"
+            .to_owned();
     for ranks in RANKS.into_iter().take(bench.pick(3, RANKS.len())) {
         let runs = if ranks > MANY { 1 } else { 3 };
         for run in 0..bench.pick(1, runs) {
-            for way in Way::BOTH {
-                println!("bench:   start of {ranks} ranks, {}, run {run}", way.name());
-                let one = job(bench, &lab, &mut part, way, (ranks, run))?;
-                let _ = writeln!(
-                    rows,
-                    "{},{ranks},{run},{:.3},{:.3},{:.3},{:.3},{},{:.3}",
-                    way.name(),
-                    one.init,
-                    one.all_to_all,
-                    one.finalize,
-                    one.whole,
-                    one.streams,
-                    one.gateways
+            let starts = Start::ALL.into_iter().filter(|start| ranks <= start.most());
+            for (start, way) in starts.flat_map(|start| Way::BOTH.map(|way| (start, way))) {
+                println!(
+                    "bench:   start of {ranks} ranks of {}, {}, run {run}",
+                    start.name(),
+                    way.name()
                 );
-                found.entry((ranks, way)).or_default().push(one);
+                let one = job(bench, &lab, &mut part, (start, way), (ranks, run))?;
+                rows += &row(start, way, (ranks, run), &one);
+                found.entry((start, ranks, way)).or_default().push(one);
             }
         }
     }
-    part.claims.extend(claim(&found));
+    part.claims
+        .extend(Start::ALL.into_iter().filter_map(|start| claim(&found, start)));
     part.tables.push(("Medians of all runs".into(), table(&found)));
     part.files.push(("ranks.csv".into(), rows));
     Ok(part)
+}
+
+fn row(start: Start, way: Way, (ranks, run): (u32, u32), one: &Begun) -> String {
+    format!(
+        "\"{}\",{},{ranks},{run},{:.3},{:.3},{:.3},{:.3},{},{:.3},{}\n",
+        start.name(),
+        way.name(),
+        one.init,
+        one.all_to_all,
+        one.finalize,
+        one.whole,
+        one.streams,
+        one.gateways,
+        one.memory
+    )
 }
 
 fn job(
     bench: &Bench,
     lab: &Lab,
     part: &mut Part,
-    way: Way,
+    (start, way): (Start, Way),
     (ranks, run): (u32, u32),
 ) -> Result<Begun, BenchError> {
-    let directory = bench.scratch(&format!("ranks-{}-{ranks}-{run}", way.name()))?;
+    let directory = bench.scratch(&format!("ranks-{start:?}-{}-{ranks}-{run}", way.name()))?;
     let rows = directory.join("rows.csv");
     let _ = std::fs::remove_file(&rows);
-    let half = ranks / 2;
-    let command = format!(
-        "causeway run {}--sites rennes={half},nancy={half} -- {} -n {ranks} --oversubscribe --mca mpi_yield_when_idle 1 {} rows.csv",
-        way.option(),
-        MPIS[0].launcher(),
-        test_program(MPIS[0].programs, "beginning"),
-    );
+    let command = start.command(way, ranks);
     let before = spent(lab)?;
     let ended = lab.program(HEAD, &command, &directory, DEADLINE)?.succeed()?;
     let after = spent(lab)?;
@@ -110,17 +177,31 @@ fn job(
         all_to_all: row[2],
         finalize: row[3],
         whole: ended.elapsed.as_secs_f64(),
-        streams: after.0.saturating_sub(before.0),
-        gateways: after.1 - before.1,
+        streams: after.streams.saturating_sub(before.streams),
+        gateways: after.seconds - before.seconds,
+        memory: after.memory,
     })
 }
 
-/// Streams that the gateway of the launcher's site has opened, and processor seconds of both gateways.
-fn spent(lab: &Lab) -> Result<(u64, f64), BenchError> {
+/// What both gateways have used since they began.
+struct Spent {
+    /// Streams that the gateway of the launcher's site has opened.
+    streams: u64,
+    /// Processor time.
+    seconds: f64,
+    /// The memory of the larger one now, in kB.
+    memory: u64,
+}
+
+fn spent(lab: &Lab) -> Result<Spent, BenchError> {
     let (here, there) = (lab.status(HEAD)?, lab.status(super::FAR_HEAD)?);
     let seconds = |status: &Value| status["processor_microseconds"].as_f64().unwrap_or(0.0) / 1e6;
-    let streams = here["streams_opened"].as_u64().unwrap_or(0);
-    Ok((streams, seconds(&here) + seconds(&there)))
+    let memory = |status: &Value| status["resident_bytes"].as_u64().unwrap_or(0) / 1000;
+    Ok(Spent {
+        streams: here["streams_opened"].as_u64().unwrap_or(0),
+        seconds: seconds(&here) + seconds(&there),
+        memory: memory(&here).max(memory(&there)),
+    })
 }
 
 fn median(begun: &[Begun], value: fn(&Begun) -> f64) -> Option<f64> {
@@ -130,6 +211,7 @@ fn median(begun: &[Begun], value: fn(&Begun) -> f64) -> Option<f64> {
 
 fn table(found: &Found) -> Table {
     let mut table = Table::new(&[
+        "MPI",
         "ranks",
         "way",
         "MPI_Init (s)",
@@ -138,12 +220,14 @@ fn table(found: &Found) -> Table {
         "whole job (s)",
         "streams",
         "CPU of both gateways (s)",
+        "a gateway's memory (MB)",
         "runs",
     ]);
-    for ((ranks, way), begun) in found {
+    for ((start, ranks, way), begun) in found {
         let cell =
             |value: fn(&Begun) -> f64| median(begun, value).map_or("-".into(), |value| format!("{value:.2}"));
         table.rows.push(vec![
+            start.name().to_owned(),
             ranks.to_string(),
             way.name().to_owned(),
             cell(|one| one.init),
@@ -152,6 +236,7 @@ fn table(found: &Found) -> Table {
             cell(|one| one.whole),
             median(begun, |one| one.streams as f64).map_or("-".into(), |value| format!("{value:.0}")),
             cell(|one| one.gateways),
+            median(begun, |one| one.memory as f64 / 1e3).map_or("-".into(), |value| format!("{value:.0}")),
             begun.len().to_string(),
         ]);
     }
@@ -159,17 +244,18 @@ fn table(found: &Found) -> Table {
 }
 
 /// The number of ranks at which Causeway is worst beside what it may take.
-fn claim(found: &Found) -> Option<Claim> {
-    let whole = |ranks, way| median(found.get(&(ranks, way))?, |one| one.whole);
-    let beside = found.keys().filter_map(|(ranks, way)| {
-        let direct = whole(*ranks, Way::Direct)?;
-        let own = whole(*ranks, Way::Causeway).filter(|_| *way == Way::Causeway)?;
-        Some((own / (TIMES * direct + MORE_SECONDS), *ranks, own, direct))
+fn claim(found: &Found, start: Start) -> Option<Claim> {
+    let whole = |start, ranks, way| median(found.get(&(start, ranks, way))?, |one| one.whole);
+    let beside = RANKS.into_iter().filter_map(|ranks| {
+        let direct = whole(start, ranks, Way::Direct)?;
+        let own = whole(start, ranks, Way::Causeway)?;
+        Some((own / (TIMES * direct + MORE_SECONDS), ranks, own, direct))
     });
     let (share, ranks, own, direct) = beside.max_by(|one, other| one.0.total_cmp(&other.0))?;
     Some(Claim {
         what: format!(
-            "whole job, of 1.2 times direct and a second, worst at {ranks} ranks ({own:.1} s, direct {direct:.1} s)"
+            "{}: whole job, of 1.2 times direct and a second, worst at {ranks} ranks ({own:.1} s, direct {direct:.1} s)",
+            start.name()
         ),
         direct: None,
         figure: share,
@@ -182,29 +268,57 @@ fn claim(found: &Found) -> Option<Claim> {
 mod tests {
     use super::*;
 
+    fn taking(whole: f64) -> Vec<Begun> {
+        vec![Begun {
+            init: 1.0,
+            all_to_all: 0.1,
+            finalize: 0.1,
+            whole,
+            streams: 3,
+            gateways: 0.1,
+            memory: 9000,
+        }]
+    }
+
     #[test]
     fn the_number_of_ranks_counts_that_comes_nearest_to_what_a_job_may_take() {
-        let taking = |whole| {
-            vec![Begun {
-                init: 1.0,
-                all_to_all: 0.1,
-                finalize: 0.1,
-                whole,
-                streams: 3,
-                gateways: 0.1,
-            }]
-        };
         let found = Found::from([
-            ((4, Way::Direct), taking(1.0)),
-            ((4, Way::Causeway), taking(1.1)),
-            ((64, Way::Direct), taking(5.0)),
-            ((64, Way::Causeway), taking(7.7)),
+            ((Start::OpenMpi, 4, Way::Direct), taking(1.0)),
+            ((Start::OpenMpi, 4, Way::Causeway), taking(1.1)),
+            ((Start::OpenMpi, 64, Way::Direct), taking(5.0)),
+            ((Start::OpenMpi, 64, Way::Causeway), taking(7.7)),
+            ((Start::World, 64, Way::Direct), taking(5.0)),
+            ((Start::World, 64, Way::Causeway), taking(14.0)),
         ]);
-        let claim = claim(&found).unwrap();
+        let worst = claim(&found, Start::OpenMpi).unwrap();
         assert!(
-            claim.what.contains("64 ranks") && (claim.figure - 1.1).abs() < 1e-9,
-            "{claim:?}"
+            worst.what.contains("64 ranks") && (worst.figure - 1.1).abs() < 1e-9,
+            "{worst:?}"
         );
-        assert_eq!(table(&found).rows.len(), 4);
+        let world = claim(&found, Start::World).unwrap();
+        assert!(
+            (world.figure - 2.0).abs() < 1e-9,
+            "beside one Open MPI: {world:?}"
+        );
+        assert!(claim(&found, Start::Mpich).is_none(), "nothing was measured");
+        assert_eq!(table(&found).rows.len(), 6);
+    }
+
+    #[test]
+    fn each_site_starts_half_of_the_ranks_on_two_nodes_of_its_own() {
+        let command = Start::World.command(Way::Causeway, 64);
+        for part in [
+            "--at rennes",
+            "--at nancy",
+            "--host nancy-1:16,nancy-2:16",
+            "-n 32",
+        ] {
+            assert!(command.contains(part), "{part}: {command}");
+        }
+        let one = Start::OpenMpi.command(Way::Direct, 64);
+        assert!(
+            one.contains("--direct --sites rennes=32,nancy=32") && one.contains("-n 64"),
+            "{one}"
+        );
     }
 }
