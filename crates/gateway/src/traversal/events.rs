@@ -69,7 +69,10 @@ impl Traversal {
                 }
                 self.on_peer_known(base, peer);
             }
-            MembershipEvent::PeerGone { peer } => self.forget_meeting(peer),
+            MembershipEvent::PeerGone { peer } => {
+                self.forget_meeting(peer);
+                self.end_splices_of(base, peer);
+            }
             MembershipEvent::BrokerFound(broker) => self.on_broker_found(broker),
             MembershipEvent::Message(message) if message.kind == alive::KIND => on_alive(base, &message),
             MembershipEvent::Message(message) => self.on_broker_message(base, &message),

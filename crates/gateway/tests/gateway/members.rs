@@ -262,6 +262,23 @@ fn a_member_that_says_where_it_relays_has_nobody_dial_there_and_hears_nothing_of
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
 }
 
+#[test]
+fn a_member_that_asks_to_meet_another_without_end_has_that_one_come_a_few_times_alone() {
+    const ASKS: u64 = 200;
+    let grid = Grid::with_member();
+    let mut member = Member::introduced(&grid);
+    for id in 1..=ASKS {
+        member.say(&format!(r#"{{"relay_ask":{{"to":"site2","id":{id}}}}}"#));
+    }
+    let heard = member.hear_until(&format!(r#""id":{ASKS},"why""#));
+    let refused = heard.matches("too_often").count() as u64;
+    assert!(refused > ASKS * 3 / 4, "{refused} of {ASKS}: {heard}");
+    // Site two knows no site three, and counts each time it was asked to come.
+    wait_for("site two to be asked by the relay", || {
+        grid.status(2).refused.get("relay-come").copied() == Some(ASKS - refused)
+    });
+}
+
 /// A listener of site one's node, and the address of a process of site three.
 fn ends(grid: &Grid) -> (std::net::TcpListener, std::net::SocketAddr) {
     let listener = std::net::TcpListener::bind(grid.address(1, 1, 0)).unwrap();

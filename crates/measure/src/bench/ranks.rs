@@ -19,7 +19,7 @@ const RANKS: [u32; 6] = [4, 16, 32, 64, 128, 256];
 /// With more, one run takes minutes on two cores.
 const MANY: u32 = 64;
 
-/// What is started.
+/// A kind of job that is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Start {
     OpenMpi,
@@ -39,8 +39,8 @@ impl Start {
         }
     }
 
-    /// Ranks of MPICH wait busily, and there is no way to have them yield: with more than these, two cores are
-    /// all that is measured.
+    /// Ranks of MPICH wait busily, and cannot be told to yield: with more than these, two cores are all that
+    /// is measured.
     fn most(self) -> u32 {
         match self {
             Start::OpenMpi => 256,
@@ -115,7 +115,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     let mut rows =
         "mpi,way,ranks,run,init_s,all_to_all_s,finalize_s,whole_s,streams,gateways_cpu_s,gateways_kb\n"
             .to_owned();
-    for ranks in RANKS.into_iter().take(bench.pick(3, RANKS.len())) {
+    'numbers: for ranks in RANKS.into_iter().take(bench.pick(3, RANKS.len())) {
         let runs = if ranks > MANY { 1 } else { 3 };
         for run in 0..bench.pick(1, runs) {
             let starts = Start::ALL.into_iter().filter(|start| ranks <= start.most());
@@ -125,7 +125,17 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
                     start.name(),
                     way.name()
                 );
-                let one = job(bench, &lab, &mut part, (start, way), (ranks, run))?;
+                let one = match job(bench, &lab, &mut part, (start, way), (ranks, run)) {
+                    // What has been measured counts all the same.
+                    Err(error) if ranks > MANY => {
+                        let (name, way) = (start.name(), way.name());
+                        part.text.push(format!(
+                            "{ranks} ranks of {name}, {way}: {error}. No more ranks were tried."
+                        ));
+                        break 'numbers;
+                    }
+                    one => one?,
+                };
                 rows += &row(start, way, (ranks, run), &one);
                 found.entry((start, ranks, way)).or_default().push(one);
             }

@@ -10,11 +10,12 @@
 //! ```
 //! The site that sorts first asks, and dials as far as the handshake is concerned. R reads nothing of what it
 //! carries: where lanes are encrypted, it cannot. `client` is A's and B's part, `selection` says which R,
-//! `server` and `splice` are R's.
+//! `server`, `places` and `splice` are R's.
 
 pub(crate) mod client;
 mod digest;
 mod messages;
+mod places;
 mod selection;
 pub(crate) mod server;
 pub(crate) mod splice;

@@ -5,11 +5,12 @@
 //! as a stranger's.
 
 use super::digest::digest;
+use super::places::{self, Asked};
 use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
 use crate::base::{Base, Bundle};
 use crate::inherited::{InheritError, descriptor};
-use crate::keys::{PairKey, SpliceKey, Table};
+use crate::keys::{PairKey, PeerIndex, SpliceKey, Table};
 use crate::sys::socket;
 use crate::sys::source::Class;
 use crate::sys::timers::TraversalDeadline;
@@ -26,13 +27,6 @@ use std::net::Shutdown;
 use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
-
-/// Connections carried at a time, those awaited among them: two files each, and up to 128 KiB where their
-/// ends are slow.
-const AT_MOST: usize = 4096;
-
-/// Places of these for one site that asks: 16 lanes each to several sites at once.
-const AWAITED_PER_SITE: usize = 64;
 
 /// What may wait unsent in the kernel at either end: what waits at the sending gateway instead can still be
 /// overtaken by small frames.
@@ -51,6 +45,8 @@ const IDLE: Duration = Duration::from_secs(3600);
 #[derive(Default)]
 pub(crate) struct RelayServer {
     splices: Table<SpliceKey, Splice>,
+    /// How often sites have asked.
+    asked: Asked,
     /// Which end of which splice a ticket is for, by its digest.
     tickets: HashMap<Ticket, (SpliceKey, usize)>,
     /// Splices with more to read than their turn held.
@@ -79,11 +75,24 @@ struct Splice {
 }
 
 impl RelayServer {
-    /// Whether one more may be awaited for a site.
-    fn has_room_for(&self, from: &str) -> bool {
-        let awaited = self.splices.iter();
-        let awaited = awaited.filter(|(_, splice)| !splice.met && splice.sites[0] == *from);
-        self.splices.len() < AT_MOST && awaited.count() < AWAITED_PER_SITE
+    /// Whether a site may have another one come now.
+    fn may_ask(&mut self, from: &str, to: &str, now: Instant) -> Result<(), RelayRefusal> {
+        let taken = self.splices.iter();
+        let taken = taken.map(|(_, splice)| (splice.sites[0].as_str(), splice.met));
+        if !places::has_room_for(taken, from) {
+            return Err(RelayRefusal::Full);
+        }
+        match self.asked.may(from, to, now) {
+            true => Ok(()),
+            false => Err(RelayRefusal::TooOften),
+        }
+    }
+
+    /// Lists what has this site at either end, whether the two have met or not.
+    fn of_site(&self, site: &str) -> Vec<SpliceKey> {
+        let of_site = self.splices.iter();
+        let of_site = of_site.filter(|(_, splice)| splice.sites.iter().any(|end| end == site));
+        of_site.map(|(key, _)| key).collect()
     }
 
     /// Connections carried or awaited.
@@ -190,9 +199,7 @@ impl Traversal {
         let far = base.tunnels.pairs().key_of(to).filter(|far| *far != asker);
         let far = far.filter(|far| base.tunnels.ways().has_direct_lane(*far));
         let far = far.ok_or(RelayRefusal::NoTunnel)?;
-        if !self.relay.has_room_for(&from) {
-            return Err(RelayRefusal::Full);
-        }
+        self.relay.may_ask(&from, to, base.now())?;
         let mut bytes = [[0; TICKET_BYTES]; 2];
         if let Err(error) = getrandom::fill(bytes.as_flattened_mut()) {
             let text = format_args!("no random numbers for tickets: {error}");
@@ -368,6 +375,15 @@ impl Traversal {
         self.end_splice(base, key);
     }
 
+    /// A site is no member any more: nothing of it is carried, whatever the site at the other end thinks.
+    pub(in crate::traversal) fn end_splices_of(&mut self, base: &mut Base<'_>, index: PeerIndex) {
+        let site = base.site_at(index).to_owned();
+        for key in self.relay.of_site(&site) {
+            self.end_splice(base, key);
+        }
+        self.relay.asked.forget(&site);
+    }
+
     /// Closes both ends; tickets not yet shown are good for nothing any more.
     fn end_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.try_remove(key) else {
@@ -419,33 +435,26 @@ pub(crate) struct KeptSplice {
 mod tests {
     use super::*;
 
-    fn splice(from: &str, met: bool, now: Instant) -> Splice {
+    fn splice(from: &str, to: &str) -> Splice {
         Splice {
             generation: 0,
-            sites: [from.to_owned(), "nancy".to_owned()],
+            sites: [from.to_owned(), to.to_owned()],
             ask: 0,
             tickets: Vec::new(),
             ends: [None, None],
-            met,
+            met: true,
             ways: Default::default(),
-            moved_at: now,
+            moved_at: Instant::now(),
         }
     }
 
     #[test]
-    fn one_site_has_others_wait_for_so_many_and_all_together_for_so_many() {
-        let (mut desk, now) = (RelayServer::default(), Instant::now());
-        for _ in 0..AWAITED_PER_SITE {
-            assert!(desk.has_room_for("rennes"));
-            desk.splices.insert(splice("rennes", false, now));
-        }
-        assert!(!desk.has_room_for("rennes"), "as many wait as may");
-        assert!(desk.has_room_for("lyon"), "another site is not kept out");
-        desk.splices.iter_mut().for_each(|(_, splice)| splice.met = true);
-        assert!(desk.has_room_for("rennes"), "who has met waits no more");
-        while desk.splices.len() < AT_MOST {
-            desk.splices.insert(splice("lille", true, now));
-        }
-        assert!(!desk.has_room_for("lyon"));
+    fn what_is_carried_for_a_site_is_found_at_whichever_end_it_is() {
+        let mut server = RelayServer::default();
+        let first = server.splices.insert(splice("mallory", "nancy"));
+        let second = server.splices.insert(splice("nancy", "rennes"));
+        assert_eq!(server.of_site("mallory"), [first]);
+        assert_eq!(server.of_site("nancy"), [first, second]);
+        assert_eq!(server.of_site("lyon"), []);
     }
 }

@@ -19,6 +19,11 @@ impl Rate {
         Rate::new(32, Duration::from_millis(500))
     }
 
+    /// Asks of a relay for one other site: its lanes at once, then a quarter of what its gateway comes for.
+    pub(crate) fn of_asks() -> Rate {
+        Rate::new(16, Duration::from_secs(2))
+    }
+
     /// Long messages: the description of a large site comes once with each tunnel. The longest takes a
     /// hundredth of a second to read.
     pub(crate) fn of_long_messages() -> Rate {

@@ -1,0 +1,106 @@
+//! What one site may take of a relay, so that the others still find something.
+//!
+//! Who asks is charged: a far site cannot have others ask. A site that keeps as many connections as it may
+//! leaves three quarters of the places to the others. One that asks as often as it can leaves them half of
+//! what a far gateway comes for at once, and three quarters of what it comes for later.
+
+use crate::tunnels::peers::rate::Rate;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Connections carried at a time, those awaited among them: two files each, and up to 128 KiB where their
+/// ends are slow.
+pub(super) const AT_MOST: usize = 4096;
+
+/// Places that connections may take for which one site has asked: 16 lanes each to 64 sites.
+pub(super) const PER_SITE: usize = AT_MOST / 4;
+
+/// Those of them that wait for the two to meet: 16 lanes each to several sites at once.
+pub(super) const AWAITED_PER_SITE: usize = 64;
+
+/// How often each site has asked for each other one.
+#[derive(Default)]
+pub(super) struct Asked(BTreeMap<String, BTreeMap<String, Rate>>);
+
+impl Asked {
+    /// Says whether a site may ask for another one now, and counts it. The far gateway comes to a relay at a
+    /// bounded rate, whoever has asked: none may use that up.
+    pub(super) fn may(&mut self, from: &str, to: &str, now: Instant) -> bool {
+        let rates = self.0.entry(from.to_owned()).or_default();
+        rates.entry(to.to_owned()).or_insert_with(Rate::of_asks).take(now)
+    }
+
+    /// Forgets a site that is no member any more.
+    pub(super) fn forget(&mut self, site: &str) {
+        self.0.remove(site);
+    }
+}
+
+/// Says whether one more connection may be awaited for a site; `taken` has who asked for each that there is,
+/// and whether its ends have met.
+pub(super) fn has_room_for<'a>(taken: impl Iterator<Item = (&'a str, bool)>, from: &str) -> bool {
+    let (mut all, mut of_site, mut awaited) = (0, 0, 0);
+    for (asker, met) in taken {
+        all += 1;
+        of_site += usize::from(asker == from);
+        awaited += usize::from(asker == from && !met);
+    }
+    all < AT_MOST && of_site < PER_SITE && awaited < AWAITED_PER_SITE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn may(taken: &[(&str, bool)], from: &str) -> bool {
+        has_room_for(taken.iter().copied(), from)
+    }
+
+    #[test]
+    fn one_site_has_others_wait_for_so_many_and_all_together_for_so_many() {
+        let mut taken = Vec::new();
+        for _ in 0..AWAITED_PER_SITE {
+            assert!(may(&taken, "rennes"));
+            taken.push(("rennes", false));
+        }
+        assert!(!may(&taken, "rennes"), "as many wait as may");
+        assert!(may(&taken, "lyon"), "another site is not kept out");
+        taken.iter_mut().for_each(|one| one.1 = true);
+        assert!(may(&taken, "rennes"), "who has met waits no more");
+        taken.resize(AT_MOST, ("lille", true));
+        assert!(!may(&taken, "lyon"));
+    }
+
+    #[test]
+    fn a_site_that_keeps_all_it_may_leaves_three_quarters_to_the_others() {
+        let mut taken = Vec::new();
+        for _ in 0..PER_SITE {
+            assert!(may(&taken, "mallory"));
+            taken.push(("mallory", true));
+        }
+        assert!(!may(&taken, "mallory"));
+        taken.resize(AT_MOST - 1, ("others", true));
+        assert!(may(&taken, "rennes"));
+    }
+
+    #[test]
+    fn a_site_that_asks_without_end_does_not_use_up_what_the_far_gateway_comes_for() {
+        let (mut asked, began) = (Asked::default(), Instant::now());
+        let mut far = Rate::of_dials();
+        let mut made = |from: &str, at: Instant| {
+            let asks = (0..1000).filter(|_| asked.may(from, "nancy", at) && far.take(at));
+            asks.count()
+        };
+        assert_eq!(made("mallory", began), 16);
+        let later = began + Duration::from_secs(60);
+        assert_eq!(made("mallory", later), 16);
+        assert_eq!(
+            made("rennes", later),
+            16,
+            "another site's lanes all come at once, too"
+        );
+        asked.forget("mallory");
+        assert!(asked.0.keys().eq(["rennes"]));
+    }
+}
