@@ -100,21 +100,18 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     }
 }
 
-/// Serves, and tells runs on the site's nodes where, if they may get there by the batch system.
+/// Serves, and tells commands where: those of other environments, and runs on the site's nodes, if they may
+/// get there by the batch system.
 fn serve(config: Config, file: &Path, inherited: Option<i32>) -> Result<u8, GatewayError> {
-    let announced = config.batch.is_some().then(|| config.control.clone());
+    let (control, has_batch) = (config.control.clone(), config.batch.is_some());
     let keeper = Keeper::begin(config, inherited)?;
-    let _announced = announced.and_then(|control| {
-        let announced = via::announce(file, &control);
-        announced
-            .inspect_err(|error| {
-                say::error(format_args!(
-                    "causeway gateway: 'causeway run' on the site's nodes will not find this gateway: write beside {}: {error}",
-                    file.display()
-                ));
-            })
-            .ok()
-    });
+    let announced = via::announce(file, &control);
+    if let (Err(error), true) = (&announced, has_batch) {
+        say::error(format_args!(
+            "causeway gateway: 'causeway run' on the site's nodes will not find this gateway: write beside {}: {error}",
+            file.display()
+        ));
+    }
     keeper.keep()
 }
 

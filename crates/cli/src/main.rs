@@ -164,6 +164,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(said) => return version::main(&said),
     };
+    run::via::know();
     match cli.command {
         Task::Up(args) => up::main(&args),
         Task::Down(args) => up::down(&args),

@@ -1,6 +1,7 @@
-//! A command's side of the line: finds the socket, asks, reads the answer.
+//! A command's side of the line: asks, reads the answer.
 
 use crate::protocol::{Envelope, MAX_LINE_BYTES, NEW_WORKER, Reply, Request, VERSION};
+use crate::whereabouts::looked_at;
 use crate::{descriptor, private};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
@@ -8,7 +9,6 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How long an answer may take. Nothing a gateway answers waits for the WAN.
@@ -20,46 +20,8 @@ const BATCH_DEADLINE: Duration = Duration::from_secs(40);
 /// How often a gateway is asked whose workers are killed meanwhile.
 const MOST_TRIES: u32 = 3;
 
-/// Names the gateway's control socket, for commands and for a gateway whose configuration names none; without
-/// it [`default_socket`] is used.
-pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
-
 /// Tells what a gateway starts which processes are the gateway: `KEEPER:WORKER`, by their numbers.
 pub const PARENTS_ENV: &str = "CAUSEWAY_PARENTS";
-
-/// Returns the path at which a gateway listens for commands by default:
-/// `$XDG_RUNTIME_DIR/causeway/gateway.sock`, or `/tmp/causeway-UID/gateway.sock` where there is no such
-/// directory.
-pub fn default_socket() -> PathBuf {
-    let base = match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(dir) if !dir.is_empty() => PathBuf::from(dir).join("causeway"),
-        _ => PathBuf::from(format!("/tmp/causeway-{}", nix::unistd::getuid())),
-    };
-    base.join("gateway.sock")
-}
-
-/// The file name of a control socket that something else forwards. No connection comes beside an answer
-/// there.
-pub const FORWARDED: &str = "forwarded.sock";
-
-/// Whether a connection may come beside an answer of this process's gateway.
-pub fn takes_connections() -> bool {
-    socket().file_name().is_none_or(|name| name != FORWARDED)
-}
-
-/// The socket that [`use_socket`] has named.
-static NAMED: OnceLock<PathBuf> = OnceLock::new();
-
-/// The socket commands use: the one [`use_socket`] or [`SOCKET_ENV`] names, else the default.
-pub fn socket() -> PathBuf {
-    let set = || std::env::var_os(SOCKET_ENV).map(PathBuf::from);
-    NAMED.get().cloned().or_else(set).unwrap_or_else(default_socket)
-}
-
-/// Makes this process's commands use another socket, from now on. The first one named stays.
-pub fn use_socket(path: PathBuf) {
-    let _ = NAMED.set(path);
-}
 
 /// Why a gateway could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +29,8 @@ pub enum ControlError {
     /// Nothing listens at the socket.
     #[error(
         "no gateway runs here ({}): {source}; start one with 'causeway gateway --config FILE' or name its socket in \
-         CAUSEWAY_CONTROL", path.display()
+         CAUSEWAY_CONTROL",
+        looked_at(path)
     )]
     NoGateway {
         /// The socket tried.

@@ -14,11 +14,9 @@ mod protocol;
 mod site;
 pub mod spawned;
 mod status;
+mod whereabouts;
 
-pub use client::{
-    ControlError, FORWARDED, PARENTS_ENV, SOCKET_ENV, ask, default_socket, later_reply, socket,
-    takes_connections, use_socket,
-};
+pub use client::{ControlError, PARENTS_ENV, ask, later_reply};
 pub use protocol::{
     BATCH_NODE, BatchAccess, Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, NEW_WORKER, Plan,
     Pong, Reply, Request, SINK_PORT, SiteMpi, Sites, VERSION,
@@ -27,4 +25,7 @@ pub use site::{LINKED_SITES, Link, MAX_NODES, MAX_SUBNETS, NodeInfo, SiteInfo};
 pub use status::{
     BrokerStatus, BudgetStatus, GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus,
     WorkerEnd,
+};
+pub use whereabouts::{
+    FORWARDED, Known, SOCKET_ENV, answers, know, socket, takes_connections, use_socket, usual_sockets,
 };

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Connections taken from a listener before others get their turn.
 const ROUNDS: usize = 256;
 
+/// How often it is looked whether commands still find this gateway.
+const LOOK_AFTER_CONTROL: Duration = Duration::from_secs(10);
+
 /// Pause after the process ran out of files: long enough for some to be closed.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -111,6 +114,26 @@ impl Gateway {
         self.accept_commands();
         self.accept_scrapes();
         self.accept_transparent();
+    }
+
+    /// Commands find this gateway by a file that others may remove.
+    pub(crate) fn look_after_control(&mut self) {
+        let path = self.driver.config.control.clone();
+        let registry = self.driver.poll.registry();
+        match self.listeners.restore_control(&path, registry) {
+            Ok(Some(place)) => {
+                self.driver.say(format_args!(
+                    "the socket for commands was gone; listening on {} for commands",
+                    place.display()
+                ));
+                self.driver.config.control = place;
+            }
+            Ok(None) => {}
+            Err(error) => self
+                .driver
+                .say(format_args!("listen for commands again: {error}")),
+        }
+        self.driver.set_deadline(LOOK_AFTER_CONTROL, Deadline::Control);
     }
 
     fn on_accept_error(&mut self, error: &io::Error) {

@@ -200,6 +200,7 @@ impl Gateway {
             self.announce();
         }
         self.step(|gateway| gateway.seek_peers());
+        self.look_after_control();
         let mut events = Events::with_capacity(EVENTS);
         loop {
             let wait = self.wait();
@@ -356,6 +357,7 @@ impl Gateway {
             Deadline::Telemetry(deadline) => self.telemetry.on_deadline(&mut self.driver, deadline),
             Deadline::Commands(deadline) => self.commands.on_deadline(&mut command_context!(self), deadline),
             Deadline::Accept => self.on_accept_deadline(),
+            Deadline::Control => self.look_after_control(),
         }
     }
 

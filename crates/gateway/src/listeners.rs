@@ -8,14 +8,14 @@ use crate::link::KeptListeners;
 use crate::site::transparent;
 use crate::sys::process;
 use crate::sys::source::Class;
-use causeway_control::private;
+use causeway_control::{answers, private, usual_sockets};
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};
 use std::io;
 use std::net::Shutdown;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) struct Listeners {
     pub(crate) lan: Vec<TcpListener>,
@@ -93,6 +93,31 @@ impl Listeners {
         self.lan.clear();
         (self.wan, self.metrics, self.transparent) = (None, None, None);
         let _ = socket2::SockRef::from(&self.control).shutdown(Shutdown::Both);
+    }
+
+    /// Listens for commands again where the socket's file has gone: with /run/user/UID at the user's last
+    /// logout, or with who cleans /tmp. Returns where, if not at `path` as before.
+    pub(crate) fn restore_control(
+        &mut self,
+        path: &Path,
+        registry: &Registry,
+    ) -> io::Result<Option<PathBuf>> {
+        if answers(path) {
+            return Ok(None);
+        }
+        let usual = usual_sockets();
+        // Nobody looks elsewhere for one that the configuration names.
+        let others = usual.iter().filter(|_| usual.iter().any(|usual| usual == path));
+        let places = std::iter::once(path).chain(others.map(PathBuf::as_path));
+        let Some((mut control, place)) =
+            { places }.find_map(|place| Some((bind_control(place).ok()?, place.to_owned())))
+        else {
+            return Ok(None);
+        };
+        registry.register(&mut control, Class::Control.token(0), Interest::READABLE)?;
+        let _ = registry.deregister(&mut self.control);
+        self.control = control;
+        Ok(Some(place))
     }
 
     pub(crate) fn register(&mut self, registry: &Registry) -> Result<(), GatewayError> {

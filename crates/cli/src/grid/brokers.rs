@@ -12,6 +12,7 @@ use causeway_broker::root::{self, AUTHORITY_DIRECTORY, Root};
 use causeway_broker::{BrokerConfig, ListedBroker};
 use causeway_wire::TextError;
 use clap::Args;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -186,6 +187,7 @@ pub fn take(args: &TakeArgs) -> Result<ExitCode, TextError> {
     let text = std::fs::read_to_string(&args.file).map_err(|error| format!("read {place}: {error}"))?;
     let records: Vec<SignedRecord> =
         serde_json::from_str(&text).map_err(|error| format!("{place} holds no records: {error}"))?;
+    let before = sites_in(&args.grid)?;
     let mut news = 0;
     let mut by = "";
     for part in records.chunks(RECORDS_AT_A_TIME) {
@@ -195,11 +197,47 @@ pub fn take(args: &TakeArgs) -> Result<ExitCode, TextError> {
             (other, _) => return Err(format!("the broker answered something else: {other:?}").into()),
         }
     }
-    Ok(say::result(match news {
+    let told = match news {
         0 => "nothing of it is news".to_owned(),
         1 => format!("1 record was news{by}; the other brokers and the sites hear of it now"),
         news => format!("{news} records were news{by}; the other brokers and the sites hear of them now"),
-    }))
+    };
+    let after = sites_in(&args.grid)?;
+    let out: Vec<&str> = before.difference(&after).map(String::as_str).collect();
+    Ok(say::result(told + &of_sites_out(&out)))
+}
+
+/// Lists the sites that are members.
+fn sites_in(grid: &GridDirectory) -> Result<BTreeSet<String>, TextError> {
+    match ask(grid, &AdminRequest::List {})? {
+        (AdminReply::Listing(listing), _) => {
+            let sites = listing.sites.into_iter();
+            let sites = sites.filter(|site| site.revoked.is_none());
+            Ok(sites.map(|site| site.site).collect())
+        }
+        (other, _) => Err(format!("the broker answered something else: {other:?}").into()),
+    }
+}
+
+/// What sites that are no members any more, since nobody but an expelled broker has let them in, have to do.
+fn of_sites_out(sites: &[&str]) -> String {
+    let Some(first) = sites.first() else {
+        return String::new();
+    };
+    let (are, join) = match sites.len() {
+        1 => (
+            "is no member any more, for an expelled broker alone has let it in",
+            "it joins",
+        ),
+        _ => (
+            "are no members any more, for an expelled broker alone has let them in",
+            "each joins",
+        ),
+    };
+    format!(
+        "\n{} {are}; {join} again with a token of this broker: causeway grid token --site {first}",
+        sites.join(", ")
+    )
 }
 
 /// Records in one line to the broker, which reads 64 KiB: those of brokers have 1 KiB, of sites seldom as
@@ -264,4 +302,21 @@ fn of_new(config: &Path, broker: &str) -> String {
         "move {} to the host of {broker}, as {home}, and start there: causeway broker",
         place.display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sites_that_need_a_token_are_named() {
+        assert_eq!(of_sites_out(&[]), "");
+        let one = of_sites_out(&["lyon"]);
+        assert!(
+            one.contains("lyon is no member") && one.ends_with("--site lyon"),
+            "{one}"
+        );
+        let two = of_sites_out(&["lille", "lyon"]);
+        assert!(two.contains("lille, lyon are no members"), "{two}");
+    }
 }

@@ -80,16 +80,25 @@ impl Drop for Via {
     }
 }
 
+/// Has commands of this process look for the gateway where it has written that it serves, beside the usual
+/// places.
+pub fn know() {
+    control::know(control::Known {
+        here: || noted(|is_here| is_here).map(|there| there.control),
+        elsewhere: || noted(|is_here| !is_here).map(|there| there.host),
+    });
+}
+
 /// Makes commands of this process ask the gateway on another host, where none serves on this one and one has
 /// announced itself. Nothing where there is no other.
 ///
 /// # Errors
 /// ssh does not reach the gateway.
 pub fn open() -> Result<Option<Via>, RunError> {
-    if control::socket().exists() {
+    if control::answers(&control::socket()) {
         return Ok(None);
     }
-    let Some(there) = elsewhere() else {
+    let Some(there) = noted(|is_here| !is_here) else {
         return Ok(None);
     };
     let own = std::env::current_exe().map_err(RunError::Own)?;
@@ -134,11 +143,12 @@ impl Via {
     }
 }
 
-/// The gateway of another host that this user's configuration belongs to.
-fn elsewhere() -> Option<Whereabouts> {
+/// What the gateway of this user's configuration has written of itself, if it is one of this host, or of
+/// another, as is wanted.
+fn noted(wanted: impl Fn(bool) -> bool) -> Option<Whereabouts> {
     let file = file_beside(&join::default_config().ok()?);
     let found: Whereabouts = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    (found.host != own_host().ok()?).then_some(found)
+    wanted(found.host == own_host().ok()?).then_some(found)
 }
 
 fn words(there: &Whereabouts, socket: &Path) -> Result<Vec<OsString>, String> {

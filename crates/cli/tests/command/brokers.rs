@@ -178,11 +178,16 @@ fn a_broker_is_added_one_replaced_and_one_taken_out_of_service_by_a_command_each
     let why = refused(&["token", "--site", "lyon", "--dir", &place.text("grid/broker-3")]);
     assert!(why.contains("taken out of service"), "{why}");
 
+    place.join("grid/broker-2", "lyon");
+    place.lists("grid/broker-1", &brokers[0], "lyon ");
     let told = said(&["retire-broker", "2", "--compromised", "--authority", &authority]);
     assert!(told.contains("causeway grid take"), "{told}");
     let records = place.text("grid/authority/records.json");
     let told = said(&["take", &records, "--dir", &place.text("grid/broker-1")]);
     assert!(told.contains("1 record was news"), "{told}");
+    let needs =
+        "lyon is no member any more, for an expelled broker alone has let it in; it joins again with a token";
+    assert!(told.contains(needs) && !told.contains("nancy"), "{told}");
     place.lists("grid/broker-5", &fifth, "broker 2 at");
     place.lists("grid/broker-4", &fourth, "expelled");
     let why = refused(&["retire-broker", "9", "--authority", &authority]);

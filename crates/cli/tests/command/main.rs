@@ -29,3 +29,4 @@ mod sites;
 mod start_node;
 mod status_watch;
 mod thousand;
+mod whereabouts;

@@ -129,8 +129,9 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
                     // What has been measured counts all the same.
                     Err(error) if ranks > MANY => {
                         let (name, way) = (start.name(), way.name());
+                        eprintln!("bench:   {error}");
                         part.text.push(format!(
-                            "{ranks} ranks of {name}, {way}: {error}. No more ranks were tried."
+                            "{ranks} ranks of {name}, {way}, did not end well. No more ranks were tried."
                         ));
                         break 'numbers;
                     }

@@ -15,7 +15,7 @@ pub(super) const AT_MOST: usize = 4096;
 /// Places that connections may take for which one site has asked: 16 lanes each to 64 sites.
 pub(super) const PER_SITE: usize = AT_MOST / 4;
 
-/// Those of them that wait for the two to meet: 16 lanes each to several sites at once.
+/// Places of these where the two have not met yet: 16 lanes each to several sites at once.
 pub(super) const AWAITED_PER_SITE: usize = 64;
 
 /// How often each site has asked for each other one.

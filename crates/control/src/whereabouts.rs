@@ -1,0 +1,163 @@
+//! Where a gateway listens for commands, and where commands look for it.
+//!
+//! Cron, `su`, `env -i`, a systemd unit and a login session of one user have unlike environments on one host.
+//! So the usual places depend on no variable: the user's directory below /run/user, where there is one, and
+//! one below /tmp. A gateway takes the first that there is; commands take whichever a gateway answers at.
+//! `XDG_RUNTIME_DIR` counts where it names another directory of this user's: who sets it means it.
+
+use crate::private;
+use nix::unistd::{Uid, getuid};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Names the gateway's control socket, for commands and for a gateway whose configuration names none; without
+/// it the usual places count.
+pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
+
+/// The file name of a control socket that something else forwards. No connection comes beside an answer
+/// there.
+pub const FORWARDED: &str = "forwarded.sock";
+
+const FILE: &str = "gateway.sock";
+
+/// The socket that [`use_socket`] has named.
+static NAMED: OnceLock<PathBuf> = OnceLock::new();
+
+/// What the program knows beside the usual places.
+static KNOWN: OnceLock<Known> = OnceLock::new();
+
+/// What a program knows of gateways from files of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// The socket of this user's gateway on this host, where one was noted.
+    pub here: fn() -> Option<PathBuf>,
+    /// The host on which this user's gateway runs, where that is another one.
+    pub elsewhere: fn() -> Option<String>,
+}
+
+/// Has commands of this process look there, too. The first one named stays.
+pub fn know(known: Known) {
+    let _ = KNOWN.set(known);
+}
+
+/// Lists the usual sockets of this user's gateway on this host, that at which one would listen first.
+pub fn usual_sockets() -> Vec<PathBuf> {
+    let user = getuid();
+    let set = std::env::var_os("XDG_RUNTIME_DIR").filter(|set| !set.is_empty());
+    usual(user, set.map(PathBuf::from), Path::new("/run/user"))
+}
+
+fn usual(user: Uid, set: Option<PathBuf>, run: &Path) -> Vec<PathBuf> {
+    let own = run.join(user.to_string());
+    // After `su` it may be another user's.
+    let is_foreign =
+        |directory: &Path| fs::metadata(directory).is_ok_and(|found| found.uid() != user.as_raw());
+    if let Some(set) = set.filter(|set| *set != own && !is_foreign(set)) {
+        return vec![set.join("causeway").join(FILE)];
+    }
+    let mut sockets = Vec::new();
+    if own.is_dir() && !is_foreign(&own) {
+        sockets.push(own.join("causeway").join(FILE));
+    }
+    sockets.push(PathBuf::from(format!("/tmp/causeway-{user}")).join(FILE));
+    sockets
+}
+
+/// Whether a gateway answers at a socket that nobody but this user could have put there.
+pub fn answers(socket: &Path) -> bool {
+    private::check_directory_of(socket).is_ok() && UnixStream::connect(socket).is_ok()
+}
+
+/// The socket commands use: the one [`use_socket`] or [`SOCKET_ENV`] names, else the one of the usual places
+/// and of what the program [knows](know) at which a gateway answers, else that at which one would listen.
+pub fn socket() -> PathBuf {
+    let set = || std::env::var_os(SOCKET_ENV).map(PathBuf::from);
+    NAMED.get().cloned().or_else(set).unwrap_or_else(found)
+}
+
+fn found() -> PathBuf {
+    let mut usual = usual_sockets();
+    let known = || KNOWN.get().and_then(|known| (known.here)());
+    let answering = usual.iter().find(|socket| answers(socket)).cloned();
+    let answering = answering.or_else(|| known().filter(|socket| answers(socket)));
+    answering.unwrap_or_else(|| usual.swap_remove(0))
+}
+
+/// Makes this process's commands use another socket, from now on. The first one named stays.
+pub fn use_socket(path: PathBuf) {
+    let _ = NAMED.set(path);
+}
+
+/// Whether a connection may come beside an answer of this process's gateway.
+pub fn takes_connections() -> bool {
+    socket().file_name().is_none_or(|name| name != FORWARDED)
+}
+
+/// Where was looked for a gateway that is not at `path`, and what is known of one on another host, for people.
+pub(crate) fn looked_at(path: &Path) -> String {
+    let usual = usual_sockets();
+    if !usual.iter().any(|usual| usual == path) {
+        return path.display().to_string();
+    }
+    let all: Vec<String> = usual.iter().map(|socket| socket.display().to_string()).collect();
+    let mut text = all.join(", ");
+    if let Some(host) = KNOWN.get().and_then(|known| (known.elsewhere)()) {
+        text += &format!("; yours was started on {host}: run the command there");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_gateway_is_sought_at_the_same_places_with_any_environment() {
+        let run = tempfile::tempdir().unwrap();
+        let user = getuid();
+        let temporary = PathBuf::from(format!("/tmp/causeway-{user}/gateway.sock"));
+        assert_eq!(usual(user, None, run.path()), std::slice::from_ref(&temporary));
+        let own = run.path().join(user.to_string());
+        fs::create_dir(&own).unwrap();
+        let both = [own.join("causeway/gateway.sock"), temporary];
+        assert_eq!(usual(user, None, run.path()), both, "cron, su -, env -i");
+        assert_eq!(usual(user, Some(own), run.path()), both, "a login session");
+    }
+
+    #[test]
+    fn a_directory_that_the_user_has_set_counts_alone_and_another_users_does_not() {
+        let run = tempfile::tempdir().unwrap();
+        let user = getuid();
+        let set = run.path().join("mine");
+        let there = [set.join("causeway/gateway.sock")];
+        assert_eq!(usual(user, Some(set), run.path()), there, "it may be made yet");
+        let other = Uid::from_raw(user.as_raw() + 1);
+        let foreign = run.path().join("theirs");
+        fs::create_dir(&foreign).unwrap();
+        assert_eq!(
+            usual(other, Some(foreign), run.path()),
+            [PathBuf::from(format!("/tmp/causeway-{other}/gateway.sock"))]
+        );
+    }
+
+    #[test]
+    fn a_socket_answers_while_somebody_listens_in_a_directory_of_the_users_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let set_mode = |mode| fs::set_permissions(directory.path(), PermissionsExt::from_mode(mode)).unwrap();
+        set_mode(0o700);
+        let socket = directory.path().join(FILE);
+        assert!(!answers(&socket));
+        let listener = UnixListener::bind(&socket).unwrap();
+        assert!(answers(&socket));
+        set_mode(0o777);
+        assert!(!answers(&socket), "anybody could have put it there");
+        set_mode(0o700);
+        drop(listener);
+        assert!(!answers(&socket));
+    }
+}
