@@ -32,6 +32,7 @@ mod own_mpi;
 mod programs;
 mod punching;
 mod relays;
+mod shells;
 mod transparent;
 mod tune;
 

@@ -96,7 +96,7 @@ pub fn takes_connections() -> bool {
     socket().file_name().is_none_or(|name| name != FORWARDED)
 }
 
-/// Where was looked for a gateway that is not at `path`, and what is known of one on another host, for people.
+/// Where a gateway was looked for that is not at `path`, and on which other host there is one, for people.
 pub(crate) fn looked_at(path: &Path) -> String {
     let usual = usual_sockets();
     if !usual.iter().any(|usual| usual == path) {

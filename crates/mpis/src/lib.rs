@@ -33,4 +33,4 @@ pub mod system_file;
 pub mod versions;
 
 pub use mpi::{Mpi, OwnHost, Row};
-pub use quoted::quoted;
+pub use quoted::{for_any_shell, quoted};

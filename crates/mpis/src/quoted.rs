@@ -13,10 +13,57 @@ pub fn quoted(word: impl AsRef<OsStr>) -> String {
     }
 }
 
+/// A line that runs a script of sh, for a shell that may be any: bash, zsh, tcsh and fish read it alike.
+///
+/// tcsh looks for `!` and ends a word at a line's end, fish takes backslashes away, both also between single
+/// quotes. A script with one of these goes as octal numbers, which sh turns back.
+pub fn for_any_shell(script: &str) -> String {
+    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && !b"'!\\".contains(&byte);
+    if script.bytes().all(is_plain) {
+        return format!("exec /bin/sh -c '{script}'");
+    }
+    let numbers: String = script.bytes().map(|byte| format!("\\{byte:03o}")).collect();
+    format!("exec /bin/sh -c 'eval \"$(printf \"$0\")\"' '{numbers}'")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::path::Path;
+    use std::process::Command;
+
+    #[test]
+    fn every_shell_runs_a_script_of_sh_as_it_is() {
+        let odd = r#"x='it'\''s "odd"! \\ 100%'
+if [ -n "$x" ]; then printf '%s|' "$x" 'second !line'; fi
+"#;
+        let plain = r#"x=1; [ $x = 1 ] && printf %s "$x~*{a,b}""#;
+        let shells = ["/bin/sh", "/bin/bash", "/bin/tcsh", "/usr/bin/fish", "/bin/zsh"];
+        let there: Vec<&str> = shells
+            .into_iter()
+            .filter(|shell| Path::new(shell).exists())
+            .collect();
+        assert!(
+            there.contains(&"/bin/tcsh") && there.contains(&"/usr/bin/fish"),
+            "make setup installs them"
+        );
+        for shell in there {
+            let cases = [(odd, r#"it's "odd"! \\ 100%|second !line|"#), (plain, "1~*{a,b}")];
+            for (script, says) in cases {
+                let said = Command::new(shell)
+                    .args(["-c", &for_any_shell(script)])
+                    .output()
+                    .unwrap();
+                let errors = String::from_utf8_lossy(&said.stderr);
+                assert_eq!(String::from_utf8_lossy(&said.stdout), says, "{shell}: {errors}");
+            }
+        }
+        assert_eq!(
+            for_any_shell("a b"),
+            "exec /bin/sh -c 'a b'",
+            "readable where that can be"
+        );
+    }
 
     #[test]
     fn only_odd_words_are_quoted() {

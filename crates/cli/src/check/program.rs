@@ -2,6 +2,7 @@
 
 use super::steps::Step;
 use crate::preload::{SHIM, UCX};
+use crate::remote::unloaded::has_capabilities;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -75,6 +76,15 @@ pub fn look(program: &Path) -> Vec<Step> {
             "is set-user-ID or set-group-ID: the loader preloads none of Causeway's libraries into it",
             format!("chmod ug-s {}", program.display()),
         ),
+        Ok(Kind::Capable) => Step::fail(
+            name,
+            "has file capabilities: the loader preloads none of Causeway's libraries into it",
+            format!(
+                "run a copy without them (setcap -r takes them from {}), or run it with --transparent if the sites' routers support it \
+                 (docs/transparent.md)",
+                program.display()
+            ),
+        ),
         Ok(Kind::Foreign(processor)) => Step::fail(
             name,
             format!(
@@ -97,6 +107,8 @@ enum Kind {
     Dynamic,
     Static,
     Privileged,
+    /// It has capabilities of its own (capabilities(7)).
+    Capable,
     Script,
     /// For this other processor, or for 32 bits.
     Foreign(String),
@@ -131,6 +143,9 @@ fn kind(program: &Path) -> io::Result<Kind> {
     }
     if found.mode() & 0o6000 != 0 {
         return Ok(Kind::Privileged);
+    }
+    if has_capabilities(&file) {
+        return Ok(Kind::Capable);
     }
     kind_of(&mut file)
 }

@@ -30,6 +30,10 @@ const MAX_STARTED: usize = 8 * 1024;
 /// Longest word of a holder: an allocation of [`causeway_batch::MAX_NODES`] nodes.
 const MAX_BATCH: usize = 2 * 1024 * 1024;
 
+/// What a shell's start-up files may print before the first frame, and what of it is shown where none comes.
+const MOST_NOISE: usize = 64 * 1024;
+const SHOWN_NOISE: usize = 80;
+
 /// Bytes of standard input under way at most.
 pub const STDIN_WINDOW: usize = 256 * 1024;
 
@@ -163,6 +167,32 @@ impl Frame {
         bytes.extend(payload);
         writer.write_all(&bytes)?;
         writer.flush()
+    }
+
+    /// Reads `Hello`, the first frame, over what a shell's start-up files print before it. False when the
+    /// stream ends before anything came.
+    ///
+    /// # Errors
+    /// No `Hello` came, or too much before it.
+    pub fn read_hello(reader: &mut impl Read) -> Result<bool, FrameError> {
+        const HELLO: [u8; 6] = [VERSION, 1, 0, 0, 0, 0];
+        let (mut came, mut byte) = (Vec::new(), [0]);
+        while read_full(reader, &mut byte)? > 0 {
+            came.push(byte[0]);
+            if came.ends_with(&HELLO) {
+                return Ok(true);
+            }
+            if came.len() > MOST_NOISE {
+                break;
+            }
+        }
+        if came.is_empty() {
+            return Ok(false);
+        }
+        came.truncate(SHOWN_NOISE);
+        Err(FrameError::Version(
+            String::from_utf8_lossy(&came).trim_end().to_owned(),
+        ))
     }
 
     /// Reads one frame; `None` when the stream ends before one begins.
@@ -320,6 +350,21 @@ mod tests {
             Frame::read(&mut &[1, 77, 0, 0, 0, 0][..]),
             Err(FrameError::Kind(77))
         ));
+    }
+
+    #[test]
+    fn what_a_shell_prints_before_the_first_frame_is_skipped_and_shown_where_no_frame_comes() {
+        let mut bytes = b"Welcome to nancy!\n\x01\x01\0".to_vec();
+        Frame::Hello.write(&mut bytes).unwrap();
+        Frame::Exit(3).write(&mut bytes).unwrap();
+        let mut reader = &bytes[..];
+        assert!(Frame::read_hello(&mut reader).unwrap());
+        assert_eq!(Frame::read(&mut reader).unwrap(), Some(Frame::Exit(3)));
+        let error = Frame::read_hello(&mut &b"Welcome to nancy!\n"[..]).unwrap_err();
+        assert!(error.to_string().contains("Welcome to nancy!"), "{error}");
+        assert!(!Frame::read_hello(&mut &b""[..]).unwrap());
+        let error = Frame::read_hello(&mut io::repeat(b'x')).unwrap_err();
+        assert!(error.to_string().len() < 300, "{error}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub mod start_node;
 pub mod stdin;
 pub mod text;
 pub mod tree;
-mod unloaded;
+pub mod unloaded;
 
 /// The name under which the agent is called when the launcher takes a path without arguments.
 pub const AGENT_NAME: &str = "causeway-agent";

@@ -197,6 +197,44 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), NodeError> {
     pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| NodeError::Guard(error.into()))
 }
 
+const SH: &str = "/bin/sh";
+
+/// Shells that read lines of sh.
+const LIKE_SH: [&str; 7] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
+
+/// Where those lie that read what a launcher of a user of csh writes.
+const LIKE_CSH: [&str; 4] = ["/bin/tcsh", "/usr/bin/tcsh", "/bin/csh", "/usr/bin/csh"];
+
+/// What stands in such a line, as Open MPI writes it.
+const OF_CSH: [&str; 2] = ["set path = (", "( $?LD_LIBRARY_PATH == "];
+
+/// Has the line that is to run for a shell that would read it otherwise.
+const COMMAND: &str = "CAUSEWAY_COMMAND";
+
+/// This makes a shell that may be any have sh run that line.
+const HAVE_SH_RUN_IT: &str = "exec /bin/sh -c 'c=$CAUSEWAY_COMMAND; unset CAUSEWAY_COMMAND; eval \"$c\"'";
+
+/// The shell that reads a line, and what it is given. Launchers write lines of sh, unless their user's own
+/// shell is csh; the login shell here may be any, and is passed over where it has done its work.
+fn reader(
+    login: &Path,
+    line: &OsStr,
+    has_logged_in: bool,
+    exists: impl Fn(&Path) -> bool,
+) -> (PathBuf, OsString) {
+    let name = login.file_name().unwrap_or_default().to_string_lossy();
+    let text = line.to_string_lossy();
+    let is_of_csh = OF_CSH.iter().any(|part| text.contains(part));
+    let csh = LIKE_CSH.iter().map(Path::new).find(|shell| exists(shell));
+    match (is_of_csh, csh) {
+        (true, _) if name.ends_with("csh") => (login.to_owned(), line.to_owned()),
+        (true, Some(csh)) => (csh.to_owned(), line.to_owned()),
+        _ if LIKE_SH.contains(&&*name) => (login.to_owned(), line.to_owned()),
+        _ if has_logged_in => (SH.into(), line.to_owned()),
+        _ => (login.to_owned(), HAVE_SH_RUN_IT.into()),
+    }
+}
+
 /// The user's shell with the request, as sshd would start it.
 fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeError> {
     let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
@@ -204,10 +242,11 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
     let own = std::env::current_exe().ok().filter(|_| request.is_of_site);
     let here = own.as_deref().and_then(Path::parent);
     let preload = as_here(OsStr::from_bytes(preload), here, Path::exists).map_err(NodeError::NoShim)?;
-    let shell = User::from_uid(getuid()).ok().flatten().map(|user| user.shell);
-    let shell = shell
-        .filter(|shell| shell.exists())
-        .unwrap_or_else(|| "/bin/sh".into());
+    let login = User::from_uid(getuid()).ok().flatten().map(|user| user.shell);
+    let login = login.filter(|shell| shell.exists()).unwrap_or_else(|| SH.into());
+    // One that a remote shell has started has the login shell's environment.
+    let has_logged_in = args.lease.is_some() && args.batch.is_none();
+    let (shell, words) = reader(&login, request.command.as_os(), has_logged_in, Path::exists);
     let environment = request.environment.iter();
     let environment = environment.map(|(name, value)| (name.as_str(), value.as_os()));
     let mut command = match args.task.split_first() {
@@ -225,7 +264,8 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
             command
         }
     };
-    command.arg("-c").arg(request.command.as_os());
+    command.arg("-c").arg(words);
+    command.env(COMMAND, request.command.as_os());
     command.envs(environment.filter(|(name, _)| *name != "LD_PRELOAD"));
     if args.task.is_empty() && !preload.is_empty() {
         command.env("LD_PRELOAD", &preload);
@@ -310,4 +350,55 @@ fn pump(from: OwnedFd, output: &Output, frame: fn(Vec<u8>) -> Frame) -> thread::
 
 fn send(output: &Output, frame: &Frame) -> io::Result<()> {
     frame.write(&mut *output.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a user of this shell gets printed by a line, and what of the line is left in the environment.
+    fn printed(login: &str, line: &str, has_logged_in: bool) -> String {
+        let (shell, words) = reader(Path::new(login), OsStr::new(line), has_logged_in, Path::exists);
+        let output = Command::new(shell)
+            .arg("-c")
+            .arg(words)
+            .env(COMMAND, line)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    #[test]
+    fn a_launchers_line_of_sh_runs_whatever_the_login_shell_is() {
+        let line = "PATH=/opt/mpi/bin:$PATH ; export PATH ; X='it'\\''s! \\\\' && printf '%s %s' \"$X\" \"${PATH%%:*}\"";
+        for login in ["/bin/sh", "/bin/bash", "/bin/tcsh", "/usr/bin/fish"] {
+            for has_logged_in in [false, true] {
+                assert_eq!(
+                    printed(login, line, has_logged_in),
+                    "it's! \\\\ /opt/mpi/bin",
+                    "{login}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_launchers_line_of_csh_runs_where_there_is_a_csh() {
+        let line = "set path = ( /opt/mpi/bin $path ) ; printf '%s' \"$path[1]\"";
+        for login in ["/bin/bash", "/bin/tcsh", "/usr/bin/fish"] {
+            assert_eq!(printed(login, line, false), "/opt/mpi/bin", "{login}");
+        }
+        let nowhere = |_: &Path| false;
+        let (shell, _) = reader(Path::new("/bin/bash"), OsStr::new(line), false, nowhere);
+        assert_eq!(shell, Path::new("/bin/bash"), "its message says what is missing");
+    }
+
+    #[test]
+    fn a_login_shell_that_reads_sh_runs_the_line_itself_and_keeps_what_only_it_can() {
+        let line = OsStr::new("orted -mca ess env");
+        let given = |login: &str, has| reader(Path::new(login), line, has, Path::exists);
+        assert_eq!(given("/bin/bash", true), ("/bin/bash".into(), line.to_owned()));
+        assert_eq!(given("/usr/bin/fish", true), ("/bin/sh".into(), line.to_owned()));
+        assert_eq!(given("/usr/bin/fish", false).0, Path::new("/usr/bin/fish"));
+    }
 }

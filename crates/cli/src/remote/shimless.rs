@@ -13,17 +13,17 @@
 //! 32 ranks on each of two nodes that shared two cores, MPI_Init took 20 to 80 s instead of 3 to 6.)
 
 use super::tree::descendants;
-use super::unloaded::{has_connections, loads_nothing_of_ours, why};
+use super::unloaded::{Why, has_connections, hidden_program, loads_nothing_of_ours, why};
 use crate::preload::SHIM;
 use causeway_mpis::elf::Elf;
 use causeway_mpis::names::{CONNECTING, LIBRARIES, RANKS};
 use nix::unistd::{Pid, gethostname};
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -130,7 +130,10 @@ impl Watch {
         });
         if let Some((pid, lack)) = found {
             self.due = None;
-            tell(Path::new(&format!("/proc/{pid}/fd/2")), &line(pid, &lack));
+            // What is hidden has its parent's, as a rule.
+            let error =
+                standard_error(pid).or_else(|error| parent_of(pid).map_or(Err(error), standard_error));
+            tell(error, &line(pid, &lack));
         }
     }
 }
@@ -150,10 +153,23 @@ impl Watch {
 
 /// Writes a line to a program's standard error, unless that would wait: nobody may read the pipe any more,
 /// and this process has others to end. A file is appended to, as the program may have written there.
-fn tell(error: &Path, line: &str) {
+fn tell(error: io::Result<File>, line: &str) {
+    let _ = error.and_then(|mut error| error.write_all(line.as_bytes()));
+}
+
+fn open(error: &Path) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
-    let opened = options.append(true).custom_flags(libc::O_NONBLOCK).open(error);
-    let _ = opened.and_then(|mut error| error.write_all(line.as_bytes()));
+    options.append(true).custom_flags(libc::O_NONBLOCK).open(error)
+}
+
+fn standard_error(pid: Pid) -> io::Result<File> {
+    open(Path::new(&format!("/proc/{pid}/fd/2")))
+}
+
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    parent.trim().parse().ok().map(Pid::from_raw)
 }
 
 /// Why a process reaches no other site.
@@ -165,6 +181,8 @@ enum Lack {
     Way(String),
     /// It has connections, and nothing can be loaded into it.
     Loader,
+    /// This program of an MPI has rights of its own: the loader preloads nothing, and nobody may look.
+    Hidden(PathBuf),
 }
 
 fn has_shim(pid: Pid) -> bool {
@@ -184,6 +202,9 @@ enum Verdict {
 
 /// Judges a process by its libraries alone: not whether its MPI connects through the shim.
 fn judge_libraries(pid: Pid) -> Verdict {
+    if let Some(program) = hidden_program(pid) {
+        return Verdict::Lacks(Lack::Hidden(program));
+    }
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let has = |names: &[&str]| objects(&maps).any(|object| object.begins(names));
     match has(&LIBRARIES) && !has(&[SHIM]) {
@@ -194,13 +215,13 @@ fn judge_libraries(pid: Pid) -> Verdict {
 
 fn judge(pid: Pid, slots: &mut Slots) -> Verdict {
     let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else {
-        return Verdict::Unknown;
+        return judge_libraries(pid);
     };
     let has = |names: &[&str]| objects(&maps).any(|object| object.begins(names));
     if !has(&[SHIM]) {
         return judge_libraries(pid);
     }
-    let memory = || fs::File::open(format!("/proc/{pid}/mem")).ok();
+    let memory = || File::open(format!("/proc/{pid}/mem")).ok();
     let mut past = |object: &Object| {
         // This process is the other's ancestor, which security modules require.
         let find = || Elf::of_process(memory()?, object.addresses.start)?.slot(b"connect");
@@ -272,7 +293,10 @@ fn line(pid: Pid, lack: &Lack) -> String {
     };
     let rank = RANKS.iter().find_map(|name| value(name));
     let rank = rank.map_or("a process".to_owned(), |rank| format!("rank {rank}"));
-    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let program = match lack {
+        Lack::Hidden(program) => program.clone(),
+        _ => fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default(),
+    };
     let host = gethostname().unwrap_or_default();
     let (what, remedy) = match lack {
         Lack::Shim => (
@@ -282,6 +306,10 @@ fn line(pid: Pid, lack: &Lack) -> String {
         Lack::Loader => (
             "has connections without Causeway's shim".to_owned(),
             why(pid).remedy(),
+        ),
+        Lack::Hidden(_) => (
+            "uses an MPI without Causeway's shim".to_owned(),
+            Why::Privileged.remedy(),
         ),
         Lack::Way(library) => (
             format!("has loaded {library} past Causeway's shim"),
@@ -293,7 +321,7 @@ fn line(pid: Pid, lack: &Lack) -> String {
     format!(
         "causeway: {rank} on {} ({}) {what} and cannot reach other sites: {remedy}\n",
         host.display(),
-        Path::new(&program).display()
+        program.display()
     )
 }
 
@@ -391,9 +419,9 @@ mod tests {
         let (pipe, file) = (directory.path().join("pipe"), directory.path().join("file"));
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         // Without a reader an open that waits never returns.
-        tell(&pipe, "line\n");
+        tell(open(&pipe), "line\n");
         fs::write(&file, "before\n").unwrap();
-        tell(&file, "line\n");
+        tell(open(&file), "line\n");
         assert_eq!(fs::read_to_string(&file).unwrap(), "before\nline\n");
     }
 

@@ -9,11 +9,10 @@ use super::lease;
 use super::node_exec::MpiWords;
 use causeway_batch::System;
 use causeway_gateway::config::REMOTE_SHELL;
-use causeway_mpis::quoted;
+use causeway_mpis::{for_any_shell, quoted};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::unistd::Pid;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::net::IpAddr;
@@ -183,28 +182,10 @@ fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
 fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     let words = shell_words(&args.shell, &args.node);
     let (program, arguments) = words.split_first().ok_or(StartError::NoShell)?;
-    let mut remote = OsString::from(quoted(own));
-    remote.push(format!(" node-exec --lease {}", lease::TERM.as_secs()));
-    if let Some(system) = args.batch {
-        let slots: Vec<String> = args.slots.iter().map(u32::to_string).collect();
-        remote.push(format!(" --batch {system} --slots {}", slots.join(",")));
-    }
-    for word in &args.task {
-        remote.push(format!(" --task={}", quoted(Path::new(word))));
-    }
-    if let Some(site) = &args.site {
-        remote.push(format!(" --site {}", quoted(Path::new(site))));
-    }
-    for option in args.mpi.options() {
-        remote.push(format!(" {}", quoted(Path::new(&option))));
-    }
-    if let Some(bytes) = args.files {
-        remote.push(format!(" --files {bytes}"));
-    }
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .arg(remote)
+        .arg(node_exec(args, own))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -215,6 +196,27 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     command
         .spawn()
         .map_err(|error| StartError::Shell(program.clone(), error))
+}
+
+/// What the shell there is to run; it may be any.
+fn node_exec(args: &Args, own: &Path) -> String {
+    let mut words = vec![own.to_string_lossy().into_owned(), "node-exec".to_owned()];
+    words.push(format!("--lease={}", lease::TERM.as_secs()));
+    if let Some(system) = args.batch {
+        let slots: Vec<String> = args.slots.iter().map(u32::to_string).collect();
+        words.push(format!("--batch={system}"));
+        words.push(format!("--slots={}", slots.join(",")));
+    }
+    words.extend(args.task.iter().map(|word| format!("--task={word}")));
+    words.extend(args.site.iter().map(|site| format!("--site={site}")));
+    words.extend(args.mpi.options());
+    words.extend(args.files.iter().map(|bytes| format!("--files={bytes}")));
+    let bare: Vec<String> = words.iter().map(quoted).collect();
+    // Bare words where that is enough: what runs them may even be no shell.
+    match bare == words {
+        true => words.join(" "),
+        false => for_any_shell(&format!("exec {}", bare.join(" "))),
+    }
 }
 
 /// A batch system's command hands on all that it has: here what sshd would give, and no more.
@@ -285,10 +287,12 @@ fn copy(
     begun: Option<&Begun>,
 ) -> Result<bool, FrameError> {
     let mut from = BufReader::new(from);
+    if !Frame::read_hello(&mut from)? {
+        return Ok(false);
+    }
+    begun.into_iter().for_each(Begun::tell);
+    Frame::Hello.write(output)?;
     while let Some(frame) = Frame::read(&mut from)? {
-        if let (Frame::Hello, Some(begun)) = (&frame, begun) {
-            begun.tell();
-        }
         if let Frame::Started(started) = frame {
             if let Some(control) = control {
                 super::tell_gateway(control, std::process::id(), started);

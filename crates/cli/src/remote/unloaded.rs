@@ -1,10 +1,16 @@
 //! Why a process of a job has not loaded the shim, as far as its program, its start and its environment tell.
 
 use crate::preload::SHIM;
+use causeway_mpis::names::LIBRARIES;
 use nix::unistd::Pid;
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 /// Sizes of a program's header and of an entry of its table of segments, of 64 bits (elf(5)).
 const HEADER: usize = 64;
@@ -13,6 +19,9 @@ const SEGMENT: usize = 56;
 /// Segments that are looked at, and the longest path of a loader.
 const MOST_SEGMENTS: u16 = 64;
 const MOST_PATH: usize = 256;
+
+/// So much of a program is searched for the names of libraries, which lie near its beginning.
+const MOST_OF_PROGRAM: u64 = 4 << 20;
 
 /// The segment with the path of the loader.
 const INTERPRETER: u32 = 3;
@@ -53,7 +62,8 @@ impl Why {
                 "it is for another processor than Causeway here; use a program for this one".to_owned()
             }
             Why::Privileged => "it runs with rights of its own (set-user-ID, set-group-ID or capabilities), for which \
-                                the loader ignores LD_PRELOAD; run a copy without them"
+                                the loader ignores LD_PRELOAD; run a copy without them, or run the job with \
+                                --transparent (docs/transparent.md)"
                 .to_owned(),
             Why::Dropped => "the wrapper or container that starts it drops LD_PRELOAD, because it is statically linked or \
                              clears its environment; let it pass on LD_PRELOAD and CAUSEWAY_*"
@@ -63,6 +73,41 @@ impl Why {
                 .to_owned(),
         }
     }
+}
+
+/// Whether a program has capabilities of its own (capabilities(7)). The loader takes nothing from the
+/// environment of what it runs then.
+pub fn has_capabilities(program: &File) -> bool {
+    // SAFETY: without room the call asks alone how long the attribute is.
+    let length = unsafe {
+        libc::fgetxattr(
+            program.as_raw_fd(),
+            c"security.capability".as_ptr(),
+            std::ptr::null_mut(),
+            0,
+        )
+    };
+    length > 0
+}
+
+/// The MPI program of a process that its own user may not look into, because it has capabilities.
+pub fn hidden_program(pid: Pid) -> Option<PathBuf> {
+    let maps = fs::read(format!("/proc/{pid}/maps"));
+    if !maps.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+        return None;
+    }
+    let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let program = PathBuf::from(OsStr::from_bytes(words.split(|byte| *byte == 0).next()?));
+    let file = File::open(&program).ok()?;
+    (has_capabilities(&file) && needs_mpi(file)).then_some(program)
+}
+
+/// Whether a program names an MPI's library among those that it needs.
+fn needs_mpi(program: File) -> bool {
+    let mut bytes = Vec::new();
+    let read = program.take(MOST_OF_PROGRAM).read_to_end(&mut bytes);
+    let holds = |name: &&str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
+    read.is_ok() && LIBRARIES.iter().any(holds)
 }
 
 /// Finds out why.
@@ -198,6 +243,34 @@ mod tests {
         for length in 0..bytes.len().min(700) {
             fs::write(&path, &bytes[..length]).unwrap();
             by_program(&File::open(&path).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_program_with_capabilities_is_told_apart_and_so_is_one_that_needs_an_mpi() {
+        let directory = tempfile::tempdir().unwrap();
+        let plain = built(directory.path(), &[]);
+        assert!(!has_capabilities(&plain) && !needs_mpi(plain.try_clone().unwrap()));
+        let name = directory.path().join("program");
+        let text = [&b"\x7fELF..."[..], b"libmpi.so.40\0"].concat();
+        fs::write(&name, text).unwrap();
+        assert!(needs_mpi(File::open(&name).unwrap()));
+        if nix::unistd::geteuid().is_root() {
+            // cap_net_raw+ep, as linux/capability.h has revision 2.
+            let value: [u32; 5] = [0x0200_0001, 1 << 13, 0, 0, 0];
+            let bytes: Vec<u8> = value.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let file = File::open(&name).unwrap();
+            // SAFETY: the pointer and length are of one vector.
+            let set = unsafe {
+                libc::fsetxattr(
+                    file.as_raw_fd(),
+                    c"security.capability".as_ptr(),
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                    0,
+                )
+            };
+            assert!(set != 0 || has_capabilities(&file));
         }
     }
 

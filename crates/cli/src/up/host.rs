@@ -1,7 +1,7 @@
 //! A head node, as `causeway up` works on it: through ssh, or this host itself.
 
 use crate::batch::commands::judge;
-use causeway_mpis::quoted;
+use causeway_mpis::for_any_shell;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -56,7 +56,7 @@ impl Host {
         .to_vec();
         words.push(path);
         // The user's shell there may be any.
-        let line = format!("exec sh -c {}", quoted(line));
+        let line = for_any_shell(line);
         words.extend(["--".into(), self.destination.clone().into(), line.into()]);
         words
     }
@@ -232,10 +232,10 @@ mod tests {
             destination: "ada@login".to_owned(),
             ..here()
         };
-        let words = far.words("echo 'a  b'");
+        let words = far.words("echo \"a  b\"");
         assert_eq!(
             words[words.len() - 3..],
-            ["--", "ada@login", r"exec sh -c 'echo '\''a  b'\'''"]
+            ["--", "ada@login", "exec /bin/sh -c 'echo \"a  b\"'"]
         );
     }
 }

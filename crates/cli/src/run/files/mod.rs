@@ -23,7 +23,7 @@ use crate::first_line::first_line;
 use crate::remote::tree;
 use crate::say;
 use causeway_control::{self as control, JobReply};
-use causeway_mpis::quoted;
+use causeway_mpis::for_any_shell;
 use causeway_wire::env::TOKEN;
 use keeper::KEEPER;
 use parcel::Parcel;
@@ -209,7 +209,7 @@ impl Files {
             return (command, script);
         };
         let mut command = Command::new(&self.program);
-        let line = format!("exec sh -c {}", quoted(&line));
+        let line = for_any_shell(&line);
         command.args(["agent", "--", node, &line]);
         command
             .env(TOKEN, &self.token)
