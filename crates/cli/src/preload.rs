@@ -27,6 +27,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     [SHIM, UCX].into_iter().chain(collectives).chain(worlds)
 }
 
+/// What stands in a path that cannot be said to the loader, which splits LD_PRELOAD at blanks and colons and
+/// replaces what a dollar begins (ld.so(8)), or to a launcher, which splits the words of its agent at blanks
+/// and may take quotes away. In words for a message; none where all of it can be said.
+pub fn unsayable(path: &Path) -> Option<&'static str> {
+    let text = path.to_string_lossy();
+    text.chars().find_map(|character| match character {
+        ':' => Some("a colon"),
+        '$' | '`' | '\\' => Some("a character that shells and the loader replace"),
+        '\'' | '"' => Some("a quote"),
+        character if character.is_whitespace() => Some("a blank"),
+        _ => None,
+    })
+}
+
 /// The value of LD_PRELOAD. A sanitizer's runtime comes first, since it refuses any other place. Then come
 /// Causeway's libraries, then what else the user preloads, and the collectives last: a tool that looks at MPI
 /// calls (Score-P, mpiP, Darshan) sees those of the program, and hands them on.
@@ -106,6 +120,16 @@ const LINK_ORDER: &str = "verify_asan_link_order";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_that_the_loader_or_a_launcher_would_split_is_named_with_what_is_in_it() {
+        let what = |path: &str| unsayable(Path::new(path));
+        assert_eq!(what("/home/ada/causeway-1.0+x/lib,a@b%c~d=e"), None);
+        assert_eq!(what("/home/ada lovelace/causeway"), Some("a blank"));
+        assert_eq!(what("/home/ada/a:b/causeway"), Some("a colon"));
+        assert_eq!(what("/home/o'neil/causeway"), Some("a quote"));
+        assert!(what("/home/$ORIGIN/causeway").is_some());
+    }
 
     #[test]
     fn the_users_own_preloads_follow_ours_and_go_before_the_collectives() {

@@ -1,7 +1,7 @@
 //! The preload libraries, and a program that is to have them.
 
 use super::steps::Step;
-use crate::preload::{SHIM, UCX};
+use crate::preload::{SHIM, UCX, unsayable};
 use crate::remote::unloaded::has_capabilities;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,6 +21,14 @@ pub fn libraries() -> Vec<Step> {
         Ok(own) => own,
         Err(error) => return vec![Step::fail("causeway", error.to_string(), "is /proc mounted?")],
     };
+    if let Some(what) = unsayable(&own) {
+        let remedy = "install it below a directory whose path has none, at the same path on every node";
+        let why = format!(
+            "lies at {}, and {what} is in that path: the loader and MPI's launchers take it for several",
+            own.display()
+        );
+        return vec![Step::fail("causeway", why, remedy)];
+    }
     let shim = library(&own.with_file_name(SHIM), Step::fail);
     // Only MPICH needs it.
     let ucx = library(&own.with_file_name(UCX), Step::warn);

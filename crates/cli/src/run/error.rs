@@ -73,6 +73,17 @@ pub enum RunError {
     /// Causeway's own path.
     #[error("find causeway's own path: {0}")]
     Own(io::Error),
+    /// Causeway lies where launchers and the loader do not find it.
+    #[error(
+        "causeway lies at {}, and {what} is in that path: the loader and MPI's launchers take it for several; install it below a \
+         directory whose path has none, at the same path on every node", own.display()
+    )]
+    Unsayable {
+        /// Its path.
+        own: PathBuf,
+        /// What is in it.
+        what: &'static str,
+    },
     /// A preload library is missing.
     #[error("the preload library {} is missing; build it with 'make build'", .0.display())]
     NoLibrary(PathBuf),

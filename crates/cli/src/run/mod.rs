@@ -33,7 +33,7 @@ mod typed;
 pub mod via;
 
 use crate::place::Weighing;
-use crate::preload::{SHIM, UCX};
+use crate::preload::{SHIM, UCX, unsayable};
 use crate::say;
 use arguments::{extra_arguments, of_the_job, of_the_system};
 use causeway_control::{JobReply, Plan, Sites};
@@ -459,6 +459,10 @@ fn libraries(
 /// Lists Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with
 /// `--direct`, too, where it hangs and errs as often.
 fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
+    if let Some(what) = unsayable(own) {
+        let own = own.to_owned();
+        return Err(RunError::Unsayable { own, what });
+    }
     let wanted = [(SHIM, redirects), (UCX, mpi.row().needs_ucx_cure)];
     let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);
     wanted

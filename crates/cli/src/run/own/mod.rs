@@ -24,7 +24,7 @@ use super::job::{ask_for_job, known_sites};
 use super::phase;
 use super::sites::{self, own_address};
 use super::{Args, collectives, groups};
-use crate::preload::{SHIM, UCX};
+use crate::preload::{SHIM, UCX, unsayable};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
 use causeway_control::{JobReply, Plan, Request, SiteMpi, Sites};
@@ -194,6 +194,10 @@ fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) ->
 /// collectives where they are wanted, and below them the world libraries. What does not fit a process's MPI
 /// hands calls on.
 fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError> {
+    if let Some(what) = unsayable(own) {
+        let own = own.to_owned();
+        return Err(RunError::Unsayable { own, what });
+    }
     let beside = |name: &str| own.with_file_name(name);
     let always = [SHIM, UCX].map(beside);
     let mut world = Vec::new();
