@@ -81,7 +81,7 @@ pub enum RunError {
     Unsayable {
         /// Its path.
         own: PathBuf,
-        /// What is in it.
+        /// The part that they would split it at.
         what: &'static str,
     },
     /// A preload library is missing.
