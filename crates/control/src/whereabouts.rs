@@ -7,9 +7,10 @@
 
 use crate::private;
 use nix::unistd::{Uid, getuid};
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -66,9 +67,19 @@ fn usual(user: Uid, set: Option<PathBuf>, run: &Path) -> Vec<PathBuf> {
     sockets
 }
 
-/// Whether a gateway answers at a socket that nobody but this user could have put there.
+/// Whether a gateway listens at a socket that nobody but this user could have put there. It never waits: a
+/// gateway asks this of its own socket, and nobody else would make room there.
 pub fn answers(socket: &Path) -> bool {
-    private::check_directory_of(socket).is_ok() && UnixStream::connect(socket).is_ok()
+    private::check_directory_of(socket).is_ok() && connects(socket).unwrap_or(false)
+}
+
+fn connects(socket: &Path) -> io::Result<bool> {
+    let stream = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    match stream.connect(&SockAddr::unix(socket)?) {
+        Ok(()) => Ok(true),
+        // Somebody listens, and as many as may wait there do.
+        Err(error) => Ok(error.kind() == io::ErrorKind::WouldBlock),
+    }
 }
 
 /// The socket commands use: the one [`use_socket`] or [`SOCKET_ENV`] names, else the one of the usual places
@@ -159,5 +170,26 @@ mod tests {
         set_mode(0o700);
         drop(listener);
         assert!(!answers(&socket));
+    }
+
+    #[test]
+    fn a_socket_where_as_many_wait_as_may_answers_and_keeps_nobody_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        let path = directory.path().join(FILE);
+        let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+        listener.listen(1).unwrap();
+        let waiting = (0..8).map(|_| {
+            let stream = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None).unwrap();
+            let connected = stream.connect(&SockAddr::unix(&path).unwrap());
+            (stream, connected.is_ok())
+        });
+        let waiting: Vec<_> = waiting.collect();
+        assert!(
+            waiting.iter().any(|(_, connected)| !connected),
+            "none more may wait"
+        );
+        assert!(answers(&path));
     }
 }

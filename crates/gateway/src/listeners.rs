@@ -107,8 +107,9 @@ impl Listeners {
         }
         let usual = usual_sockets();
         // Nobody looks elsewhere for one that the configuration names.
-        let others = usual.iter().filter(|_| usual.iter().any(|usual| usual == path));
-        let places = std::iter::once(path).chain(others.map(PathBuf::as_path));
+        let is_usual = usual.iter().any(|usual| usual == path);
+        let others = if is_usual { &usual[..] } else { &[] };
+        let places = std::iter::once(path).chain(others.iter().map(PathBuf::as_path));
         let Some((mut control, place)) =
             { places }.find_map(|place| Some((bind_control(place).ok()?, place.to_owned())))
         else {

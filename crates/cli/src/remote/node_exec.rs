@@ -264,8 +264,10 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
             command
         }
     };
+    if words == HAVE_SH_RUN_IT {
+        command.env(COMMAND, request.command.as_os());
+    }
     command.arg("-c").arg(words);
-    command.env(COMMAND, request.command.as_os());
     command.envs(environment.filter(|(name, _)| *name != "LD_PRELOAD"));
     if args.task.is_empty() && !preload.is_empty() {
         command.env("LD_PRELOAD", &preload);
