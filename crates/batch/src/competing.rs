@@ -155,7 +155,7 @@ impl Model {
                         *begin = self.now;
                     }
                 }
-                Order::Tell(..) | Order::Say(_) => {}
+                Order::Tell(..) | Order::Say(..) => {}
                 Order::End(how) => ended = Some(how),
             }
         }

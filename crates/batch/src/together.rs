@@ -28,8 +28,8 @@ pub enum Ended {
 pub enum Order {
     /// Tell the holder of this site.
     Tell(usize, ToHolder),
-    /// Tell the user.
-    Say(String),
+    /// Tell the user of this site.
+    Say(usize, String),
     /// The attempt is over. Whatever it says, sites that hold something give it back unless it is
     /// [`Ended::Held`].
     End(Ended),
@@ -101,10 +101,13 @@ impl Together {
         match (word, &self.sites[site].1) {
             (FromHolder::Failed(why), _) => self.end(Ended::Failed(site, why)),
             (FromHolder::Estimate(after), State::Asked) => {
-                self.say(match after {
-                    Some(after) => format!("{name}: could begin {}", shown(Duration::from_secs(after))),
-                    None => format!("{name}: does not say beforehand when it could begin"),
-                });
+                self.say(
+                    site,
+                    match after {
+                        Some(after) => format!("{name}: could begin {}", shown(Duration::from_secs(after))),
+                        None => format!("{name}: does not say beforehand when it could begin"),
+                    },
+                );
                 let after = Duration::from_secs(after.unwrap_or(0));
                 self.sites[site].1 = State::Estimated(now.saturating_add(after));
                 self.submit(now);
@@ -127,14 +130,17 @@ impl Together {
                 let line = format!("{text}{}", begins.unwrap_or_default());
                 // The time to wait changes with every look; the reason is what is new.
                 if self.sites[site].1 != State::Waits(text.clone()) {
-                    self.say(line);
+                    self.say(site, line);
                 }
                 self.sites[site].1 = State::Waits(text);
             }
             (FromHolder::Held { id, nodes }, State::Estimated(_) | State::Waits(_)) => {
                 let count = nodes.len();
                 let plural = if count == 1 { "" } else { "s" };
-                self.say(format!("{name}: holds {count} node{plural}, allocation {id}"));
+                self.say(
+                    site,
+                    format!("{name}: holds {count} node{plural}, allocation {id}"),
+                );
                 self.sites[site].1 = State::Holds(now, id, nodes);
                 self.ask_next();
                 self.hasten(site);
@@ -238,8 +244,8 @@ impl Together {
         }
     }
 
-    fn say(&mut self, line: String) {
-        self.orders.push_back(Order::Say(line));
+    fn say(&mut self, site: usize, line: String) {
+        self.orders.push_back(Order::Say(site, line));
     }
 
     fn end(&mut self, ended: Ended) {
@@ -377,7 +383,7 @@ mod tests {
             together.on_word(0, queued, seconds(1));
         }
         let line = "rennes: allocation 7 waits: Resources, begins in 90 s".to_owned();
-        assert_eq!(orders(&mut together), [Order::Say(line)]);
+        assert_eq!(orders(&mut together), [Order::Say(0, line)]);
     }
 
     /// Sites hold, lose and refuse at random; words come late, twice and in the wrong order.

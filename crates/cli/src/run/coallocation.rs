@@ -299,6 +299,13 @@ fn read(stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder)>) 
     }
 }
 
+/// What each site said last. Whoever asks for the job wants to know of every site: the last one to speak
+/// need not be the one that the job waits for.
+fn of_all(said: &[Option<String>]) -> String {
+    let lines: Vec<&str> = said.iter().flatten().map(String::as_str).collect();
+    lines.join("; ")
+}
+
 /// Follows an attempt to its end.
 fn follow(
     together: &mut Together,
@@ -306,13 +313,15 @@ fn follow(
     began: Instant,
     report: Option<&Path>,
 ) -> Ended {
+    let mut said: Vec<Option<String>> = vec![None; streams.len()];
     loop {
         while let Some(order) = together.poll() {
             match order {
                 Order::Tell(site, word) => send(&streams[site], &word),
-                Order::Say(line) => {
+                Order::Say(site, line) => {
                     say::error(format_args!("causeway: {line}"));
-                    phase::report(report, &Phase::Waiting { line });
+                    said[site] = Some(line);
+                    phase::report(report, &Phase::Waiting { line: of_all(&said) });
                 }
                 Order::End(ended) => return ended,
             }
@@ -369,4 +378,17 @@ fn tell_losses(sites: Vec<String>, words: Words) -> Receiver<()> {
         }
     });
     lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_waits_tells_what_each_of_its_sites_said_last() {
+        let rennes = "rennes: allocation 10 waits: BeginTime, begins in 8 min";
+        let nancy = "nancy: allocation 10 waits: Resources";
+        let said = [Some(rennes.to_owned()), None, Some(nancy.to_owned())];
+        assert_eq!(of_all(&said), format!("{rennes}; {nancy}"));
+    }
 }

@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub enum Phase {
     /// It waits for the nodes of its sites.
     Waiting {
-        /// What it last said of them.
+        /// What it last said of each of them.
         line: String,
     },
     /// Its program runs.
