@@ -20,7 +20,14 @@ fn debian_open_mpi_runs_after_one_command_that_sets_up_two_fresh_sites_and_anoth
         println!("skipped: {reason}");
         return;
     }
-    let fresh = Fresh::up("nat-up", &root().join("tests/e2e/nat.toml"));
+    let mut fresh = Fresh::up("nat-up", &root().join("tests/e2e/nat.toml"));
+    let another = ["setpriv", "--reuid", "65534", "--clear-groups"];
+    fresh.leave_any(
+        "nancy",
+        &[&another[..], &["/usr/bin/python3", "-c", LISTENS]].concat(),
+        "another",
+    );
+    fresh.shell("nancy-head", &format!("timeout 20 python3 -c '{LISTENED_TO}'"));
     for site in ["rennes", "nancy"] {
         // A home of their own, which the emulated hosts share otherwise.
         fresh.shell(
@@ -40,8 +47,9 @@ fn debian_open_mpi_runs_after_one_command_that_sets_up_two_fresh_sites_and_anoth
     let up = said(&format!("up --yes {sites}"));
     println!("    from nothing to the first job: {:.1?}", began.elapsed());
     for part in [
-        // Nobody reaches rennes.
-        "nancy$ causeway grid create grid --broker 198.51.100.5:7443\n",
+        // Nobody reaches rennes, and another user of nancy's head node has the usual ports.
+        "nancy$ causeway grid create grid --broker 198.51.100.5:7453\n",
+        " --lan 10.2.0.253:7010 --wan 198.51.100.5:7011 --accept-jobs rennes,nancy ",
         "rennes$ causeway gateway --background --join - --subnet 10.1.0.0/24 --node rennes-head=10.1.0.253:",
         "answer from nancy",
         "run --sites rennes=1,nancy=1 -- mpirun -n 2 hostname",
@@ -57,6 +65,9 @@ fn debian_open_mpi_runs_after_one_command_that_sets_up_two_fresh_sites_and_anoth
     // As a user at the site goes on.
     let run = "~/.local/bin/causeway run --sites rennes=1,nancy=1 -- mpirun.mpich -n 2 hostname";
     assert!(fresh.shell("rennes-head", run).contains("nancy-head"));
+    // As when systemd removes a user's runtime directory after the last logout.
+    let gone = "find /run /tmp -name gateway.sock -print -delete";
+    assert!(fresh.shell("rennes-head", gone).contains("gateway.sock"));
     let down = said("down --yes");
     for head in ["rennes-head", "nancy-head"] {
         let left = fresh.shell(
@@ -66,6 +77,15 @@ fn debian_open_mpi_runs_after_one_command_that_sets_up_two_fresh_sites_and_anoth
         assert_eq!(left, "", "{down}");
     }
 }
+
+/// Listens where gateways and brokers usually do.
+const LISTENS: &str = "import socket, time\n\
+    all = [socket.create_server((\"0.0.0.0\", port)) for port in (7000, 7001, 7443)]\n\
+    time.sleep(600)";
+
+/// Ends once somebody does.
+const LISTENED_TO: &str = "import socket, time\n\
+    while socket.socket().connect_ex((\"127.0.0.1\", 7443)): time.sleep(0.02)";
 
 /// What the user at orsay has in ~/.ssh/config: only rennes knows the name of bordeaux's head node.
 const JUMP: &str = "Host far\\n  HostName login.bordeaux\\n  ProxyJump 198.51.100.5\\n";

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// Port at which the site's nodes find the gateway where nothing else is said.
-const LAN_PORT: u16 = 7000;
+pub const LAN_PORT: u16 = 7000;
 
 /// Name of the membership's directory beside the configuration.
 pub const MEMBERSHIP: &str = "membership";

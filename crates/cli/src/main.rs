@@ -24,6 +24,7 @@ mod ping;
 mod place;
 mod preload;
 mod probe;
+mod processes;
 mod profile;
 mod programs;
 mod queue;

@@ -15,6 +15,7 @@
 use super::tree::descendants;
 use super::unloaded::{Why, has_connections, hidden_program, loads_nothing_of_ours, why};
 use crate::preload::SHIM;
+use crate::processes::Process;
 use causeway_mpis::elf::Elf;
 use causeway_mpis::names::{CONNECTING, LIBRARIES, RANKS};
 use nix::unistd::{Pid, gethostname};
@@ -131,8 +132,9 @@ impl Watch {
         if let Some((pid, lack)) = found {
             self.due = None;
             // What is hidden has its parent's, as a rule.
-            let error =
-                standard_error(pid).or_else(|error| parent_of(pid).map_or(Err(error), standard_error));
+            let error = standard_error(pid).or_else(|error| {
+                Process::of(pid).map_or(Err(error), |process| standard_error(process.parent))
+            });
             tell(error, &line(pid, &lack));
         }
     }
@@ -164,12 +166,6 @@ fn open(error: &Path) -> io::Result<File> {
 
 fn standard_error(pid: Pid) -> io::Result<File> {
     open(Path::new(&format!("/proc/{pid}/fd/2")))
-}
-
-fn parent_of(pid: Pid) -> Option<Pid> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    parent.trim().parse().ok().map(Pid::from_raw)
 }
 
 /// Why a process reaches no other site.

@@ -3,6 +3,7 @@
 //! A child subreaper inherits every orphan below it, so a process cannot leave by daemonising. It knows no
 //! command and no protocol; the caller must be the subreaper and must have blocked SIGCHLD.
 
+use crate::processes::{self, Process};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -173,14 +174,8 @@ pub struct Descendant {
 /// Parents come before their children.
 pub fn descendants() -> Vec<Descendant> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let stat = std::fs::read_to_string(entry.path().join("stat"));
-        if let Some(parent) = stat.ok().as_deref().and_then(parent_in) {
-            children.entry(parent).or_default().push(pid);
-        }
+    for Process { pid, parent, .. } in processes::all() {
+        children.entry(parent.as_raw()).or_default().push(pid.as_raw());
     }
     let spared = spared().clone();
     let mut found = Vec::new();
@@ -195,11 +190,6 @@ pub fn descendants() -> Vec<Descendant> {
         open.extend(below);
     }
     found
-}
-
-/// The parent's id in `/proc/PID/stat`; the name before it may itself hold blanks and brackets.
-fn parent_in(stat: &str) -> Option<i32> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -225,12 +215,5 @@ mod tests {
         assert_eq!(tell(&[(2, guard), (9, guard), (3, 2), (5, 2), (6, 5)]), [9]);
         // The shell has ended, and the guard inherits what it started.
         assert!(tell(&[(5, guard), (9, guard), (6, 5), (7, 6)]).is_empty());
-    }
-
-    #[test]
-    fn the_parent_is_found_behind_any_process_name() {
-        assert_eq!(parent_in("12 (a) b) 7 (x) S 42 12 12"), Some(42));
-        assert_eq!(parent_in("12 (sh) R 1 12"), Some(1));
-        assert_eq!(parent_in(""), None);
     }
 }

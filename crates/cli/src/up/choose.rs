@@ -1,13 +1,10 @@
 //! What `causeway up` makes of what the head nodes say of themselves: pure.
 
 use super::facts::{Address, Facts, Found};
+use super::ports::Ports;
 use causeway_wire::Cidr;
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-/// The broker's port, and that at which gateways dial each other.
-pub const BROKER_PORT: u16 = causeway_broker::config::PORT;
-pub const WAN_PORT: u16 = 7001;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 
 /// Interfaces of containers and virtual machines, whose networks are this host's own.
 const VIRTUAL: [&str; 7] = ["docker", "br-", "virbr", "veth", "podman", "cni", "lxc"];
@@ -36,8 +33,10 @@ pub struct Joins {
     pub nodes: Vec<String>,
     /// Its batch system, which has the nodes.
     pub batch: Option<String>,
+    /// Where its nodes find its gateway, if not at the usual port.
+    pub lan: Option<SocketAddr>,
     /// Where other gateways dial it, if they can.
-    pub wan: Option<IpAddr>,
+    pub wan: Option<SocketAddr>,
     /// Another site has the same addresses.
     pub overlaps: bool,
     /// Words for its way out through a web proxy.
@@ -56,11 +55,12 @@ impl Joins {
         if let Some(system) = &self.batch {
             words.extend(["--batch".to_owned(), system.clone()]);
         }
-        if let Some(ip) = self.wan {
-            words.extend([
-                "--wan".to_owned(),
-                std::net::SocketAddr::new(ip, WAN_PORT).to_string(),
-            ]);
+        for (option, address) in [("--lan", self.lan), ("--wan", self.wan)] {
+            words.extend(
+                address
+                    .into_iter()
+                    .flat_map(|at| [option.to_owned(), at.to_string()]),
+            );
         }
         words.extend(self.proxy.iter().cloned());
         if self.overlaps {
@@ -88,8 +88,16 @@ pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Resu
         .iter()
         .filter(|one| wanted.is_none_or(|wanted| one.site == wanted));
     let Some(found) = candidates.find(|one| reaches_all(&one.site)) else {
+        let at = |port: fn(&Ports) -> u16| {
+            let hosts = sites
+                .iter()
+                .filter(|one| wanted.is_none_or(|wanted| one.site == wanted));
+            let all: BTreeSet<String> = hosts.map(|one| port(&one.facts.ports).to_string()).collect();
+            all.into_iter().collect::<Vec<_>>().join(" or ")
+        };
+        let (broker, wan) = (at(|ports| ports.broker), at(|ports| ports.wan));
         let open = format!(
-            "one head node must let the others connect to port {BROKER_PORT}, and should do so to {WAN_PORT}; for a site that \
+            "one head node must let the others connect to port {broker}, and should do so to {wan}; for a site that \
              gets out only through a web proxy, name it with --proxy"
         );
         return Err(match wanted {
@@ -179,11 +187,25 @@ fn join(site: &Looked, dialled_by: Option<&BTreeMap<String, IpAddr>>) -> Result<
         ([], None) => vec![head_as_node(site, &subnets)?],
         (given, _) => given.to_vec(),
     };
+    let ports = site.facts.ports;
+    // Without this word a gateway finds its address by itself, and has the usual port.
+    let lan = match ports.lan == Ports::USUAL.lan {
+        true => None,
+        false => Some(inside(site, &subnets).ok_or_else(|| {
+            format!(
+                "{0}: somebody has port {1} there, and its head node is not in {2}; name its addresses: --subnet {0}=10.1.0.0/24",
+                site.site,
+                Ports::USUAL.lan,
+                subnets.join(", ")
+            )
+        })?),
+    };
     Ok(Joins {
         subnets,
         nodes,
         batch: batch.map(|batch| batch.system.clone()),
-        wan,
+        lan: lan.map(|address| SocketAddr::new(address.ip, ports.lan)),
+        wan: wan.map(|ip| SocketAddr::new(ip, ports.wan)),
         overlaps: false,
         proxy: site.proxy.clone(),
     })
@@ -245,13 +267,18 @@ fn overlap(one: &Cidr, other: &Cidr) -> bool {
     one.contains(other.address()) || other.contains(one.address())
 }
 
-/// Where there is no batch system and nobody names nodes, the head node is the site's one node.
-fn head_as_node(site: &Looked, subnets: &[String]) -> Result<String, String> {
-    let inside = |address: &&Address| {
+/// The head node's address in the networks of its site's nodes.
+fn inside<'a>(site: &'a Looked, subnets: &[String]) -> Option<&'a Address> {
+    let is_inside = |address: &&Address| {
         let mut networks = subnets.iter().filter_map(|subnet| subnet.parse::<Cidr>().ok());
         networks.any(|network| network.contains(address.ip))
     };
-    let address = site.facts.addresses.iter().find(inside).ok_or_else(|| {
+    site.facts.addresses.iter().find(is_inside)
+}
+
+/// Where there is no batch system and nobody names nodes, the head node is the site's one node.
+fn head_as_node(site: &Looked, subnets: &[String]) -> Result<String, String> {
+    let address = inside(site, subnets).ok_or_else(|| {
         format!(
             "{0}: no node is known there, and its head node is not in {1}; name the nodes: --node {0}=NAME:SLOTS",
             site.site,

@@ -22,6 +22,7 @@ fn facts(addresses: &[(&str, &str, u8)]) -> Facts {
         gateway_runs: false,
         grid: None,
         broker_runs: false,
+        ports: Ports::USUAL,
     }
 }
 
@@ -72,6 +73,34 @@ fn a_head_node_without_a_batch_system_joins_as_its_sites_node_in_its_inner_netwo
     assert_eq!(
         all[1].words(&names).join(" "),
         "gateway --background --join - --subnet 192.168.0.0/16 --node login1=192.168.7.4:8 --accept-jobs rennes,nancy"
+    );
+}
+
+#[test]
+fn a_gateway_gets_other_ports_where_another_user_of_the_head_node_has_the_usual_ones() {
+    let mut second = rennes();
+    second.facts.ports = Ports {
+        lan: 7010,
+        wan: 7021,
+        broker: 7453,
+    };
+    let sites = [second, site("nancy", &[("eth0", "192.168.7.4", 16)])];
+    let all = joins(&sites, &reached(&["rennes<nancy=131.254.1.9"])).unwrap();
+    let words = all[0].words(&["rennes".to_owned()]).join(" ");
+    assert!(
+        words.contains(" --lan 10.1.0.253:7010 --wan 131.254.1.9:7021 "),
+        "{words}"
+    );
+    assert!(!all[1].words(&[]).join(" ").contains("--lan"));
+    let nobody = broker(&sites, &Reached::new(), None).unwrap_err();
+    assert!(
+        nobody.contains("port 7443 or 7453,") && nobody.contains("to 7001 or 7021;"),
+        "{nobody}"
+    );
+    let rennes = broker(&sites, &Reached::new(), Some("rennes")).unwrap_err();
+    assert!(
+        rennes.contains("port 7453,") && rennes.contains("to 7021;"),
+        "{rennes}"
     );
 }
 

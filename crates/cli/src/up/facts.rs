@@ -1,5 +1,6 @@
 //! What a site's head node says of itself, for `causeway up`.
 
+use super::ports::Ports;
 use crate::batch::commands::Batch;
 use crate::check::starts::fast_networks;
 use crate::programs::MpiProgram;
@@ -51,6 +52,8 @@ pub struct Facts {
     pub grid: Option<String>,
     /// Whether that broker runs.
     pub broker_runs: bool,
+    /// Ports that a gateway and a broker can have there.
+    pub ports: Ports,
 }
 
 /// An address of a host.
@@ -133,6 +136,7 @@ impl Facts {
             () if !self.site.iter().all(|site| is_site_name(site)) => "its site",
             () if !self.accepts.iter().all(is_accepted) => "the sites whose jobs it accepts",
             () if !self.grid.iter().all(|grid| is_site_name(grid)) => "its grid",
+            () if !self.ports.can_be() => "its ports",
             () => return Ok(self),
         };
         Err(format!("what its head node says of itself cannot be: {wrong}"))
@@ -191,6 +195,7 @@ impl Facts {
             site: config.map(|config| config.site),
             grid: broker.as_ref().map(|broker| broker.grid.clone()),
             broker_runs: broker.is_some_and(|broker| runs(broker.socket())),
+            ports: Ports::free(),
         }
     }
 }
@@ -319,7 +324,7 @@ mod tests {
             system: system.to_owned(),
             addresses: Vec::new(),
         };
-        let lies: [(Lie, &str); 6] = [
+        let lies: [(Lie, &str); 7] = [
             (
                 |facts| facts.host = "login1\n    nancy$ causeway status".to_owned(),
                 "its name",
@@ -330,6 +335,7 @@ mod tests {
             ),
             (|facts| facts.system = "x".repeat(2000), "its system"),
             (|facts| facts.processors = u32::MAX, "processors"),
+            (|facts| facts.ports.wan = 22, "its ports"),
             (|facts| facts.accepts = vec!["nancy,all".to_owned()], "accepts"),
             (|facts| facts.grid = Some("grid\x1b[2J".to_owned()), "its grid"),
         ];

@@ -1,5 +1,6 @@
 use super::super::facts::{BatchNodes, Facts};
 use super::super::host::Host;
+use super::super::ports::Ports;
 use super::*;
 
 fn site(name: &str, directory: &str, mpis: &[(&str, &str, &str)]) -> Site {
@@ -33,6 +34,7 @@ fn site(name: &str, directory: &str, mpis: &[(&str, &str, &str)]) -> Site {
             gateway_runs: false,
             grid: None,
             broker_runs: false,
+            ports: Ports::USUAL,
         },
     }
 }

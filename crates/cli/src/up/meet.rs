@@ -2,6 +2,7 @@
 
 use super::choose::Reached;
 use super::host::PATIENCE;
+use super::ports::Ports;
 use super::reach::WORD;
 use super::{Args, Site};
 use crate::first_line::first_line;
@@ -12,14 +13,15 @@ use std::net::{IpAddr, ToSocketAddrs};
 /// Addresses of a host at which others try to reach it.
 const MOST_ADDRESSES: usize = 8;
 
-/// Which hosts reach which at this port. A host on which something has the port already is reached by none.
+/// Which hosts reach which, each at a port of its own. A host on which something has the port already is
+/// reached by none.
 ///
 /// # Errors
 /// A host cannot be asked.
-pub fn reached(args: &Args, sites: &[Site], port: u16) -> Result<Reached, String> {
+pub fn reached(args: &Args, sites: &[Site], port: fn(&Ports) -> u16) -> Result<Reached, String> {
     let mut all = Reached::new();
     for site in sites {
-        let word = word()?;
+        let (word, port) = (word()?, port(&site.facts.ports));
         let line = format!("{} up-part listen --word {word} {port}", quoted(&site.causeway));
         let mut listener = site.host.start(&line)?;
         let ready = first_line(listener.stdout.take()).recv_timeout(PATIENCE);

@@ -15,6 +15,7 @@ mod install;
 mod kept;
 mod meet;
 pub mod part;
+mod ports;
 mod reach;
 mod remove;
 mod steps;
@@ -22,13 +23,15 @@ mod steps;
 use crate::say;
 use causeway_mpis::quoted;
 use causeway_wire::shown::Line;
-use choose::{BROKER_PORT, Joins, Looked, WAN_PORT};
+use choose::{Joins, Looked};
 pub use down::{DownArgs, down};
 use facts::Facts;
 use host::{Host, PATIENCE};
 use install::{FirstLook, Installation, Installations};
+use ports::Ports;
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -268,15 +271,19 @@ impl Plan {
                     (there.host.site.clone(), starts.into_iter().collect::<Vec<_>>())
                 }
                 None => {
-                    let reached = meet::reached(args, sites, BROKER_PORT)?;
+                    let reached = meet::reached(args, sites, |ports| ports.broker)?;
                     let (broker, ip) = choose::broker(&looked, &reached, args.broker.as_deref())?;
-                    let steps = vec![Step::grid(&broker, &args.grid, ip), Step::broker(&broker)];
+                    let at = { sites.iter() }
+                        .find(|site| site.host.site == broker)
+                        .map_or(Ports::USUAL, |site| site.facts.ports);
+                    let at = SocketAddr::new(ip, at.broker);
+                    let steps = vec![Step::grid(&broker, &args.grid, at), Step::broker(&broker)];
                     (broker, steps)
                 }
             };
         let names: Vec<String> = sites.iter().map(|site| site.host.site.clone()).collect();
         if sites.iter().any(|site| site.facts.site.is_none()) {
-            let reached = meet::reached(args, sites, WAN_PORT)?;
+            let reached = meet::reached(args, sites, |ports| ports.wan)?;
             for (site, joins) in sites.iter().zip(choose::joins(&looked, &reached)?) {
                 let joins: Joins = joins;
                 if site.facts.site.is_none() {

@@ -2,22 +2,26 @@
 
 use super::install::{data, link_path, programs};
 use crate::background::systemd;
+use crate::processes::{self, Process};
 use crate::{ask, grid, join, user_directories};
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
-use causeway_control as control;
+use causeway_control::{self as control, Status};
 use causeway_mpis::quoted;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Pid;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a gateway or broker may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
+/// How long a gateway's socket may be away: it looks after it more often than that.
+const AWAY_FOR: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Ends this user's gateway and broker on this host; what was done, for people.
@@ -26,31 +30,85 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Jobs run, and `force` is not set; one of them does not end.
 pub fn stop(force: bool) -> Result<Vec<String>, String> {
     let mut done = Vec::new();
-    if let Ok(status) = ask::status(&control::socket()) {
+    if let Some(status) = gateway() {
         let names: Vec<&str> = status.jobs.iter().map(|job| job.name.as_str()).collect();
         if !force && !names.is_empty() {
             return Err(format!("jobs run: {}; --force ends them", names.join("; ")));
         }
-        end(Pid::from_raw(status.pid.cast_signed()), &control::socket())?;
+        end(Pid::from_raw(status.pid.cast_signed()), Some(&control::socket()))?;
         done.push(format!("the gateway of {} has ended", status.site));
+    }
+    for process in installed("gateway") {
+        if !force {
+            return Err(format!(
+                "a gateway of this user's runs, process {}, and does not answer at its socket; --force ends it, and its jobs",
+                process.pid
+            ));
+        }
+        end(process.pid, None)?;
+        done.push(format!("a gateway has ended, process {}", process.pid));
     }
     let broker = grid::default_directory().map_err(|error| error.to_string())?;
     if let Ok(config) = BrokerConfig::load(&broker.join(CONFIG_FILE))
         && let Ok(stream) = UnixStream::connect(config.socket())
     {
         let peer = getsockopt(&stream, PeerCredentials).map_err(|error| error.to_string())?;
-        end(Pid::from_raw(peer.pid()), &config.socket())?;
+        end(Pid::from_raw(peer.pid()), Some(&config.socket()))?;
         done.push(format!("the broker of {} has ended", config.grid));
+    }
+    for process in installed("broker") {
+        end(process.pid, None)?;
+        done.push(format!("a broker has ended, process {}", process.pid));
     }
     Ok(done)
 }
 
-fn end(process: Pid, socket: &Path) -> Result<(), String> {
-    kill(process, Signal::SIGTERM).map_err(|error| format!("end process {process}: {error}"))?;
+/// What this user's gateway says of itself. One that runs has its socket back soon if somebody removes it, as
+/// systemd does when a user logs out for the last time.
+fn gateway() -> Option<Status> {
+    let until = Instant::now() + AWAY_FOR;
+    loop {
+        if let Ok(status) = ask::status(&control::socket()) {
+            return Some(status);
+        }
+        if Instant::now() > until || installed("gateway").is_empty() {
+            return None;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Processes of this user's on this host that `causeway up` has started with this word, but for those that
+/// they have started themselves.
+fn installed(word: &str) -> Vec<Process> {
+    let home = user_directories::home().unwrap_or_default();
+    let programs = programs(&home.display().to_string());
+    let Ok(programs) = fs::canonicalize(programs) else {
+        return Vec::new();
+    };
+    let is_one = |process: &Process| is_installed(process.pid, word, &programs);
+    let all: Vec<Process> = processes::all().filter(is_one).collect();
+    let is_first = |process: &&Process| all.iter().all(|other| other.pid != process.parent);
+    all.iter().filter(is_first).copied().collect()
+}
+
+fn is_installed(pid: Pid, word: &str, programs: &Path) -> bool {
+    let place = Path::new("/proc").join(pid.to_string());
+    let is_own = fs::metadata(&place).is_ok_and(|of| of.uid() == nix::unistd::geteuid().as_raw());
+    let is_ours = || fs::read_link(place.join("exe")).is_ok_and(|program| program.starts_with(programs));
+    let words = || fs::read(place.join("cmdline")).unwrap_or_default();
+    is_own && is_ours() && words().split(|byte| *byte == 0).nth(1) == Some(word.as_bytes())
+}
+
+/// Ends a process; where it serves a socket, until nobody does.
+fn end(pid: Pid, socket: Option<&Path>) -> Result<(), String> {
+    let process = Process::of(pid);
+    kill(pid, Signal::SIGTERM).map_err(|error| format!("end process {pid}: {error}"))?;
     let until = Instant::now() + ENDS_WITHIN;
-    while UnixStream::connect(socket).is_ok() || kill(process, None).is_ok() {
+    let serves = || socket.is_some_and(|socket| UnixStream::connect(socket).is_ok());
+    while serves() || process.is_some_and(Process::runs) {
         if Instant::now() > until {
-            return Err(format!("process {process} has not ended within {ENDS_WITHIN:?}"));
+            return Err(format!("process {pid} has not ended within {ENDS_WITHIN:?}"));
         }
         std::thread::sleep(LOOK_EVERY);
     }

@@ -1,12 +1,11 @@
 //! The steps on the head nodes, each as the command that does the same by hand.
 
 use super::Site;
-use super::choose::BROKER_PORT;
 use super::host::{Host, PATIENCE};
 use crate::say;
 use causeway_control::Status;
 use causeway_mpis::quoted;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// How long tunnels may take.
@@ -34,9 +33,8 @@ impl Step {
         }
     }
 
-    pub fn grid(site: &str, grid: &str, ip: IpAddr) -> Step {
-        let at = SocketAddr::new(ip, BROKER_PORT).to_string();
-        Step::new(site, &["grid", "create", grid, "--broker", &at])
+    pub fn grid(site: &str, grid: &str, at: SocketAddr) -> Step {
+        Step::new(site, &["grid", "create", grid, "--broker", &at.to_string()])
     }
 
     pub fn broker(site: &str) -> Step {
