@@ -7,6 +7,7 @@ use causeway_control::NodeInfo;
 use causeway_wire::Cidr;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, User, getuid};
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
@@ -57,16 +58,12 @@ impl Batch {
     pub fn run(&self, words: &[String], input: &str) -> Result<Said, String> {
         let (program, arguments) = words.split_first().ok_or("no command")?;
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .envs(self.system.answers().iter().copied());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| self.system.is_of_a_process(name)) {
-            command.env_remove(name);
-        }
-        if let Some(name) = self.system.configuration() {
-            let conf = self.conf.as_ref().map(|conf| conf.as_os_str().to_owned());
-            let conf = conf.or_else(|| std::env::var_os(name));
-            command.envs(conf.map(|conf| (name, conf)));
+        command.args(arguments);
+        for (name, value) in self.environment(std::env::vars_os()) {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
         }
         // SAFETY: prctl is one system call; nothing is allocated or locked between fork and exec.
         unsafe {
@@ -94,6 +91,32 @@ impl Batch {
             return Err(format!("{} did not end within {PATIENCE:?}", words.join(" ")));
         };
         judge(words, &output.map_err(failed)?)
+    }
+
+    /// Lists, in this order, what is changed of this environment for the commands: their answers have the
+    /// form that is read here, whatever the user wants to see, and no command is of the user's own allocation.
+    fn environment(
+        &self,
+        own: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Vec<(OsString, Option<OsString>)> {
+        let configuration = self.system.configuration();
+        let mut conf = self.conf.as_ref().map(|conf| conf.as_os_str().to_owned());
+        let mut changes = Vec::new();
+        for (name, value) in own {
+            if configuration.is_some_and(|configuration| name == configuration) {
+                conf.get_or_insert(value);
+            } else if self.system.is_of_a_process(&name) || is_of_a_language(&name) {
+                changes.push((name, None));
+            }
+        }
+        let answers = self.system.answers().iter().copied();
+        changes.extend(answers.map(|(name, value)| (name.into(), Some(value.into()))));
+        changes.extend(
+            configuration
+                .zip(conf)
+                .map(|(name, conf)| (name.into(), Some(conf))),
+        );
+        changes
     }
 
     /// What each of these commands has printed.
@@ -179,6 +202,12 @@ impl Batch {
     }
 }
 
+/// Whether a variable chooses the language of messages and the form of numbers.
+fn is_of_a_language(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("LC_") || name == "LANG" || name == "LANGUAGE"
+}
+
 /// What a command has printed.
 ///
 /// # Errors
@@ -203,5 +232,72 @@ pub fn judge(words: &[String], output: &Output) -> Result<Said, String> {
     match program {
         SHELL => Err(format!("{last} ({})", output.status)),
         _ => Err(format!("{program}: {last} ({})", output.status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// The environment of commands of a batch system, in one of these variables.
+    fn asked_in(system: System, conf: Option<&str>, own: &[(&str, &str)]) -> HashMap<String, String> {
+        let batch = Batch {
+            system,
+            conf: conf.map(PathBuf::from),
+            subnets: Vec::new(),
+        };
+        let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut all: HashMap<String, String> = own.iter().map(text).collect();
+        let own = own.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        for (name, value) in batch.environment(own) {
+            let name = name.into_string().unwrap();
+            match value {
+                Some(value) => all.insert(name, value.into_string().unwrap()),
+                None => all.remove(&name),
+            };
+        }
+        all
+    }
+
+    #[test]
+    fn a_batch_system_answers_in_the_form_that_is_read_whatever_its_user_wants_to_see() {
+        let own = [
+            ("PATH", "/usr/bin"),
+            ("SQUEUE_FORMAT", "%i"),
+            ("SLURM_TIME_FORMAT", "relative"),
+            ("SBATCH_TIMELIMIT", "1"),
+            ("SLURM_CONF", "/etc/one.conf"),
+            ("LC_TIME", "de_DE.UTF-8"),
+            ("LC_ALL", "de_DE.UTF-8"),
+            ("LANGUAGE", "de"),
+        ];
+        let all = asked_in(System::Slurm, None, &own);
+        let has = |name: &str| all.get(name).map(String::as_str);
+        assert_eq!(has("SLURM_TIME_FORMAT"), Some("%s"));
+        assert_eq!((has("LC_ALL"), has("PATH")), (Some("C"), Some("/usr/bin")));
+        assert_eq!(has("SLURM_CONF"), Some("/etc/one.conf"));
+        assert_eq!(all.len(), 4, "{all:?}");
+        let all = asked_in(System::Slurm, Some("/etc/site.conf"), &own);
+        assert_eq!(all["SLURM_CONF"], "/etc/site.conf", "the site's own comes first");
+        let own = [
+            ("PBS_DEFAULT", "other"),
+            ("TZ", "Europe/Paris"),
+            ("LANG", "fr_FR"),
+        ];
+        let all = asked_in(System::Pbs, None, &own);
+        assert_eq!(
+            (all["TZ"].as_str(), all["LC_ALL"].as_str(), all.len()),
+            ("UTC", "C", 2)
+        );
+        let all = asked_in(
+            System::Oar,
+            None,
+            &[("OARDO_USER", "other"), ("HOME", "/home/ada")],
+        );
+        assert_eq!(
+            (all["LC_ALL"].as_str(), all["HOME"].as_str(), all.len()),
+            ("C", "/home/ada", 2)
+        );
     }
 }
