@@ -8,11 +8,13 @@ pub mod byte;
 mod collectives;
 mod disturbed;
 mod loopback;
+mod peers;
 mod pings;
 mod plain;
 mod plans;
 mod ranks;
 mod relay;
+mod scenario;
 mod share;
 mod streams;
 mod twin;
@@ -67,7 +69,9 @@ pub enum Section {
     Loss,
     /// Times under TLS 1.3 beside those in clear text.
     Encryption,
-    /// A bulk stream beside a foreign TCP flow.
+    /// The same messages through tunnels that people make by hand.
+    Peers,
+    /// A bulk stream beside foreign TCP flows.
     Share,
     /// All-to-all of 2 MB.
     Alltoall,
@@ -94,6 +98,7 @@ impl Section {
     fn measure(self, bench: &Bench) -> Result<Part, BenchError> {
         match self {
             Section::Plain => plain::measure(bench),
+            Section::Peers => peers::measure(bench),
             Section::Share => share::measure(bench),
             Section::Collectives => collectives::measure(bench),
             Section::Streams => streams::measure(bench),

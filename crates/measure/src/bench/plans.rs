@@ -11,9 +11,6 @@ use causeway_bench::tables::tables;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Two sites, as every section has them.
-const SITES: &str = include_str!("../../../../scenarios/rennes-nancy.toml");
-
 /// A lab: its name, what the link loses, and lines for the gateways.
 type Variant = (&'static str, &'static str, &'static [&'static str]);
 
@@ -211,16 +208,7 @@ impl Plan {
 
 /// The file of a lab.
 fn scenario((name, loss, grid): &Variant, out: &Path) -> Result<PathBuf, BenchError> {
-    let file = out.join(format!("{name}.toml"));
-    let lines: Vec<String> = grid.iter().map(|line| format!("{line:?}")).collect();
-    let text = SITES
-        .replace(
-            "name = \"rennes-nancy\"",
-            &format!("name = {name:?}\ngrid = [{}]", lines.join(", ")),
-        )
-        .replace("loss = \"0%\"", &format!("loss = {loss:?}"));
-    std::fs::write(&file, text).map_err(io(format!("write {}", file.display())))?;
-    Ok(file)
+    super::scenario::two_sites(name, &[("loss", loss)], grid, out)
 }
 
 #[cfg(test)]

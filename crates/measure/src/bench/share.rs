@@ -1,6 +1,7 @@
-//! Section `share`: a job's bulk stream beside one foreign TCP flow on the same link.
+//! Section `share`: a job's bulk stream beside foreign TCP flows on the same link.
 
 use super::pings::read;
+use super::scenario::two_sites;
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, Way, numbers};
 use crate::checkout::repository;
 use crate::checkout::test_program;
@@ -16,14 +17,63 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long both flow side by side, after a second in which the foreign one fills its window.
+/// How long all flow side by side, after a time in which the foreign flows fill their windows.
 const BESIDE: u64 = 10;
-const LEAD: u64 = 1;
+const LEAD: u64 = 2;
 
-/// Around that: mpirun's start, and the start of the foreign flow.
+/// Around that: mpirun's start, and the start of the foreign flows.
 const MARGIN: u64 = 3;
 
 const RESERVED_MBIT: f64 = 400.0;
+
+/// The link's queue, as a scenario has it: a sixth of what is under way in a round trip, and nearly three
+/// times as much.
+const QUEUES: [&str; 2] = ["256kB", "4MB"];
+
+/// The queue of the usual two sites.
+const USUAL_QUEUE: &str = "2MB";
+
+/// Who else is on the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Foreign {
+    congestion: &'static str,
+    flows: u32,
+}
+
+const ONE_CUBIC: Foreign = Foreign {
+    congestion: "cubic",
+    flows: 1,
+};
+
+/// What one run gave, in Mbit/s: the job's rate, and that of each foreign flow.
+#[derive(Debug, Clone, PartialEq)]
+struct Rates {
+    job: f64,
+    foreign: Vec<f64>,
+}
+
+impl Rates {
+    fn all_foreign(&self) -> f64 {
+        self.foreign.iter().sum()
+    }
+
+    /// What each would have of all that was carried.
+    fn fair(&self) -> f64 {
+        (self.job + self.all_foreign()) / (self.foreign.len() + 1) as f64
+    }
+
+    fn least(&self) -> f64 {
+        self.foreign.iter().copied().reduce(f64::min).unwrap_or(0.0)
+    }
+}
+
+/// The runs of one line of the table.
+struct Runs {
+    queue: &'static str,
+    foreign: Foreign,
+    way: String,
+    rates: Vec<Rates>,
+}
 
 /// See the module.
 ///
@@ -31,61 +81,40 @@ const RESERVED_MBIT: f64 = 400.0;
 /// A program fails.
 pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     let mut part = Part::new(
-        "Two bulk flows on one link",
-        "An MPI program streams 1 MB messages from one site to the other while iperf3 sends one TCP flow (CUBIC) between the head \
-         nodes; rates over the same 10 s. The fair share is half of what both carried together. The bar: the job gets at least \
-         that; with a rate reserved for it, that rate within 5 %.",
+        "A job's bulk stream beside other flows",
+        "An MPI program streams 1 MB messages from one site to the other while iperf3 sends one, two or four TCP flows (CUBIC or BBR) \
+         between the head nodes, over a link with a small or a large queue; rates over the same 10 s. The fair share is what all carried \
+         together, divided by how many they are: the job, and each foreign flow. The bar: the job gets at least that; with a rate reserved \
+         for it, that rate within 5 %. What a job has beyond its share, the others lack: their columns say how much.",
     );
-    let mut table = Table::new(&[
-        "way of the job",
-        "job (Mbit/s)",
-        "foreign flow (Mbit/s)",
-        "both, of the link",
-        "fair share (Mbit/s)",
-        "job/fair share",
-        "runs",
-    ]);
-    let mut rows = "way,run,job_mbit_per_second,foreign_mbit_per_second\n".to_owned();
-    let lab = bench.lab("share", &ROUTED)?;
-    part.command(&lab.shape());
-    let mut direct = None;
-    for (way, found) in in_turn(bench, &lab, &mut part, &Way::BOTH, ("", &mut rows))? {
-        table.rows.extend(row(way.name(), &found));
-        match way {
-            Way::Direct => direct = of_fair_share(&found),
-            Way::Causeway => part.claims.extend(of_fair_share(&found).map(|figure| Claim {
-                what: "a job's bulk stream beside a foreign flow, of its fair share".into(),
-                direct,
-                figure,
-                unit: "",
-                bar: Bar::AtLeast(1.0),
-            })),
+    let mut all: Vec<Runs> = Vec::new();
+    for queue in QUEUES {
+        let name = format!("share-{queue}");
+        let file = two_sites(&name, &[("queue", queue)], &[], &bench.scratch(&name)?)?;
+        let lab = bench.lab(&name, &["--routed", "true", &file.display().to_string()])?;
+        part.command(&lab.shape());
+        for congestion in ["cubic", "bbr"] {
+            for flows in [1, 2, 4] {
+                let foreign = Foreign { congestion, flows };
+                all.extend(in_turn(bench, &lab, &mut part, (queue, foreign), &Way::BOTH)?);
+            }
         }
     }
-    drop(lab);
     match reserved_lab(bench) {
         Ok(lab) => {
             part.command(&lab.shape());
-            let ways = [Way::Causeway];
-            for (_, found) in in_turn(bench, &lab, &mut part, &ways, ("-reserved", &mut rows))? {
-                let way = format!("causeway, {RESERVED_MBIT} Mbit/s reserved");
-                table.rows.extend(row(&way, &found));
-                let jobs: Vec<_> = found.iter().map(|(job, _)| *job).collect();
-                part.claims.extend(summary(&jobs).map(|jobs| Claim {
-                    what: "a job's bulk stream beside a foreign flow, reserved rate".into(),
-                    direct: None,
-                    figure: jobs.median,
-                    unit: " Mbit/s",
-                    bar: Bar::Near(RESERVED_MBIT, 0.05),
-                }));
+            for mut runs in in_turn(bench, &lab, &mut part, (USUAL_QUEUE, ONE_CUBIC), &[Way::Causeway])? {
+                runs.way.push_str("-reserved");
+                all.push(runs);
             }
         }
         Err(error) => part
             .text
             .push(format!("Not measured: a reserved rate. {}", first_lines(&error))),
     }
-    part.tables.push(("Medians of all runs".into(), table));
-    part.files.push(("share.csv".into(), rows));
+    part.claims = claims(&all);
+    part.tables.push(("Medians of all runs".into(), table(&all)));
+    part.files.push(("share.csv".into(), rows(&all)));
     Ok(part)
 }
 
@@ -104,24 +133,27 @@ fn first_lines(error: &ProgramError) -> String {
     said.lines().take(2).collect::<Vec<_>>().join(" ")
 }
 
-/// Rates of the job and of the foreign flow, in Mbit/s.
-type Rates = (f64, f64);
-
 fn in_turn(
     bench: &Bench,
     lab: &Lab,
     part: &mut Part,
+    (queue, foreign): (&'static str, Foreign),
     ways: &[Way],
-    (label, rows): (&str, &mut String),
-) -> Result<Vec<(Way, Vec<Rates>)>, BenchError> {
-    let mut found: Vec<(Way, Vec<Rates>)> = ways.iter().map(|&way| (way, Vec::new())).collect();
+) -> Result<Vec<Runs>, BenchError> {
+    let runs = |way: &Way| Runs {
+        queue,
+        foreign,
+        way: way.name().to_owned(),
+        rates: Vec::new(),
+    };
+    let mut found: Vec<Runs> = ways.iter().map(runs).collect();
+    let Foreign { congestion, flows } = foreign;
     for run in 0..bench.pick(1, 3) {
-        for (way, rates) in &mut found {
-            let name = format!("{}{label}", way.name());
-            println!("bench:   bulk beside a foreign flow, {name}, run {run}");
-            let (job, foreign) = side_by_side(bench, lab, part, *way, &format!("share-{name}-{run}"))?;
-            let _ = writeln!(rows, "{name},{run},{job:.1},{foreign:.1}");
-            rates.push((job, foreign));
+        for (way, runs) in ways.iter().zip(&mut found) {
+            let name = format!("{}-{queue}-{congestion}-{flows}-{run}", way.name());
+            println!("bench:   bulk beside foreign flows, {name}");
+            let rates = side_by_side(bench, lab, part, (*way, foreign), &format!("share-{name}"))?;
+            runs.rates.push(rates);
         }
     }
     Ok(found)
@@ -131,7 +163,7 @@ fn side_by_side(
     bench: &Bench,
     lab: &Lab,
     part: &mut Part,
-    way: Way,
+    (way, foreign): (Way, Foreign),
     label: &str,
 ) -> Result<Rates, BenchError> {
     let directory = bench.scratch(label)?;
@@ -164,10 +196,12 @@ fn side_by_side(
     );
     let job = lab.program(HEAD, &command, &directory, DEADLINE)?.start()?;
     wait(&rows, |text| text.lines().count() > 2)?;
-    let client =
-        format!("iperf3 --client {address} --congestion cubic --time {seconds} --omit {LEAD} --json");
+    let Foreign { congestion, flows } = foreign;
+    let client = format!(
+        "iperf3 --client {address} --congestion {congestion} --parallel {flows} --time {seconds} --omit {LEAD} --json"
+    );
     let began = unix_seconds();
-    let foreign = lab.program(HEAD, &client, &sent, DEADLINE)?.succeed()?.stdout;
+    let said = lab.program(HEAD, &client, &sent, DEADLINE)?.succeed()?.stdout;
     job.succeed()?;
     server.end()?;
     for command in ["iperf3 --server --one-off (on nancy-head)", &command, &client] {
@@ -178,9 +212,10 @@ fn side_by_side(
     let from = began + LEAD as f64;
     let job = mbit_per_second_between(&carried, from, from + seconds as f64)
         .ok_or_else(|| BenchError::output("bulk", &text, "rows over the whole time"))?;
-    let foreign = received_mbit_per_second(&foreign)
-        .ok_or_else(|| BenchError::output("iperf3", &foreign, "end.sum_received.bits_per_second"))?;
-    Ok((job, foreign))
+    let foreign = received_mbit_per_second(&said)
+        .filter(|rates| rates.len() == flows as usize)
+        .ok_or_else(|| BenchError::output("iperf3", &said, "end.streams[].receiver.bits_per_second"))?;
+    Ok(Rates { job, foreign })
 }
 
 /// Waits until a file says what is waited for; what uses it tells what is wrong if it never does.
@@ -216,40 +251,117 @@ fn mbit_per_second_between(rows: &[Vec<f64>], from: f64, to: f64) -> Option<f64>
     Some((bytes_at(to)? - bytes_at(from)?) * 8.0 / 1e6 / (to - from))
 }
 
-fn received_mbit_per_second(json: &str) -> Option<f64> {
+/// What came of each flow.
+fn received_mbit_per_second(json: &str) -> Option<Vec<f64>> {
     let value: Value = serde_json::from_str(json).ok()?;
-    Some(value["end"]["sum_received"]["bits_per_second"].as_f64()? / 1e6)
-}
-
-/// Median of job over fair share.
-fn of_fair_share(found: &[Rates]) -> Option<f64> {
-    let shares: Vec<_> = found
+    let streams = value["end"]["streams"].as_array()?;
+    let rates = streams
         .iter()
-        .map(|(job, foreign)| job / ((job + foreign) / 2.0))
-        .collect();
-    Some(summary(&shares)?.median)
+        .map(|stream| Some(stream["receiver"]["bits_per_second"].as_f64()? / 1e6));
+    rates.collect()
 }
 
-fn row(way: &str, found: &[Rates]) -> Option<Vec<String>> {
-    let median = |value: fn(&Rates) -> f64| {
-        let values: Vec<_> = found.iter().map(value).collect();
-        Some(summary(&values)?.median)
+/// The median over runs.
+fn median(runs: &Runs, value: impl Fn(&Rates) -> f64) -> Option<f64> {
+    let values: Vec<_> = runs.rates.iter().map(value).collect();
+    Some(summary(&values)?.median)
+}
+
+fn claims(all: &[Runs]) -> Vec<Claim> {
+    let least = |way: Way| {
+        let of_way = all.iter().filter(|runs| runs.way == way.name());
+        let shares = of_way.filter_map(|runs| median(runs, |rates| rates.job / rates.fair()));
+        shares.reduce(f64::min)
     };
-    let both = median(|(job, foreign)| job + foreign)?;
+    let share = least(Way::Causeway);
+    let share = share.map(|figure| Claim {
+        what: "a job's bulk stream beside foreign flows, of its fair share, the least".into(),
+        direct: least(Way::Direct),
+        figure,
+        unit: "",
+        bar: Bar::AtLeast(1.0),
+    });
+    let reserved = all.iter().find(|runs| runs.way.ends_with("-reserved"));
+    let reserved = reserved.and_then(|runs| median(runs, |rates| rates.job));
+    let reserved = reserved.map(|figure| Claim {
+        what: "a job's bulk stream beside a foreign flow, reserved rate".into(),
+        direct: None,
+        figure,
+        unit: " Mbit/s",
+        bar: Bar::Near(RESERVED_MBIT, 0.05),
+    });
+    share.into_iter().chain(reserved).collect()
+}
+
+fn table(all: &[Runs]) -> Table {
+    let mut table = Table::new(&[
+        "queue",
+        "foreign flows",
+        "way of the job",
+        "job (Mbit/s)",
+        "each foreign flow (Mbit/s)",
+        "the least of them (Mbit/s)",
+        "all, of the link",
+        "job/fair share",
+        "each foreign flow/fair share",
+        "runs",
+    ]);
+    table.rows.extend(all.iter().filter_map(line));
+    table
+}
+
+fn line(runs: &Runs) -> Option<Vec<String>> {
+    let Foreign { congestion, flows } = runs.foreign;
+    let each = |rates: &Rates| rates.all_foreign() / f64::from(flows);
+    let link = Link::RENNES_NANCY.rate_bits_per_second / 1e6;
     Some(vec![
-        way.to_owned(),
-        format!("{:.0}", median(|(job, _)| *job)?),
-        format!("{:.0}", median(|(_, foreign)| *foreign)?),
-        format!("{:.2}", both * 1e6 / Link::RENNES_NANCY.rate_bits_per_second),
-        format!("{:.0}", both / 2.0),
-        format!("{:.2}", of_fair_share(found)?),
-        found.len().to_string(),
+        runs.queue.to_owned(),
+        format!("{flows} {}", congestion.to_uppercase()),
+        runs.way.clone(),
+        format!("{:.0}", median(runs, |rates| rates.job)?),
+        format!("{:.0}", median(runs, each)?),
+        format!("{:.0}", median(runs, Rates::least)?),
+        format!(
+            "{:.2}",
+            median(runs, |rates| (rates.job + rates.all_foreign()) / link)?
+        ),
+        format!("{:.2}", median(runs, |rates| rates.job / rates.fair())?),
+        format!("{:.2}", median(runs, |rates| each(rates) / rates.fair())?),
+        runs.rates.len().to_string(),
     ])
+}
+
+fn rows(all: &[Runs]) -> String {
+    let mut text = "queue,congestion,flows,way,run,job_mbit_per_second,foreign_mbit_per_second,least_foreign_mbit_per_second\n".to_owned();
+    for runs in all {
+        let Foreign { congestion, flows } = runs.foreign;
+        for (run, rates) in runs.rates.iter().enumerate() {
+            let (queue, way, job) = (runs.queue, &runs.way, rates.job);
+            let (foreign, least) = (rates.all_foreign(), rates.least());
+            let _ = writeln!(
+                text,
+                "{queue},{congestion},{flows},{way},{run},{job:.1},{foreign:.1},{least:.1}"
+            );
+        }
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn runs(rates: Vec<Rates>) -> Runs {
+        Runs {
+            queue: "4MB",
+            foreign: Foreign {
+                congestion: "bbr",
+                flows: 2,
+            },
+            way: "causeway".into(),
+            rates,
+        }
+    }
 
     #[test]
     fn a_rate_is_taken_between_two_times_and_not_outside_the_rows() {
@@ -261,17 +373,26 @@ mod tests {
     }
 
     #[test]
-    fn the_fair_share_is_half_of_what_both_carried() {
-        assert!((of_fair_share(&[(600.0, 200.0)]).unwrap() - 1.5).abs() < 1e-9);
-        let cells = row("x", &[(600.0, 200.0)]).unwrap();
-        assert_eq!(cells[1..], ["600", "200", "0.80", "400", "1.50", "1"]);
-        assert_eq!(of_fair_share(&[]), None);
+    fn the_fair_share_is_an_equal_part_for_the_job_and_each_foreign_flow() {
+        let rates = Rates {
+            job: 600.0,
+            foreign: vec![200.0, 100.0],
+        };
+        let all = [runs(vec![rates])];
+        let cells = table(&all).rows.remove(0);
+        let wanted = [
+            "4MB", "2 BBR", "causeway", "600", "150", "100", "0.90", "2.00", "0.50", "1",
+        ];
+        assert_eq!(cells, wanted);
+        assert!((claims(&all)[0].figure - 2.0).abs() < 1e-9);
+        assert!(rows(&all).ends_with("\n4MB,bbr,2,causeway,0,600.0,300.0,100.0\n"));
+        assert!(table(&[runs(Vec::new())]).rows.is_empty());
     }
 
     #[test]
-    fn iperf_says_what_was_received() {
-        let json = r#"{"end": {"sum_received": {"bits_per_second": 4.7e8}}}"#;
-        assert!((received_mbit_per_second(json).unwrap() - 470.0).abs() < 1e-9);
+    fn iperf_says_what_was_received_of_each_flow() {
+        let json = r#"{"end": {"streams": [{"receiver": {"bits_per_second": 4.7e8}}, {"receiver": {"bits_per_second": 1e8}}]}}"#;
+        assert_eq!(received_mbit_per_second(json), Some(vec![470.0, 100.0]));
         assert_eq!(received_mbit_per_second("{}"), None);
     }
 }
