@@ -94,7 +94,7 @@ impl Batch {
     }
 
     /// Lists, in this order, what is changed of this environment for the commands: their answers have the
-    /// form that is read here, whatever the user wants to see, and no command is of the user's own allocation.
+    /// form that is read here, whatever the user wants to see, and no command is in the user's allocation.
     fn environment(
         &self,
         own: impl Iterator<Item = (OsString, OsString)>,
