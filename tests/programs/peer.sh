@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# peer.sh direct|wireguard|ssh: has packets between the two sites of an emulated grid go directly, or through a
-# tunnel between the head nodes as people make one by hand: WireGuard in user space, or ssh (-w) over a TCP
-# connection with BBR. It runs on the head node of rennes, as root of the grid, and undoes what it did before.
-# The ranks' nodes have the route to the far site through the head node then.
+# peer.sh direct|wireguard|ssh: has packets between the two sites of an emulated grid go directly, or
+# through a tunnel between the head nodes as people make one by hand: WireGuard in user space, or ssh (-w)
+# over a TCP connection with BBR. It runs on the head node of rennes, as root of the grid, and undoes what
+# it did before. The ranks' nodes have the route to the far site through the head node then.
 # shellcheck disable=SC2029 # Variables are of this side.
 set -eu
 way=$1

@@ -1,5 +1,5 @@
-//! The ports that a site's gateway and a grid's broker get from `causeway up`: the usual ones, or the next ones
-//! where somebody has these, as another user of the same head node.
+//! The ports that a site's gateway and a grid's broker get from `causeway up`: the usual ones, or the next
+//! ones where somebody has these, as another user of the same head node.
 
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
