@@ -328,6 +328,30 @@ fn past_shim() -> Item {
     }
 }
 
+/// A script that starts MPI by itself: one job after the other, two beside one another, and its own status.
+/// What a launcher starts has no launchers of Causeway's in its PATH.
+fn of_a_script() -> Item {
+    let (openmpi, mpich) = (mpi::debian_openmpi(), mpi::debian_mpich());
+    let ring = |mpi: &Mpi| format!("{} -n 4 {}/ring", mpi.launcher, mpi.programs.display());
+    let driver = format!(
+        "set -e; {0} >one; {1} >two & {0} >three; wait; \
+         {2} -n 4 sh -c \"command -v mpirun.mpich; env\" | grep -c ^CAUSEWAY_SCRIPT= || true; \
+         {2} -n 4 sh -c \"command -v mpirun.mpich\" | sort -u; \
+         cat one two three | grep -c \"ring: 4 ranks.*all right\"; exit 5",
+        ring(&openmpi),
+        ring(&mpich),
+        mpich.launcher
+    );
+    Item {
+        name: "script".to_owned(),
+        command: format!(
+            "causeway run --script {SITES} -- sh -c '{driver}'; echo status $?; ls /tmp | grep -c causeway-run || true"
+        ),
+        seconds: 90,
+        expected: Expected::Says(vec!["0\n/usr/bin/mpirun.mpich\n3\nstatus 5\n0".to_owned()]),
+    }
+}
+
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
 fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
@@ -338,5 +362,6 @@ fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
     items.push(without_shim());
     items.push(static_rank());
     items.push(past_shim());
+    items.push(of_a_script());
     grid::run("rennes-nancy", "launch-lines", items);
 }

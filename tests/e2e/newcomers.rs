@@ -65,6 +65,9 @@ fn debian_open_mpi_runs_after_one_command_that_sets_up_two_fresh_sites_and_anoth
     // As a user at the site goes on.
     let run = "~/.local/bin/causeway run --sites rennes=1,nancy=1 -- mpirun.mpich -n 2 hostname";
     assert!(fresh.shell("rennes-head", run).contains("nancy-head"));
+    // As after a job with --send.
+    let sent = "mkdir -p ~/.cache/causeway/sent && echo copy >~/.cache/causeway/sent/ab12";
+    fresh.shell("rennes-head", sent);
     // As when systemd removes a user's runtime directory after the last logout.
     let gone = "find /run /tmp -name gateway.sock -print -delete";
     assert!(fresh.shell("rennes-head", gone).contains("gateway.sock"));

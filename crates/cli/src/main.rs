@@ -161,6 +161,9 @@ fn main() -> ExitCode {
     if let Some(words) = remote::agent::called_by_name() {
         return remote::agent::main(remote::agent::Args { words });
     }
+    if let Some(called) = run::script::called_by_name() {
+        return run::script::call(&called);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(said) => return version::main(&said),

@@ -232,6 +232,9 @@ pub struct LaneStatus {
     /// What the lane was seen to deliver: BBR's estimate, or the last acknowledged flight's.
     #[serde(default)]
     pub rate_bits_per_second: u64,
+    /// Whether neither training nor a transfer has found the rate yet: it says little of the path.
+    #[serde(default)]
+    pub rate_is_a_guess: bool,
     /// Congestion window: bytes that may be on their way.
     #[serde(default)]
     pub window_bytes: u64,

@@ -32,7 +32,8 @@ pub enum LauncherError {
     /// Its name says that it is none.
     #[error(
         "{0:?} is no MPI launcher: the command must begin with one, mpirun or mpiexec, as in \
-         'causeway run -- mpirun -n 4 ./app'; srun and others start a site's own part of a job: 'causeway run --at SITE srun ...'"
+         'causeway run -- mpirun -n 4 ./app'; for a script that starts MPI by itself: 'causeway run --script -- ./driver.sh'; \
+         srun and others start a site's own part of a job: 'causeway run --at SITE srun ...'"
     )]
     Program(OsString),
     /// No such program.
@@ -132,7 +133,8 @@ impl Launcher {
     }
 }
 
-fn find_in(word: &OsStr, search: &OsStr) -> Option<PathBuf> {
+/// Finds a program, by its name in these directories or by its path.
+pub fn find_in(word: &OsStr, search: &OsStr) -> Option<PathBuf> {
     let runnable =
         |path: &PathBuf| path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok();
     if word.as_encoded_bytes().contains(&b'/') {

@@ -26,6 +26,7 @@ mod placed;
 mod programs;
 pub mod rewrite;
 pub mod rules;
+pub mod script;
 mod sites;
 mod telling;
 pub mod tuning;
@@ -162,6 +163,10 @@ pub struct Args {
         "at", "direct", "transparent", "collectives", "same_bits", "tune_untested", "no_tune",
     ])]
     pub own_mpi: bool,
+    /// Run a script, or any other program, that starts MPI by itself: each launcher that it finds in PATH
+    /// runs over the sites, by these options (docs/scripts.md).
+    #[arg(long, conflicts_with_all = ["at", "own_mpi", "profile", "time", "send"])]
+    pub script: bool,
     #[command(flatten)]
     pub files: files::Wanted,
     /// Write to this file how far the run is; causeway carry passes this.
@@ -210,6 +215,9 @@ pub fn main(args: Args) -> ExitCode {
 
 fn carried_out(args: &Args) -> Result<u8, RunError> {
     files::check(&args.files)?;
+    if args.script {
+        return script::run(args);
+    }
     if args.profile.is_none() && !args.weighing.is_usual() {
         return Err(RunError::NothingToWeigh);
     }
@@ -229,6 +237,9 @@ fn carried_out(args: &Args) -> Result<u8, RunError> {
 /// # Errors
 /// What is wrong with the command line.
 pub fn check(args: &Args) -> Result<(), RunError> {
+    if args.script {
+        return script::check(args);
+    }
     if let Some(file) = &args.profile {
         return placed::check(args, file);
     }

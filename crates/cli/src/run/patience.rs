@@ -39,6 +39,11 @@ impl Patience {
         }
     }
 
+    /// The patience with a program that ends its own launchers.
+    pub fn without_limit() -> Patience {
+        Patience { first: None }
+    }
+
     /// Returns how long to wait after so many requests; `None` without a limit after the first and at once
     /// after the third.
     pub fn after(&self, requests: u32) -> Option<Duration> {

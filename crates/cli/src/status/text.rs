@@ -128,6 +128,7 @@ fn site_line(site: &SiteStatus, width: Width) -> String {
 }
 
 fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>, width: Width) -> String {
+    let is_a_guess = tunnel.lanes.iter().all(|lane| lane.rate_is_a_guess);
     let fields = [
         &*format!(
             "tunnel to {}{}",
@@ -135,7 +136,7 @@ fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>, width: Width)
             wide(width, format!(" at {}", tunnel.peer))
         ),
         &format!("rtt {}", milliseconds(tunnel.rtt_microseconds)),
-        &format!("rate {}", megabits(tunnel.rate_bits_per_second)),
+        &rate(tunnel.rate_bits_per_second, is_a_guess),
         &format!("loss {:.2} %", tunnel.loss * 100.0),
         &format!("streams {}", tunnel.streams),
         &format!("sent {}", megabytes(tunnel.sent_bytes)),
@@ -147,13 +148,13 @@ fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>, width: Width)
         text += &format!("  no lane for {seconds:.1} s; streams wait\n");
     }
     for lane in &tunnel.lanes {
-        let rate = rates.and_then(|rates| rates.lanes.iter().find(|rate| rate.number == lane.number));
-        text += &lane_line(lane, rate.map(|lane| lane.rate), width);
+        let now = rates.and_then(|rates| rates.lanes.iter().find(|rate| rate.number == lane.number));
+        text += &lane_line(lane, now.map(|lane| lane.rate), width);
     }
     text
 }
 
-fn lane_line(lane: &LaneStatus, rate: Option<Rate>, width: Width) -> String {
+fn lane_line(lane: &LaneStatus, present: Option<Rate>, width: Width) -> String {
     let least = f64::from(lane.least_rtt_microseconds) / 1e3;
     let round_trip = milliseconds(lane.rtt_microseconds);
     let troubles = troubles(lane);
@@ -167,13 +168,13 @@ fn lane_line(lane: &LaneStatus, rate: Option<Rate>, width: Width) -> String {
         lane.carrier.clone(),
         wide(width, lane.congestion_control.clone()),
         format!("rtt {round_trip}{}", wide(width, format!(" (least {least:.1})"))),
-        format!("rate {}", megabits(lane.rate_bits_per_second)),
+        rate(lane.rate_bits_per_second, lane.rate_is_a_guess),
         wide(width, format!("window {:.2} MB", lane.window_bytes as f64 / 1e6)),
         format!("sent {}", megabytes(lane.sent_bytes)),
         format!("received {}", megabytes(lane.received_bytes)),
     ];
     fields.extend(troubles.into_iter().map(|trouble| wide(width, trouble)));
-    fields.push(now(rate));
+    fields.push(now(present));
     width.lines(2, fields.iter().map(String::as_str))
 }
 
@@ -227,8 +228,13 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-fn megabits(bits_per_second: u64) -> String {
-    format!("{:.0} Mbit/s", bits_per_second as f64 / 1e6)
+/// Writes the rate of a path. What congestion control takes it for before anything has found out would only
+/// mislead.
+fn rate(bits_per_second: u64, is_a_guess: bool) -> String {
+    match is_a_guess {
+        true => "rate not measured".to_owned(),
+        false => format!("rate {:.0} Mbit/s", bits_per_second as f64 / 1e6),
+    }
 }
 
 fn milliseconds(microseconds: u32) -> String {
@@ -283,6 +289,7 @@ pub mod tests {
                     received_bytes: 1000,
                     least_rtt_microseconds: 11_600,
                     rate_bits_per_second: 1_000_000_000,
+                    rate_is_a_guess: false,
                     window_bytes: 3_000_000,
                     segments: 1100,
                     retransmits: 2,
@@ -353,6 +360,11 @@ pub mod tests {
         );
         let mut later = status.clone();
         later.tunnels[0].sent_bytes += 1_000_000;
+        let mut new = status.clone();
+        new.tunnels[0].lanes[0].rate_is_a_guess = true;
+        let new = readable(&new, None, Width::Wide);
+        assert_eq!(new.matches("rate not measured").count(), 2, "{new}");
+        assert_eq!(once.matches("rate 1000 Mbit/s").count(), 2, "{once}");
         let rates = rates(&status, &later, Duration::from_secs(1)).unwrap();
         let again = readable(&later, Some(&rates), Width::Wide);
         assert!(

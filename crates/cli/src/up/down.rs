@@ -40,8 +40,8 @@ fn try_down(args: &DownArgs) -> Result<ExitCode, String> {
     };
     let names: Vec<&str> = sites.iter().map(|(site, _)| site.as_str()).collect();
     say::output(format_args!(
-        "At {}: the gateway and the broker end; their configuration, the site's membership and Causeway's programs are \
-         removed. Logs and the audit stay.",
+        "At {}: the gateway and the broker end; their configuration, the site's membership, copies of sent files and Causeway's \
+         programs are removed. Logs and the audit stay.",
         names.join(", ")
     ))
     .map_err(|_| "standard output has gone")?;
@@ -85,7 +85,7 @@ fn remove(work: &Work, host: &Host, force: bool) -> Result<(), String> {
         host.run(&format!("{part} stop{force}"), b"", PATIENCE)?;
         work.say(
             &host.site,
-            "rm -r ~/.config/causeway ~/.local/share/causeway/grid",
+            "rm -r ~/.config/causeway ~/.local/share/causeway/grid ~/.cache/causeway/sent",
         )?;
         host.run(&format!("{part} remove"), b"", PATIENCE)?;
     }

@@ -131,6 +131,11 @@ pub fn remove() -> Result<(), String> {
         config.with_extension("host"),
         directory.join(join::MEMBERSHIP),
         grid.clone(),
+        // Copies of what jobs have sent (run/files/sending.rs). Results that could not be fetched lie beside
+        // them, and stay their day.
+        user_directories::home()
+            .map_err(name)?
+            .join(".cache/causeway/sent"),
     ];
     let beside = fs::read_dir(&directory).into_iter().flatten().flatten();
     // What the gateway wrote for its batch system: all was given back when it ended.

@@ -282,6 +282,7 @@ mod tests {
             received_bytes: 2000,
             least_rtt_microseconds: 11_500,
             rate_bits_per_second: 1_000_000_000,
+            rate_is_a_guess: false,
             window_bytes: 3_000_000,
             segments: 100,
             retransmits: 7,

@@ -1,0 +1,220 @@
+//! `causeway run --script -- ./driver.sh`: a script, or any other program, that starts MPI by itself, as
+//! often as it likes. The launchers that it finds in PATH are links to this program: each call is
+//! `causeway run` with the options of the script's own command line.
+
+use super::child::{self, ChildError};
+use super::directory::RunDirectory;
+use super::error::RunError;
+use super::launcher::find_in;
+use super::patience::Patience;
+use super::{Args, allocations, phase};
+use crate::remote::parts::Expected;
+use crate::say;
+use causeway_mpis::launchers::USUAL;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Says where the launchers of a script are. The script has it, and nothing that its launchers start.
+const VARIABLE: &str = "CAUSEWAY_SCRIPT";
+
+/// The launchers, and beside them the options of each, in a run's directory.
+const LAUNCHERS: &str = "launchers";
+const OPTIONS: &str = "options";
+
+/// What a shell's status is for a command that it does not find.
+const NOT_FOUND: u8 = 127;
+
+/// Options of the script's own run, each with a value: a submitted job has begun when its script begins.
+const OF_THE_SCRIPT: [&str; 3] = ["--wait", "--wait-until", "--report"];
+
+/// Checks what can be checked without the gateway.
+///
+/// # Errors
+/// There is no program, or a wrong option.
+pub fn check(args: &Args) -> Result<(), RunError> {
+    args.command.first().ok_or(RunError::NoCommand)?;
+    allocations::sites(args).map(drop)
+}
+
+/// Runs the script to its end, and returns its status.
+///
+/// # Errors
+/// It cannot be started, or its directory cannot be made.
+pub fn run(args: &Args) -> Result<u8, RunError> {
+    check(args)?;
+    let own = std::env::current_exe().map_err(RunError::Own)?;
+    let words: Vec<OsString> = std::env::args_os().skip(2).collect();
+    let signals = child::hold_signals(Patience::without_limit()).map_err(RunError::Signals)?;
+    let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
+    let launchers = directory.path().join(LAUNCHERS);
+    let options = options(&words, args.command.len());
+    make(&own, directory.path(), &options).map_err(RunError::Directory)?;
+    let mut command = Command::new(&args.command[0]);
+    command
+        .args(&args.command[1..])
+        .env(VARIABLE, &launchers)
+        .env("PATH", with(&launchers, std::env::var_os("PATH").as_deref()));
+    phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
+    // The jobs are those of its launchers: this process has none.
+    let (none, _far_end) = UnixStream::pair().map_err(RunError::Directory)?;
+    let expected = Expected {
+        sites: Vec::new(),
+        leaves_ends: true,
+    };
+    let ended = child::run(command, &none, directory.path(), signals, expected);
+    let status = ended.and_then(child::Ended::status);
+    status.map_err(|error: ChildError| error.into())
+}
+
+/// The options of the script's command line for those of its launchers: `words` are what stands behind
+/// `causeway run`, of which the last ones are the script's.
+fn options(words: &[OsString], of_script: usize) -> Vec<OsString> {
+    let all = &words[..words.len().saturating_sub(of_script)];
+    let (mut kept, mut rest) = (Vec::new(), all.iter());
+    while let Some(word) = rest.next() {
+        let text = word.to_string_lossy();
+        let name = text.split_once('=').map_or(&*text, |(name, _)| name);
+        match () {
+            () if text == "--script" || text == "--" => {}
+            () if OF_THE_SCRIPT.contains(&&*text) => drop(rest.next()),
+            () if OF_THE_SCRIPT.contains(&name) => {}
+            () => kept.push(word.clone()),
+        }
+    }
+    kept
+}
+
+/// Makes the launchers, and writes their options.
+fn make(own: &Path, directory: &Path, options: &[OsString]) -> io::Result<()> {
+    let launchers = directory.join(LAUNCHERS);
+    fs::create_dir(&launchers)?;
+    // No word has a zero byte.
+    let words: Vec<&[u8]> = options.iter().map(|word| word.as_bytes()).collect();
+    fs::write(directory.join(OPTIONS), words.join(&0))?;
+    USUAL
+        .iter()
+        .try_for_each(|name| symlink(own, launchers.join(name)))
+}
+
+/// Reads the options that [`make`] has written.
+fn read_options(launchers: &Path) -> io::Result<Vec<OsString>> {
+    let file = launchers.with_file_name(OPTIONS);
+    let bytes = fs::read(&file)
+        .map_err(|error| io::Error::new(error.kind(), format!("read {}: {error}", file.display())))?;
+    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    Ok(words.map(|word| OsString::from_vec(word.to_vec())).collect())
+}
+
+/// PATH with the launchers first.
+fn with(launchers: &Path, path: Option<&OsStr>) -> OsString {
+    let mut all = launchers.as_os_str().to_owned();
+    if let Some(path) = path {
+        all.push(":");
+        all.push(path);
+    }
+    all
+}
+
+/// PATH without the launchers, wherever a script has put them.
+fn without(launchers: &Path, path: &OsStr) -> OsString {
+    let others: Vec<&[u8]> = path
+        .as_bytes()
+        .split(|byte| *byte == b':')
+        .filter(|directory| *directory != launchers.as_os_str().as_bytes())
+        .collect();
+    OsString::from_vec(others.join(&b':'))
+}
+
+/// The launcher of a script, as which this process was called: its name, where its like are, and its words.
+pub fn called_by_name() -> Option<Called> {
+    let mut words = std::env::args_os();
+    let name = PathBuf::from(words.next()?).file_name()?.to_owned();
+    let launchers = std::env::var_os(VARIABLE).map(PathBuf::from)?;
+    let is_one = USUAL.iter().any(|usual| name == *usual);
+    (is_one && launchers.is_absolute()).then(|| Called {
+        name,
+        launchers,
+        words: words.collect(),
+    })
+}
+
+/// See [`called_by_name`].
+pub struct Called {
+    name: OsString,
+    launchers: PathBuf,
+    words: Vec<OsString>,
+}
+
+/// Runs the launcher that the script would have found by itself, over the sites.
+pub fn call(called: &Called) -> ExitCode {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = without(&called.launchers, &path);
+    let name = called.name.to_string_lossy();
+    let Some(launcher) = find_in(&called.name, &path) else {
+        say::error(format_args!(
+            "causeway: {name:?} is not found in PATH, but for Causeway's own"
+        ));
+        return ExitCode::from(NOT_FOUND);
+    };
+    let run = || -> io::Result<io::Error> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command
+            .arg("run")
+            .args(read_options(&called.launchers)?)
+            .arg("--")
+            .arg(launcher)
+            .args(&called.words)
+            .env("PATH", &path)
+            .env_remove(VARIABLE);
+        Ok(command.exec())
+    };
+    let error = run().unwrap_or_else(|error| error);
+    say::error(format_args!("causeway: run {name} of a script: {error}"));
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn launchers_get_the_options_of_the_scripts_command_line_but_for_those_of_its_own_run() {
+        let of = |line: &str, count| options(&words(line), count);
+        let line =
+            "--report /f --wait-until=9 --sites rennes=2,nancy=2 --script --weight 3 -- ./driver.sh --wait 1";
+        assert_eq!(of(line, 3), words("--sites rennes=2,nancy=2 --weight 3"));
+        assert_eq!(of("--wait 1h --script ./driver.sh", 1), words(""));
+        assert_eq!(of("--script sh -c x", 3), words(""));
+    }
+
+    #[test]
+    fn a_script_finds_links_to_this_program_and_the_options_stand_beside_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = [OsString::from("--sites"), OsString::from("rennes=2, nancy=2")];
+        make(Path::new("/bin/true"), directory.path(), &options).unwrap();
+        let launchers = directory.path().join(LAUNCHERS);
+        assert_eq!(read_options(&launchers).unwrap(), options);
+        let path = with(&launchers, Some(OsStr::new("/usr/bin:/bin")));
+        let found = find_in(OsStr::new("mpirun"), &path).unwrap();
+        assert_eq!(fs::read_link(found).unwrap(), Path::new("/bin/true"));
+        // A module that the script loads puts its own directory first.
+        let mut more = OsString::from("/opt/mpi/bin:");
+        more.push(&path);
+        assert_eq!(without(&launchers, &more), "/opt/mpi/bin:/usr/bin:/bin");
+        assert_eq!(with(&launchers, None), launchers.as_os_str());
+        let none = tempfile::tempdir().unwrap();
+        make(Path::new("/bin/true"), none.path(), &[]).unwrap();
+        assert!(read_options(&none.path().join(LAUNCHERS)).unwrap().is_empty());
+    }
+}
