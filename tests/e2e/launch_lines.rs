@@ -352,6 +352,34 @@ fn of_a_script() -> Item {
     }
 }
 
+/// A rank that starts a launcher by itself: a job of its own, on its host. What Causeway has set for the
+/// rank's own launcher is not there, whichever MPI that has.
+fn nested() -> Vec<Item> {
+    let (openmpi, mpich) = (mpi::debian_openmpi(), mpi::debian_mpich());
+    let inner = format!("mpirun.mpich -n 2 {}/ring", mpich.programs.display());
+    let starts = Item {
+        name: "nested".to_owned(),
+        command: format!(
+            "causeway run {SITES} -- {} -n 4 sh -c '{inner} >inner.$PMI_RANK; cat inner.$PMI_RANK' | \
+             grep -c 'ring: 2 ranks.*all right'",
+            mpich.launcher
+        ),
+        seconds: 60,
+        expected: Expected::Says(vec!["4".to_owned()]),
+    };
+    let lacks = Item {
+        name: "nested-openmpi".to_owned(),
+        command: format!(
+            "causeway run {SITES} -- {} -n 4 sh -c 'sleep 0; env' >all; grep -c ^OMPI_COMM_WORLD_RANK= all; \
+             grep -c ^OMPI_MCA_btl= all; grep -c -e ^OMPI_MCA_plm_rsh_agent= -e ^OMPI_MCA_orte_default_hostfile= all || true",
+            openmpi.launcher
+        ),
+        seconds: 60,
+        expected: Expected::Says(vec!["4\n4\n0".to_owned()]),
+    };
+    vec![starts, lacks]
+}
+
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
 fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
@@ -363,5 +391,6 @@ fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
     items.push(static_rank());
     items.push(past_shim());
     items.push(of_a_script());
+    items.extend(nested());
     grid::run("rennes-nancy", "launch-lines", items);
 }

@@ -62,7 +62,7 @@ def limit_us(row: dict, bits_per_second: float | None) -> float:
 
 def wanted(row: dict, bar: dict) -> bool:
     low, high = bar.get("sizes", (0, math.inf))
-    sized = low <= float(row.get("size_bytes", low)) <= high and row.get("iteration") != "loop"
+    sized = low <= float(row.get("size_bytes") or low) <= high and row.get("iteration") != "loop"
     return sized and all(row[column] in values for column, values in bar.get("where", {}).items())
 
 

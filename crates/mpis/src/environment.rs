@@ -179,6 +179,32 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 
+/// The variable by which an MPI's launcher tells a process that it is a rank.
+fn of_a_rank(mpi: Mpi) -> &'static str {
+    match mpi {
+        Mpi::OpenMpi4 | Mpi::OpenMpi5 => "OMPI_COMM_WORLD_RANK",
+        Mpi::Mpich | Mpi::Intel => "PMI_RANK",
+    }
+}
+
+/// Says what of its settings is for the launcher alone, as the shim takes it from ranks: the host list, and
+/// what stands in for ssh. Launchers hand all on to ranks, where a launcher that a rank starts would take
+/// them for its own.
+pub fn not_for_ranks(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> String {
+    let is_of_the_launcher = |setting: &&Setting| {
+        matches!(
+            setting.value,
+            Value::AgentCommand | Value::AgentPath | Value::HostFile
+        )
+    };
+    let open = all(mpi, facts).filter(|setting| !is_set(setting.name));
+    let names: Vec<&str> = open
+        .filter(is_of_the_launcher)
+        .map(|setting| setting.name)
+        .collect();
+    format!("{}|{}", of_a_rank(mpi), names.join(" "))
+}
+
 const fn always(name: &'static str, text: &'static str) -> Setting {
     only(When::Always, name, Value::Text(text))
 }
@@ -331,6 +357,25 @@ mod tests {
             };
             assert!(has(&known) && !has(&facts()), "{mpi:?}");
         }
+    }
+
+    #[test]
+    fn what_is_for_the_launcher_alone_is_named_for_ranks_but_for_what_the_user_has_set() {
+        let named = |mpi, set: &[&str]| not_for_ranks(mpi, &facts(), |name| set.contains(&name));
+        assert_eq!(
+            named(Mpi::Mpich, &[]),
+            "PMI_RANK|HYDRA_LAUNCHER_EXEC HYDRA_HOST_FILE"
+        );
+        assert_eq!(
+            named(Mpi::Mpich, &["HYDRA_HOST_FILE"]),
+            "PMI_RANK|HYDRA_LAUNCHER_EXEC"
+        );
+        assert_eq!(
+            named(Mpi::OpenMpi4, &[]),
+            "OMPI_COMM_WORLD_RANK|OMPI_MCA_plm_rsh_agent OMPI_MCA_orte_default_hostfile"
+        );
+        assert!(named(Mpi::Intel, &[]).ends_with("|I_MPI_HYDRA_BOOTSTRAP_EXEC"));
+        assert!(named(Mpi::OpenMpi5, &[]).contains("PRTE_MCA_plm_ssh_agent"));
     }
 
     #[test]

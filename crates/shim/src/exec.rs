@@ -10,6 +10,7 @@
 //! Not handled: execl, execlp and execle, which no shell and no wrapper that is known uses, and programs that
 //! are statically linked, which load nothing.
 
+use crate::rank;
 use crate::real;
 use crate::sys::{self, Errno};
 use causeway_wire::env;
@@ -52,9 +53,13 @@ const SHIM: &[u8] = b"libcauseway_shim.so";
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = at_start;
 
-/// Reads the environment while it is as the launcher has made it.
+/// Reads the environment while it is as the launcher has made it, and takes out of it what is not for ranks.
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn at_start() {
+    for name in rank::not_for_ranks(|name| std::env::var_os(name)) {
+        // SAFETY: the loader runs this before the program, which has one thread.
+        unsafe { std::env::remove_var(name) };
+    }
     let preload = std::env::var_os("LD_PRELOAD").unwrap_or_default();
     let variables = std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"CAUSEWAY_"));
     let variables = variables.filter_map(|(name, value)| {

@@ -28,6 +28,7 @@ mod fault;
 pub mod hooks;
 mod ifaddrs;
 mod interfaces;
+mod rank;
 mod real;
 mod report;
 mod route;

@@ -63,6 +63,9 @@ pub mod env {
     /// At a site's own command: where causeway lies there, which may be another path than where the job
     /// was started.
     pub const OWN_PROGRAM: &str = "CAUSEWAY_PROGRAM";
+    /// What a launcher has for itself alone: the variable by which it tells a process that it is a rank, and
+    /// behind a `|` the names of variables that the shim takes from ranks, with blanks between them.
+    pub const NOT_FOR_RANKS: &str = "CAUSEWAY_NOT_FOR_RANKS";
     /// `1` makes the shim tell on stderr what it does with each connection.
     pub const DEBUG: &str = "CAUSEWAY_SHIM_DEBUG";
 }

@@ -30,6 +30,7 @@ const SENT: &[&str] = &[
     causeway_wire::env::GRID,
     causeway_wire::env::TOKEN,
     causeway_wire::env::DEBUG,
+    causeway_wire::env::NOT_FOR_RANKS,
     "LD_PRELOAD",
     "LD_LIBRARY_PATH",
     "ASAN_OPTIONS",

@@ -2,10 +2,12 @@
 //! differ from job to job.
 
 use super::distribution::Wish;
+use super::is_set;
 use super::launcher::Launcher;
 use super::typed::Typed;
 use crate::preload::{ASAN_OPTIONS, asan_options};
 use causeway_control::JobReply;
+use causeway_mpis::environment::{self, Facts};
 use causeway_mpis::{OwnHost, system_file};
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -49,8 +51,15 @@ pub(super) fn extra_arguments(
 /// The variables that take back what this host's distribution has set for all users.
 pub(super) fn of_the_system(typed: &Typed) -> Option<(&'static str, OsString)> {
     let file = std::fs::read_to_string(system_file::OPEN_MPI).unwrap_or_default();
-    let is_set = |name: &str| std::env::var_os(name).is_some();
     system_file::taken_back(typed.mpi(), &file, typed.words, is_set)
+}
+
+/// The variable that names what ranks are not to have of the launcher's.
+pub(super) fn not_for_ranks(typed: &Typed, facts: &Facts) -> (&'static str, OsString) {
+    let replaced = typed.replaced();
+    let is_the_users = |name: &str| is_set(name) && !replaced.contains(&name);
+    let names = environment::not_for_ranks(typed.mpi(), facts, is_the_users);
+    (causeway_wire::env::NOT_FOR_RANKS, names.into())
 }
 
 /// The variables that differ from job to job.

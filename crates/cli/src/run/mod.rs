@@ -36,7 +36,7 @@ pub mod via;
 use crate::place::Weighing;
 use crate::preload::{SHIM, UCX, unsayable};
 use crate::say;
-use arguments::{extra_arguments, of_the_job, of_the_system};
+use arguments::{extra_arguments, not_for_ranks, of_the_job, of_the_system};
 use causeway_control::{JobReply, Plan, Sites};
 use causeway_mpis::command_line::CommandLine;
 use causeway_mpis::eager::Eager;
@@ -305,6 +305,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let (first, last) = (&preloads[..], &collectives[..]);
     let libraries = Libraries { first, last };
     let mut environment = variables(&typed, &facts);
+    environment.push(not_for_ranks(&typed, &facts));
     environment.extend(of_the_system(&typed));
     let crossed = hierarchical.then_some(&sites[..]);
     environment.extend(of_collectives(args, &known, crossed, groups, rules));
