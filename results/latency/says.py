@@ -33,7 +33,7 @@ def texts():
 
 
 def added(rows, mpi):
-    """What the gateways add in each lab of a build: the difference of the medians of the ways' runs."""
+    """What the gateways add in each lab of a build: the difference of the medians of both ways."""
     for own in groups(where(rows, mpi=mpi), "lab", "count").values():
         ways = {way: values(where(own, way=way), "median_us") for way in ("direct", "causeway")}
         if all(ways.values()):
