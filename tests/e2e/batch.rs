@@ -25,6 +25,14 @@ fn debian_mpis_run_in_allocations_of_two_sites_of_slurm_and_leave_nothing_there(
             ],
         ),
         case(
+            "parts",
+            &[
+                "ring_mpi: 4 ranks, all right",
+                "ring_mpi: 2 ranks, all right",
+                "status 0",
+            ],
+        ),
+        case(
             "refused",
             &[
                 "allocation 999 of rennes: this account has no allocation 999",

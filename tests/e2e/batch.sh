@@ -280,6 +280,21 @@ script)
     script "causeway run -- mpirun.mpich -n 2 hostname"
     r=$(salloc --no-shell -N2 -t 10 2>&1 | number)
     ;;
+parts)
+    scancel "$r"
+    $nancy scancel "$n"
+    r=$(sbatch --parsable --output=/dev/null --array=1-2 --ntasks=2 -t 5 --wrap 'sleep 60')
+    n=$($nancy sbatch --parsable --output=/dev/null --ntasks=1 -t 5 : --ntasks=2 -t 5 --wrap "'sleep 60'")
+    until [ "$(squeue -h -t R | wc -l)$($nancy squeue -h -t R | wc -l)" = 22 ]; do
+        read -rt 0.1 <> <(:) || :
+    done
+    run --alloc "rennes:${r}_2" --alloc "nancy:$n+1" -- mpirun.mpich -n 4 "$mpich/ring_mpi"
+    run --alloc "nancy:$n+1" --sites nancy -- $mpirun -n 2 "$openmpi/ring_mpi"
+    scancel "$r"
+    $nancy scancel "$n"
+    r=$(salloc --no-shell -N2 -t 10 2>&1 | number)
+    n=$($nancy salloc --no-shell -N2 -t 10 2>&1 | number)
+    ;;
 refused)
     run --alloc rennes:999 -- mpirun.mpich -n 2 hostname
     run --alloc nancy:999 -- mpirun.mpich -n 2 hostname

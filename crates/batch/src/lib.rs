@@ -101,6 +101,9 @@ pub enum State {
 pub struct Listed {
     /// Its id.
     pub id: String,
+    /// Its id as the batch system shows it to people, where that is another one: of an element of an array
+    /// (`12_3`), or of a component of a heterogeneous allocation (`12+1`).
+    pub shown: Option<String>,
     /// Its state.
     pub state: State,
     /// The batch system's word for its state.
@@ -157,15 +160,16 @@ pub struct Start {
     pub task: Vec<String>,
 }
 
-/// Says whether a text can be the id of an allocation: a number, behind which PBS has a point and its
-/// server's name. It becomes a word of commands, also of a shell.
+/// Says whether a text can be the id of an allocation: a number, behind which Slurm has the element of an
+/// array (`12_3`) or the component of a heterogeneous allocation (`12+1`), and PBS a point and its server's
+/// name. It becomes a word of commands, also of a shell.
 pub fn is_id(text: &str) -> bool {
     let (number, server) = text.split_once('.').unwrap_or((text, "a"));
+    let is_number =
+        |text: &str| (1..=MAX_NUMBER).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut parts = number.splitn(2, ['_', '+']);
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    (1..=MAX_NUMBER).contains(&number.len())
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-        && (1..=MAX_SERVER).contains(&server.len())
-        && server.bytes().all(is_of_name)
+    parts.all(is_number) && (1..=MAX_SERVER).contains(&server.len()) && server.bytes().all(is_of_name)
 }
 
 impl System {
@@ -220,8 +224,8 @@ impl System {
     /// # Errors
     /// It does not run.
     pub fn running(self, id: &str, answer: &str) -> Result<String, AllocationError> {
-        let found = self.listed(answer).into_iter().find(|listed| listed.id == id);
-        match found {
+        let is_it = |listed: &Listed| listed.id == id || listed.shown.as_deref() == Some(id);
+        match self.listed(answer).into_iter().find(is_it) {
             Some(listed) if listed.runs() => Ok(listed.nodes),
             Some(listed) => Err(AllocationError::NotRunning(id.to_owned(), listed.word)),
             None => Err(AllocationError::Unknown(id.to_owned())),
@@ -469,8 +473,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_a_number_with_a_server_or_without() {
-        for id in ["1", "20481", "0.head", "12.pbs-1.example.org"] {
+    fn an_id_is_a_number_with_a_server_or_a_part_or_without() {
+        for id in ["1", "20481", "0.head", "12.pbs-1.example.org", "12_3", "12+1"] {
             assert!(is_id(id), "{id}");
         }
         for id in [
@@ -485,6 +489,10 @@ mod tests {
             "12.a b",
             "12[].head",
             ".head",
+            "12_",
+            "+1",
+            "1_2_3",
+            "1+x",
         ] {
             assert!(!is_id(id), "{id}");
         }

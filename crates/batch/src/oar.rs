@@ -128,6 +128,7 @@ impl Job {
         let start = start.into_iter().find_map(|at| number(at).filter(|at| *at > 0));
         Listed {
             id,
+            shown: None,
             state,
             nodes: match state {
                 State::Active => self.nodes.join(","),

@@ -98,6 +98,7 @@ fn job(line: &str) -> Option<Listed> {
     };
     Some(Listed {
         id: fields.get("Job Id")?.clone(),
+        shown: None,
         state,
         word: word.to_owned(),
         nodes: text("exec_host"),

@@ -80,16 +80,18 @@ pub fn list_words() -> Vec<String> {
         "--me",
         "--noheader",
         "--states=all",
-        "--format=%A|%T|%N|%S|%r|%j",
+        "--format=%A|%i|%T|%N|%S|%r|%j",
     ])
 }
 
 pub fn listed(answer: &str) -> Vec<Listed> {
     let line = |line: &str| {
-        let mut fields = line.trim().splitn(6, '|');
+        let mut fields = line.trim().splitn(7, '|');
         let mut next = || fields.next().map(str::to_owned);
-        let (id, word, nodes, start, reason) = (next()?, next()?, next()?, next()?, next()?);
+        let (id, shown) = (next()?, next()?);
+        let (word, nodes, start, reason) = (next()?, next()?, next()?, next()?);
         Some(Listed {
+            shown: (shown != id).then_some(shown),
             id,
             state: state(&word),
             word,
@@ -205,6 +207,9 @@ pub fn nodes(id: &str, list: &str, answers: &[String]) -> Result<Vec<Node>, Allo
     let [job, described] = answers else {
         return Err(wrong("two answers are expected"));
     };
+    // Of an array, or of a heterogeneous allocation, scontrol shows all parts for the number of the first.
+    let own = { job.lines() }.find(|line| line.split_whitespace().next() == Some(&format!("JobId={id}")));
+    let job = own.or_else(|| job.lines().next()).unwrap_or_default();
     let fields = || job.split_whitespace().filter_map(|word| word.split_once('='));
     // A job's name comes before these, and may hold blanks and anything: the last ones are Slurm's.
     let last = |key: &str| fields().rfind(|(name, _)| *name == key);
@@ -261,9 +266,22 @@ fn count(ids: &str) -> Option<u32> {
 /// `--overlap`: what runs there already, and what a user starts beside, keeps its processors. `--mpi=none`:
 /// the processes are a launcher's daemons, and no ranks of srun's.
 pub fn start_words(id: &str) -> Vec<String> {
-    let job = format!("--jobid={id}");
-    let mut all = words(&["srun"]);
-    all.push(job);
+    let mut all = match (id.split_once('+'), id.contains('_')) {
+        (Some((allocation, component)), _) => {
+            let of = [
+                format!("--jobid={allocation}"),
+                format!("--het-group={component}"),
+            ];
+            [words(&["srun"]), of.into()].concat()
+        }
+        // srun takes the number that such an element has beside this one.
+        (None, true) => {
+            let line =
+                format!("j=$(squeue --noheader --format=%A --jobs={id}) && exec srun --jobid=\"$j\" \"$@\"");
+            words(&["/bin/sh", "-c", &line, "srun"])
+        }
+        (None, false) => vec!["srun".to_owned(), format!("--jobid={id}")],
+    };
     all.extend(words(&[
         "--overlap",
         "--nodes=1",
@@ -327,8 +345,8 @@ mod tests {
     use super::*;
     use crate::System;
 
-    const LISTED: &str =
-        "2|RUNNING|a-[1-2]|1795761600|None|run|two\n3|PENDING||N/A|Resources|x\n4|CANCELLED|a-1|1|None|y\n";
+    const LISTED: &str = "2|2|RUNNING|a-[1-2]|1795761600|None|run|two\n3|3|PENDING||N/A|Resources|x\n4|4|CANCELLED|a-1|1|None|y\n\
+         9|7_1|RUNNING|a-3|1|None|z\n11|10+1|RUNNING|a-4|1|None|z\n";
 
     // As Slurm 22.05.8 answers.
     const JOB: &str = "JobId=2 JobName=Nodes= CPUs/Task=9 UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING \
@@ -351,6 +369,8 @@ mod tests {
             Err(AllocationError::NotRunning(..))
         ));
         assert!(matches!(running("22", LISTED), Err(AllocationError::Unknown(_))));
+        assert_eq!(running("7_1", LISTED).as_deref(), Ok("a-3"));
+        assert_eq!(running("10+1", LISTED).as_deref(), Ok("a-4"));
         assert!(matches!(running("2", ""), Err(AllocationError::Unknown(_))));
         let listed = listed(LISTED);
         assert_eq!(
@@ -405,6 +425,25 @@ mod tests {
             shown.collect::<Vec<_>>(),
             ["a-1 10.1.0.1 2", "a-2 10.1.0.2 2", "a-3 host-3 1"]
         );
+    }
+
+    #[test]
+    fn of_an_array_or_a_heterogeneous_allocation_one_part_is_used() {
+        // As Slurm 22.05.8 answers for the number that an array has with one of its elements.
+        let both = "JobId=1 ArrayJobId=1 ArrayTaskId=2 NodeList=a-1 CPUs/Task=1 Nodes=a-1 CPU_IDs=0-1\n\
+            JobId=4 ArrayJobId=1 ArrayTaskId=1 NodeList=a-1 CPUs/Task=1 Nodes=a-1 CPU_IDs=2";
+        let slots = |id| nodes(id, "a-1", &[both.into(), NODES.into()]).unwrap()[0].slots;
+        assert_eq!((slots("1"), slots("4")), (2, 1));
+        let start = |id: &str| start_words(id).join(" ");
+        assert!(start("10+1").starts_with("srun --jobid=10 --het-group=1 --overlap "));
+        assert!(start("7").starts_with("srun --jobid=7 --overlap "));
+        let element = start_words("7_1");
+        assert_eq!(element[..2], ["/bin/sh", "-c"]);
+        assert_eq!(
+            element[2],
+            "j=$(squeue --noheader --format=%A --jobs=7_1) && exec srun --jobid=\"$j\" \"$@\""
+        );
+        assert_eq!(element[3..5], ["srun", "--overlap"]);
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn site_line(site: &SiteStatus, width: Width) -> String {
 }
 
 fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>, width: Width) -> String {
-    let is_a_guess = tunnel.lanes.iter().all(|lane| lane.rate_is_a_guess);
+    let is_a_guess = !tunnel.lanes.is_empty() && tunnel.lanes.iter().all(|lane| lane.rate_is_a_guess);
     let fields = [
         &*format!(
             "tunnel to {}{}",
@@ -365,6 +365,9 @@ pub mod tests {
         let new = readable(&new, None, Width::Wide);
         assert_eq!(new.matches("rate not measured").count(), 2, "{new}");
         assert_eq!(once.matches("rate 1000 Mbit/s").count(), 2, "{once}");
+        let mut without_lanes = status.clone();
+        without_lanes.tunnels[0].lanes.clear();
+        assert!(readable(&without_lanes, None, Width::Wide).contains("rate 1000 Mbit/s"));
         let rates = rates(&status, &later, Duration::from_secs(1)).unwrap();
         let again = readable(&later, Some(&rates), Width::Wide);
         assert!(
