@@ -5,6 +5,7 @@
 pub mod budget;
 mod clock;
 mod hostlist;
+mod id;
 mod oar;
 mod oar_offer;
 pub mod offer;
@@ -24,6 +25,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 pub use hostlist::expand;
+pub use id::is_id;
 use offer::{Limit, Offer, OfferError};
 use word::Request;
 
@@ -32,10 +34,6 @@ pub const MAX_NODES: usize = 10_000;
 
 /// All of them.
 pub const SYSTEMS: [System; 3] = [System::Slurm, System::Pbs, System::Oar];
-
-/// Longest number of an allocation, and longest name of a server of PBS: a host's.
-const MAX_NUMBER: usize = 20;
-const MAX_SERVER: usize = 255;
 
 /// A batch system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,18 +156,6 @@ pub struct Start {
     pub words: Vec<String>,
     /// What makes a command one of the allocation on the node, where `words` do not; the command follows.
     pub task: Vec<String>,
-}
-
-/// Says whether a text can be the id of an allocation: a number, behind which Slurm has the element of an
-/// array (`12_3`) or the component of a heterogeneous allocation (`12+1`), and PBS a point and its server's
-/// name. It becomes a word of commands, also of a shell.
-pub fn is_id(text: &str) -> bool {
-    let (number, server) = text.split_once('.').unwrap_or((text, "a"));
-    let is_number =
-        |text: &str| (1..=MAX_NUMBER).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    let mut parts = number.splitn(2, ['_', '+']);
-    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    parts.all(is_number) && (1..=MAX_SERVER).contains(&server.len()) && server.bytes().all(is_of_name)
 }
 
 impl System {
@@ -471,32 +457,6 @@ impl System {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_is_a_number_with_a_server_or_a_part_or_without() {
-        for id in ["1", "20481", "0.head", "12.pbs-1.example.org", "12_3", "12+1"] {
-            assert!(is_id(id), "{id}");
-        }
-        for id in [
-            "",
-            "-1",
-            "1 2",
-            "1;id",
-            "--wrap=id",
-            "all",
-            "123456789012345678901",
-            "12.",
-            "12.a b",
-            "12[].head",
-            ".head",
-            "12_",
-            "+1",
-            "1_2_3",
-            "1+x",
-        ] {
-            assert!(!is_id(id), "{id}");
-        }
-    }
 
     #[test]
     fn a_system_is_read_as_it_is_shown() {
