@@ -96,14 +96,12 @@ mod tests {
         fn list(&self) -> Vec<Listed> {
             let other = Listed {
                 id: "1".into(),
-                shown: None,
                 state: State::Active,
                 name: "other".into(),
                 ..Listed::default()
             };
             let own = self.state.map(|state| Listed {
                 id: "7".into(),
-                shown: None,
                 state,
                 name: NAME.into(),
                 ..Listed::default()

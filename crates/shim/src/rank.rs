@@ -11,7 +11,11 @@ pub fn not_for_ranks(value: impl Fn(&OsStr) -> Option<OsString>) -> Vec<OsString
         return Vec::new();
     };
     match value(OsStr::new(rank)) {
-        Some(_) => names.split(' ').map(OsString::from).collect(),
+        // No variable has another name, and to remove one would end the process.
+        Some(_) => { names.split(' ') }
+            .filter(|name| !name.is_empty() && !name.contains(['=', '\0']))
+            .map(OsString::from)
+            .collect(),
         None => Vec::new(),
     }
 }
@@ -37,5 +41,8 @@ mod tests {
         assert!(lost(&[told]).is_empty());
         assert!(lost(&[("PMI_RANK", "0")]).is_empty());
         assert!(lost(&[(NOT_FOR_RANKS, "what"), ("PMI_RANK", "0")]).is_empty());
+        let odd = (NOT_FOR_RANKS, "PMI_RANK|A=1  =");
+        assert!(lost(&[odd, ("PMI_RANK", "0")]).is_empty());
+        assert!(lost(&[(NOT_FOR_RANKS, "PMI_RANK|"), ("PMI_RANK", "0")]).is_empty());
     }
 }

@@ -84,15 +84,11 @@ pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Resu
         let mut others = sites.iter().filter(|other| other.site != site);
         others.all(|other| by.is_some_and(|by| by.contains_key(&other.site)))
     };
-    let mut candidates = sites
-        .iter()
-        .filter(|one| wanted.is_none_or(|wanted| one.site == wanted));
-    let Some(found) = candidates.find(|one| reaches_all(&one.site)) else {
+    let candidates = || { sites.iter() }.filter(|one| wanted.is_none_or(|wanted| one.site == wanted));
+    let Some(found) = candidates().find(|one| reaches_all(&one.site)) else {
         let at = |port: fn(&Ports) -> u16| {
-            let hosts = sites
-                .iter()
-                .filter(|one| wanted.is_none_or(|wanted| one.site == wanted));
-            let all: BTreeSet<String> = hosts.map(|one| port(&one.facts.ports).to_string()).collect();
+            let ports = candidates().map(|one| port(&one.facts.ports).to_string());
+            let all: BTreeSet<String> = ports.collect();
             all.into_iter().collect::<Vec<_>>().join(" or ")
         };
         let (broker, wan) = (at(|ports| ports.broker), at(|ports| ports.wan));

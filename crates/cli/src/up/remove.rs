@@ -8,6 +8,7 @@ use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_control::{self as control, Status};
 use causeway_mpis::quoted;
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Pid;
@@ -39,7 +40,8 @@ pub fn stop(force: bool) -> Result<Vec<String>, String> {
         done.push(format!("the gateway of {} has ended", status.site));
     }
     for process in installed("gateway") {
-        if !force {
+        // What is left of one that has just ended is on its way.
+        if !force && done.is_empty() {
             return Err(format!(
                 "a gateway of this user's runs, process {}, and does not answer at its socket; --force ends it, and its jobs",
                 process.pid
@@ -103,7 +105,11 @@ fn is_installed(pid: Pid, word: &str, programs: &Path) -> bool {
 /// Ends a process; where it serves a socket, until nobody does.
 fn end(pid: Pid, socket: Option<&Path>) -> Result<(), String> {
     let process = Process::of(pid);
-    kill(pid, Signal::SIGTERM).map_err(|error| format!("end process {pid}: {error}"))?;
+    match kill(pid, Signal::SIGTERM) {
+        // It has ended meanwhile.
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(error) => return Err(format!("end process {pid}: {error}")),
+    }
     let until = Instant::now() + ENDS_WITHIN;
     let serves = || socket.is_some_and(|socket| UnixStream::connect(socket).is_ok());
     while serves() || process.is_some_and(Process::runs) {
