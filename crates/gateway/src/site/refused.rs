@@ -1,8 +1,9 @@
 //! Connections that did not come about, whose processes were told so beside the stream.
 //!
 //! A process that asks learns the reason and is done with its socket. One that does not ask is to see a
-//! reset, as where nothing was told. But a reset takes what has not been read, the reason with it. So the
-//! reset comes some time after the reason.
+//! reset, as where nothing was told. But a reset takes what has not been read, the reason with it, and how
+//! long a process takes until it asks is up to its host. So the reset comes once the process has sent
+//! something, since it then takes the connection for made, or a long time after the reason.
 
 use crate::base::{Base, Bundle};
 use crate::site::SiteSide;
@@ -11,10 +12,16 @@ use causeway_wire::{Reason, Verdict};
 use mio::net::TcpStream;
 use socket2::SockRef;
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-/// The time that a process has to ask. Those that wait for a connection ask as soon as there is news of it.
-const TO_ASK: Duration = Duration::from_secs(2);
+/// The time that a process has to ask. Those that wait for a connection ask as soon as there is news of it,
+/// but their host may be busy: too short a time turns the reason into a reset. Too long a one costs a file,
+/// and who reads without having asked waits as long.
+const TO_ASK: Duration = Duration::from_secs(30);
+
+/// How often each socket is looked at. Who has sent without having asked is reset within that time.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Each takes a file of the gateway. Where more are refused in that time, the oldest is reset at once.
 const MOST: usize = 1024;
@@ -51,16 +58,25 @@ impl SiteSide {
         if sockets.len() >= *most {
             sockets.pop_front();
         }
+        if sockets.is_empty() {
+            base.set_deadline(LOOK, SiteDeadline::Refused);
+        }
         sockets.push_back((base.driver.now + TO_ASK, socket));
-        base.set_deadline(TO_ASK, SiteDeadline::Refused);
     }
 
-    /// Resets those whose time is over.
-    pub(super) fn on_refused_deadline(&mut self, base: &Base<'_>) {
+    /// Resets those that have sent something, have closed their end, or whose time is over.
+    pub(super) fn on_refused_deadline(&mut self, base: &mut Base<'_>) {
         let now = base.driver.now;
         let sockets = &mut self.refused.sockets;
-        while sockets.front().is_some_and(|(due, _)| *due <= now) {
-            sockets.pop_front();
+        sockets.retain(|(due, socket)| now < *due && is_silent(socket));
+        if !sockets.is_empty() {
+            base.set_deadline(LOOK, SiteDeadline::Refused);
         }
     }
+}
+
+/// Whether nothing has come, and not the end either.
+fn is_silent(socket: &TcpStream) -> bool {
+    let looked = socket.peek(&mut [0]);
+    looked.is_err_and(|why| matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted))
 }

@@ -144,6 +144,7 @@ fn a_verdict_stands_beside_the_stream_of_a_process_that_asks_so() {
     let (mut refused, verdict) = told_beside(&grid, open);
     assert_eq!(verdict, Some(Verdict::Failed(Reason::Refused)));
     // Who goes on all the same finds no orderly end.
+    refused.write_all(b"as if connected").unwrap();
     assert_eq!(
         refused.read(&mut [0]).unwrap_err().kind(),
         ErrorKind::ConnectionReset
