@@ -48,7 +48,7 @@ pub enum Next {
 /// How long a listener that blocks waits for a preface. The gateway's host may be busy; who is silent for so
 /// long was no gateway, and the next one gets half of that. Who speaks doubles it again.
 static PATIENCE_MS: AtomicU64 = AtomicU64::new(LONGEST_MS);
-const LONGEST_MS: u64 = 1000;
+const LONGEST_MS: u64 = 5000;
 const SHORTEST_MS: u64 = 20;
 
 /// Looks at a socket that accept() on `listener` has just returned. `peer` is what the kernel says of it.
@@ -232,7 +232,7 @@ impl fmt::Display for Refusal {
             Refusal::NotAPreface => f.write_str("not a preface"),
             Refusal::Silent => f.write_str("set aside until its preface is there"),
             Refusal::Ended => f.write_str("it ended before its preface did"),
-            Refusal::Late => f.write_str("no preface within 1 s"),
+            Refusal::Late => write!(f, "no preface within {} s", aside::PATIENCE_MS / 1000),
             Refusal::Broken(why) => write!(f, "broken preface: {why}"),
             Refusal::OtherJob => f.write_str("its token is that of another job"),
             Refusal::OtherFamily => f.write_str("its source is IPv6, the listening socket IPv4"),
