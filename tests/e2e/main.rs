@@ -12,6 +12,7 @@ mod bench;
 mod boot;
 mod chaos;
 mod containers;
+mod creates;
 mod cuts;
 mod endure;
 mod files;

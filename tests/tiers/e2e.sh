@@ -7,7 +7,7 @@ set -euo pipefail
 made setup build programs
 # Tests that mostly wait.
 background() {
-    e2e accounts:: batch::debian_ boot:: chaos:: cuts::debian_ endure:: files:: known_paths:: newcomers:: odd:: \
+    e2e accounts:: batch::debian_ boot:: chaos:: creates:: cuts::debian_ endure:: files:: known_paths:: newcomers:: odd:: \
         own_mpi:: punching:: relays:: shells:: tune:: --skip endure::long_
 }
 foreground() {

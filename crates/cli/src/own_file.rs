@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use tempfile::TempDir;
 
 /// Bytes of a file in which its mark stands.
 const HEAD_BYTES: u64 = 1024;
@@ -54,6 +55,17 @@ pub fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
         fs::rename(&new, path)
     };
     write().inspect_err(|_| drop(fs::remove_file(&new)))
+}
+
+/// Makes a directory of this user's alone, whatever the umask, which is removed with what is returned. Where
+/// others may make names, too, none can put anything into it.
+///
+/// # Errors
+/// Those of mkdir(2).
+pub fn directory(prefix: &str, place: &Path) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
+    builder.tempdir_in(place)
 }
 
 /// Whether a file has this mark, or nothing in it.

@@ -8,7 +8,7 @@ use super::host::PATIENCE;
 use super::install::programs;
 use super::steps::{self, Work, causeway, tell};
 use crate::say;
-use causeway_mpis::quoted;
+use causeway_mpis::{Mpi, quoted};
 use std::time::Duration;
 
 /// How long a job may take, with the wait for nodes of batch systems.
@@ -109,11 +109,15 @@ impl Jobs {
                 pingpong: words,
             });
         };
+        let hello: Vec<String> = Mpi::hello(&found.mpi)
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect();
         let ranks = sites.len().to_string();
         words.extend(["--", &found.word, "-n", &ranks].map(str::to_owned));
         let with = |more: &[String]| [words.as_slice(), more].concat();
         Ok(Jobs {
-            hello: Some(with(&["hostname".to_owned()])),
+            hello: Some(with(&hello)),
             pingpong: with(&[found.program.as_slice(), &PINGPONG.map(str::to_owned)].concat()),
         })
     }

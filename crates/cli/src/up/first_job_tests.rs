@@ -65,6 +65,16 @@ fn one_mpi_that_all_sites_have_runs_over_all_of_them() {
 }
 
 #[test]
+fn a_launcher_that_ends_where_its_first_rank_reads_nothing_any_more_gets_one_that_stays_a_moment() {
+    let mpich = [("mpiexec", "MPICH", "4.0.2")];
+    let sites = ["rennes", "nancy"].map(|name| site(name, "/c", &mpich));
+    assert_eq!(
+        lines(&Jobs::of(&sites).unwrap())[0],
+        "run --sites rennes=1,nancy=1 -- mpiexec -n 2 sh -c 'hostname; sleep 1'"
+    );
+}
+
+#[test]
 fn sites_without_a_common_mpi_or_with_other_homes_are_one_world_of_their_own_mpis() {
     let mut sites = [
         site("rennes", "/c", &[("mpirun", "Open MPI", "4.1.0")]),

@@ -1,6 +1,7 @@
 //! A head node, as `causeway up` works on it: through ssh, or this host itself.
 
 use crate::batch::commands::judge;
+use crate::own_file;
 use causeway_mpis::for_any_shell;
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -188,12 +189,9 @@ fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// Those of the file system.
 pub fn connections() -> std::io::Result<tempfile::TempDir> {
-    let directory = tempfile::Builder::new().prefix("cw-").tempdir();
-    match directory {
+    match own_file::directory("cw-", &std::env::temp_dir()) {
         Ok(directory) if directory.path().as_os_str().len() < 40 => Ok(directory),
-        _ => tempfile::Builder::new()
-            .prefix("cw-")
-            .tempdir_in(Path::new("/tmp")),
+        _ => own_file::directory("cw-", Path::new("/tmp")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Puts an installation of Causeway on a head node: this one, or that of a tar for another processor.
 
 use super::host::{COPY_PATIENCE, Host, PATIENCE};
+use crate::own_file;
 use causeway_mpis::quoted;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -315,7 +316,7 @@ impl Installations {
 
 /// Unpacks a tar of `make dist` for as long as the directory lasts.
 fn from_tar(tar: &Path) -> Result<(TempDir, Installation), String> {
-    let place = tempfile::Builder::new().prefix("causeway-tar-").tempdir();
+    let place = own_file::directory("causeway-tar-", &std::env::temp_dir());
     let place = place.map_err(|error| format!("make a directory for it: {error}"))?;
     let mut command = Command::new("tar");
     command.arg("-C").arg(place.path());

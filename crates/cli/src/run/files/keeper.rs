@@ -18,7 +18,7 @@ find /tmp -maxdepth 1 -type d -user "$u" -name 'causeway-files-*' -mtime +6 2>/d
 while read -r a; do [ -e "$a/job" ] || { rm -f "$a/job"; rmdir "$a"; }; done
 touch "$d.alive"; if mkdir "$d" 2>/dev/null; then o=made; else o=found; fi
 [ -d "$d" ] || { echo "mkdir $d failed" >&2; exit 1; }
-mkdir "$l" 2>/dev/null; w=; s=1
+mkdir -m 700 "$l" 2>/dev/null; w=; s=1
 if [ "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ]; then
 ln -sn "$d" "$l/job" 2>/dev/null; [ "$(readlink "$l/job")" != "$d" ] || s=0
 else echo "$l is there, and not this user's" >&2; fi
