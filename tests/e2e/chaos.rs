@@ -152,8 +152,7 @@ fn debian_mpis_lose_no_byte_and_no_job_while_workers_of_gateways_are_killed_at_r
         let site = random.choice(SITES).unwrap_or("lyon");
         match random.u8(0..34) {
             0..3 => {
-                grid.resets_lanes("rennes", "lyon");
-                counts.cuts += 1;
+                counts.cuts += u64::from(grid.resets_lanes("rennes", "lyon"));
             }
             3..6 => {
                 change_broker(&mut grid, &mut faults.away, &mut random);

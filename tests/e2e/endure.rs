@@ -251,7 +251,7 @@ fn debian_open_mpi_goes_on_over_lanes_that_show_a_renewed_certificate() {
     });
     job.goes_on("the renewal");
     let lost = grid.tunnel("rennes", "nancy").unwrap().lanes_lost;
-    grid.resets_lanes("rennes", "nancy");
+    assert!(grid.resets_lanes("rennes", "nancy"), "no lane");
     grid.fresh.wait_for("a lane after the renewal", || {
         let tunnel = grid.tunnel("rennes", "nancy").unwrap();
         tunnel.lanes_lost > lost && !tunnel.lanes.is_empty()

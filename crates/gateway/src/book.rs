@@ -115,15 +115,18 @@ impl Book {
     /// Has the next worker find what has been written until `now`.
     ///
     /// # Errors
-    /// There was no memory for it: a worker that follows this one finds nothing.
+    /// There was no memory for it: a worker that follows this one finds the last commit, if this one ends now.
     pub(crate) fn commit(&mut self, now: Instant) -> io::Result<()> {
-        let committed = self.journal.commit(now);
-        if committed.is_err() {
-            // Its blocks must not wait for a commit.
-            self.arena.end_sharing();
-        }
+        self.journal.commit(now)?;
         self.old.clear();
-        committed
+        Ok(())
+    }
+
+    /// Has a worker that follows this one find nothing.
+    pub(crate) fn give_up(self) {
+        self.journal.give_up();
+        // Its blocks must not wait for a commit.
+        self.arena.end_sharing();
     }
 }
 

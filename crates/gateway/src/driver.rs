@@ -30,6 +30,8 @@ pub(crate) struct Driver {
     pub(crate) user: String,
     /// Where the memory of bytes on their way comes from.
     pub(crate) arena: Arena,
+    /// When this process began.
+    pub(crate) began: Instant,
     /// When the loop last woke.
     pub(crate) now: Instant,
     /// Numbers given so far; see [`Driver::next_generation`].
@@ -74,6 +76,7 @@ impl Driver {
                 .map_or_else(Arena::private, |book| book.arena().clone()),
             poll,
             timers: Timers::default(),
+            began: Instant::now(),
             now: Instant::now(),
             generations: 0,
             files,

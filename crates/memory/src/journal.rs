@@ -239,21 +239,18 @@ impl Journal {
     /// Has the next process find what has been written down until `now`.
     ///
     /// # Errors
-    /// There was no memory for it: the next process finds nothing.
+    /// There was no memory for it, or there is more than one journal may hold (`FileTooLarge`). Nothing is
+    /// written down any more. The next process finds the last commit, unless this one gives up.
     pub fn commit(&mut self, now: Instant) -> io::Result<()> {
-        if let Some(error) = &self.failed {
-            let kind = error.kind();
-            // Half of what is known is worse than nothing.
-            self.halves.iter().for_each(|half| half.set(COMMITTED, 0));
-            return Err(kind.into());
-        }
         let length = self.end - PAGE;
-        if length > SHORTEST && length > TIMES * self.live {
-            let moved = self.live <= MOST && self.change_halves().is_ok();
-            if !moved {
-                self.failed = Some(io::ErrorKind::OutOfMemory.into());
-                return self.commit(now);
-            }
+        if self.failed.is_none() && length > SHORTEST && length > TIMES * self.live {
+            self.failed = match self.live <= MOST {
+                true => self.change_halves().err(),
+                false => Some(io::ErrorKind::FileTooLarge.into()),
+            };
+        }
+        if let Some(error) = &self.failed {
+            return Err(error.kind().into());
         }
         self.halves[self.current].set(COMMITTED, (self.end - PAGE) as u64);
         if now.saturating_duration_since(*self.looked.get_or_insert(now)) >= LOOK_EVERY {
@@ -261,6 +258,12 @@ impl Journal {
             self.look();
         }
         Ok(())
+    }
+
+    /// Has the next process find nothing: what this one does from now on is not written down, and half of what
+    /// is known is worse than nothing.
+    pub fn give_up(&self) {
+        self.halves.iter().for_each(|half| half.set(COMMITTED, 0));
     }
 
     /// Gives the memory back that nothing was written to since the last look.
@@ -310,7 +313,7 @@ impl Journal {
             return None;
         }
         if value.len() > MOST {
-            self.failed = Some(io::ErrorKind::OutOfMemory.into());
+            self.failed = Some(io::ErrorKind::FileTooLarge.into());
             return None;
         }
         let (at, end) = (self.end, self.end + head.length + value.len());
@@ -438,6 +441,21 @@ mod tests {
         let (_, found) = again(&journal);
         let value: (u64, String) = postcard::from_bytes(&found[&key]).unwrap();
         assert_eq!(value, (7, "nancy".to_owned()));
+    }
+
+    #[test]
+    fn the_last_commit_stays_after_one_that_failed_until_the_journal_is_given_up() {
+        let mut journal = Journal::shared().unwrap();
+        journal.put(Key::new(1, 2, 3), &7);
+        journal.commit(Instant::now()).unwrap();
+        journal.failed = Some(io::ErrorKind::OutOfMemory.into());
+        journal.put(Key::new(1, 2, 4), &8);
+        let failed = journal.commit(Instant::now()).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::OutOfMemory);
+        let (_, found) = again(&journal);
+        assert_eq!(found.into_keys().collect::<Vec<_>>(), [Key::new(1, 2, 3)]);
+        journal.give_up();
+        assert!(again(&journal).1.is_empty());
     }
 
     #[test]

@@ -1,8 +1,14 @@
 //! Writes down what the next worker needs to know, or the program that this gateway is handed over to.
 
-use crate::book::{Numbers, kind};
+use crate::book::{Book, Numbers, kind};
 use crate::flow::Flow;
 use crate::inherited::STATE_VERSION;
+use nix::sys::signal::{Signal, raise};
+use std::io::ErrorKind;
+use std::time::Duration;
+
+/// A younger worker has found no memory from its start on.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Writes down what has changed, once a turn, and closes what nobody looks for any more.
 pub(crate) fn write_down(flow: &mut Flow<'_>) {
@@ -23,13 +29,31 @@ pub(crate) fn write_down(flow: &mut Flow<'_>) {
                 flow.driver.arena.settle();
                 flow.driver.book = Some(book);
             }
-            Err(error) => flow.driver.say(format_args!(
-                "writes nothing down any more for a worker that would follow this one: {error}; if it is killed, its \
-                 streams and jobs end"
-            )),
+            Err(error) => without_memory(flow, book, &error),
         }
     }
     flow.driver.closing.clear();
+}
+
+/// Ends a worker that cannot write down any more what it does: nothing of this turn has left it, so the next
+/// one goes on from what was written last. One that has just begun goes on, and writes nothing down: the
+/// next one would find no more memory.
+fn without_memory(flow: &mut Flow<'_>, book: Book, error: &std::io::Error) {
+    let age = flow.driver.now.saturating_duration_since(flow.driver.began);
+    if error.kind() == ErrorKind::OutOfMemory && age > FRESH {
+        flow.driver.say(format_args!(
+            "cannot write down what a worker that follows this one has to know: {error}; this one ends now, so that the \
+             next one goes on"
+        ));
+        flow.driver.log.flush();
+        // Not as by a fault of the program, of which three in a row end all streams.
+        let _ = raise(Signal::SIGKILL);
+    }
+    book.give_up();
+    flow.driver.say(format_args!(
+        "writes nothing down any more for a worker that would follow this one: {error}; if it is killed, its streams and \
+         jobs end"
+    ));
 }
 
 /// The same where another program goes on: also what is only worth it when nothing is lost in between.
