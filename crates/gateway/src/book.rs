@@ -115,7 +115,8 @@ impl Book {
     /// Has the next worker find what has been written until `now`.
     ///
     /// # Errors
-    /// There was no memory for it: a worker that follows this one finds the last commit, if this one ends now.
+    /// There was no memory for it: a worker that follows this one finds the last commit, if this one ends
+    /// now.
     pub(crate) fn commit(&mut self, now: Instant) -> io::Result<()> {
         self.journal.commit(now)?;
         self.old.clear();

@@ -260,8 +260,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Has the next process find nothing: what this one does from now on is not written down, and half of what
-    /// is known is worse than nothing.
+    /// Has the next process find nothing: what this one does from now on is not written down, and half of
+    /// what is known is worse than nothing.
     pub fn give_up(&self) {
         self.halves.iter().for_each(|half| half.set(COMMITTED, 0));
     }
