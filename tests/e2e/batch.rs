@@ -120,6 +120,10 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
                 "ring_mpi: 16 ranks, all right\nstatus 0\nall is given back",
             ],
         ),
+        time(
+            "script",
+            &["8 ranks, all right\nring_mpi: 8 ranks, all right\nstatus 5"],
+        ),
         time("interrupt", &["status 130"]),
         time("killed", &["status 137"]),
         time("cancelled", &["causeway: nancy: allocation "]),

@@ -144,6 +144,11 @@ time-*)
         run --sites rennes=4 --time 10min --at rennes hostname --at nancy hostname
         run --sites rennes=4 --at rennes hostname
         ;;
+    time-script)
+        printf '#!/bin/sh\n%s -n 8 %s/ring_mpi\nmpirun.mpich -n 8 %s/ring_mpi\nexit 5\n' "$mpirun" "$openmpi" "$mpich" >driver.sh
+        chmod +x driver.sh
+        run --script $four -- ./driver.sh
+        ;;
     time-refused)
         run --sites rennes=80,nancy=8 --time 10min -- $mpirun hostname
         run --sites rennes=8,nancy=8 --time 10h -- $mpirun hostname

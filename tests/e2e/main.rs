@@ -34,6 +34,7 @@ mod programs;
 mod punching;
 mod relays;
 mod shells;
+mod statuses;
 mod transparent;
 mod tune;
 

@@ -24,5 +24,7 @@ cp configs/*.service "$share/systemd/user/"
 cp configs/*.toml "$doc/configs/"
 cp mpi/include/causeway_mpi.h "$tree/include/"
 cp -r README.md ARCHITECTURE.md CHANGELOG.md LICENSE docs "$doc/"
+# Of a link to sources or results, which are not here, its words stay.
+tools/dist/links.py "$doc"
 tools/dist/contents.py --version "$version" --triple "$triple" ${zig:+--zig "$zig"} \
     --sbom "$doc/sbom.cdx.json" --licences "$doc/third-party-licences.txt"

@@ -2,6 +2,8 @@
 
 use nix::unistd::Pid;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 /// What never changes of a process but its parent. Its id may be another one's later: with the time of its
 /// start it names one process until the host's next boot.
@@ -36,6 +38,22 @@ pub fn all() -> impl Iterator<Item = Process> {
     ids.filter_map(|id| Process::of(Pid::from_raw(id)))
 }
 
+/// The program that a gateway's process runs, where it is another one than this, such as an earlier
+/// version's; none where nobody can tell.
+pub fn other_causeway(process: u32) -> Option<PathBuf> {
+    let (theirs, own) = (format!("/proc/{process}/exe"), "/proc/self/exe");
+    let program = fs::read_link(&theirs).ok()?;
+    // A gateway on another host may have the number of some process here.
+    let is_causeway = program.file_name()?.to_string_lossy().starts_with("causeway");
+    let (found, this) = (fs::metadata(&theirs).ok()?, fs::metadata(own).ok()?);
+    if !is_causeway || (found.dev(), found.ino()) == (this.dev(), this.ino()) {
+        return None;
+    }
+    // A copy of it is the same program.
+    let is_same = found.len() == this.len() && fs::read(&theirs).ok()? == fs::read(own).ok()?;
+    (!is_same).then_some(program)
+}
+
 /// Fields of `/proc/PID/stat`; the name before them may itself hold blanks and brackets.
 fn parent_and_start(stat: &str) -> Option<(Pid, u64)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -47,6 +65,25 @@ fn parent_and_start(stat: &str) -> Option<(Pid, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_program_of_causeways_name_is_told_from_this_one_and_from_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let runs = |name: &str, from: &str| {
+            let program = directory.path().join(name);
+            fs::copy(from, &program).unwrap();
+            let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
+            let other = other_causeway(child.id());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            (program, other)
+        };
+        let (program, other) = runs("causeway", "/bin/sleep");
+        assert_eq!(other, Some(program));
+        let (_, other) = runs("sleep", "/bin/sleep");
+        assert_eq!(other, None);
+        assert_eq!(other_causeway(std::process::id()), None);
+    }
 
     #[test]
     fn a_process_is_known_by_its_id_and_its_start() {

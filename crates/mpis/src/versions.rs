@@ -17,21 +17,34 @@ pub struct Version {
     pub data: String,
 }
 
-#[derive(Deserialize)]
+/// A version that computes wrong by itself.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Faulty {
+    mpi: String,
+    version: String,
+    what: String,
+}
+
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     version: Vec<Version>,
+    faulty: Vec<Faulty>,
 }
 
-/// All versions, in the order of the file.
-fn all() -> &'static [Version] {
-    static ALL: OnceLock<Vec<Version>> = OnceLock::new();
+/// What the file says.
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
     // A unit test reads the same text: it is there at compile time.
-    ALL.get_or_init(|| {
-        toml::from_str::<Table>(include_str!("versions.toml"))
-            .map(|table| table.version)
-            .unwrap_or_default()
-    })
+    TABLE.get_or_init(|| toml::from_str(include_str!("versions.toml")).unwrap_or_default())
+}
+
+/// What a version does wrong by itself, where that was seen.
+pub fn fault(mpi: Mpi, version: &str) -> Option<&'static str> {
+    let mut all = table().faulty.iter();
+    let found = all.find(|faulty| faulty.mpi == mpi.name() && faulty.version == version)?;
+    Some(&found.what)
 }
 
 /// The row of a version as its launcher tells it; `None` where no such version was seen.
@@ -46,7 +59,8 @@ pub fn seen(mpi: Mpi) -> String {
 }
 
 fn of(mpi: Mpi) -> impl Iterator<Item = &'static Version> {
-    all().iter().filter(move |row| row.mpi == mpi.name())
+    let all = table().version.iter();
+    all.filter(move |row| row.mpi == mpi.name())
 }
 
 /// 4.1.4 is of 4.1; 4.10.1 is not, and neither is 4.1rc1, which nobody has seen.
@@ -64,13 +78,25 @@ mod tests {
 
     #[test]
     fn every_row_can_be_read_and_says_what_was_seen() {
-        let table: Table = toml::from_str(include_str!("versions.toml")).unwrap();
-        for row in &table.version {
+        let read: Table = toml::from_str(include_str!("versions.toml")).unwrap();
+        for row in &read.version {
             let known = [Mpi::OpenMpi4, Mpi::Mpich, Mpi::Intel];
             assert!(known.iter().any(|mpi| mpi.name() == row.mpi), "{row:?}");
             assert!(!row.series.is_empty() && !row.seen.is_empty(), "{row:?}");
         }
-        assert_eq!(table.version.len(), all().len());
+        assert_eq!(read.version.len(), table().version.len());
+        assert_eq!(read.faulty.len(), table().faulty.len());
+    }
+
+    #[test]
+    fn a_version_that_computes_wrong_by_itself_is_none_that_nobody_has_tested() {
+        assert!(fault(Mpi::OpenMpi4, "4.1.0").is_some_and(|what| what.contains("MPI_C_DOUBLE_COMPLEX")));
+        assert_eq!(fault(Mpi::OpenMpi4, "4.1.4"), None);
+        for faulty in &table().faulty {
+            let mpis = [Mpi::OpenMpi4, Mpi::Mpich, Mpi::Intel];
+            let mpi = mpis.into_iter().find(|mpi| mpi.name() == faulty.mpi).unwrap();
+            assert!(known(mpi, &faulty.version).is_none(), "{faulty:?}");
+        }
     }
 
     #[test]

@@ -3,10 +3,13 @@
 use super::Subject;
 use super::listeners::{self, Kind};
 use super::steps::Step;
+use crate::processes::other_causeway;
 use causeway_control::{ControlError, Status};
 use causeway_gateway::config::Transport;
 use causeway_gateway::{Config, ports};
 use std::path::Path;
+
+const HAND_OVER: &str = "hand it over: causeway gateway --config FILE --drain";
 
 /// Reads the file with the gateway's own reader.
 pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
@@ -113,10 +116,20 @@ fn answers(subject: &Subject) -> Step {
     let (name, socket) = ("control socket", subject.socket.display());
     let own = env!("CARGO_PKG_VERSION");
     match &subject.status {
-        Ok(status) if status.version == own => Step::ok(
-            name,
-            format!("gateway of {} answers at {socket}, version {own}", status.site),
-        ),
+        Ok(status) if status.version == own => {
+            let detail = format!("gateway of {} answers at {socket}, version {own}", status.site);
+            match other_causeway(status.pid) {
+                None => Step::ok(name, detail),
+                Some(program) => Step::warn(
+                    name,
+                    format!(
+                        "{detail}, but runs another program than this one: {}",
+                        program.display()
+                    ),
+                    HAND_OVER,
+                ),
+            }
+        }
         Ok(status) => {
             let version = if status.version.is_empty() {
                 "an earlier one"
@@ -127,11 +140,7 @@ fn answers(subject: &Subject) -> Step {
                 "gateway of {} answers at {socket}, version {version}; this is {own}",
                 status.site
             );
-            Step::warn(
-                name,
-                detail,
-                "hand it over: causeway gateway --config FILE --drain",
-            )
+            Step::warn(name, detail, HAND_OVER)
         }
         Err(error @ ControlError::NoGateway { .. }) => {
             Step::fail(name, error.to_string(), "causeway gateway --config FILE")

@@ -64,6 +64,11 @@ fn judge(launcher: &Launcher, without: Option<String>) -> Step {
             "put the library beside causeway, at the same path on every node",
         ),
         Some(_) => Step::ok(name, detail),
+        None if let Some(what) = versions::fault(launcher.mpi, &launcher.version) => Step::warn(
+            name,
+            format!("{detail}: {what}, even without Causeway"),
+            "use another version; with this one, jobs run without tuning",
+        ),
         None => Step::warn(
             name.clone(),
             format!(

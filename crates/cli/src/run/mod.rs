@@ -165,7 +165,7 @@ pub struct Args {
     pub own_mpi: bool,
     /// Run a script, or any other program, that starts MPI by itself: each launcher that it finds in PATH
     /// runs over the sites, by these options (docs/scripts.md).
-    #[arg(long, conflicts_with_all = ["at", "own_mpi", "profile", "time", "send"])]
+    #[arg(long, conflicts_with_all = ["at", "own_mpi", "profile", "send"])]
     pub script: bool,
     #[command(flatten)]
     pub files: files::Wanted,
@@ -216,6 +216,7 @@ pub fn main(args: Args) -> ExitCode {
 fn carried_out(args: &Args) -> Result<u8, RunError> {
     files::check(&args.files)?;
     if args.script {
+        let _via = via::open()?;
         return script::run(args);
     }
     if args.profile.is_none() && !args.weighing.is_usual() {

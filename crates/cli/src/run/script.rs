@@ -2,12 +2,16 @@
 //! often as it likes. The launchers that it finds in PATH are links to this program: each call is
 //! `causeway run` with the options of the script's own command line.
 
+use super::allocations::Allocations;
 use super::child::{self, ChildError};
+use super::coallocation::{self, Begun};
 use super::directory::RunDirectory;
 use super::error::RunError;
+use super::job::known_sites;
 use super::launcher::find_in;
 use super::patience::Patience;
-use super::{Args, allocations, phase};
+use super::sites::named;
+use super::{Args, allocations, phase, sites};
 use crate::remote::parts::Expected;
 use crate::say;
 use causeway_mpis::launchers::USUAL;
@@ -34,27 +38,45 @@ const NOT_FOUND: u8 = 127;
 /// Options of the script's own run, each with a value: a submitted job has begun when its script begins.
 const OF_THE_SCRIPT: [&str; 3] = ["--wait", "--wait-until", "--report"];
 
+/// Options that ask for the allocations in which all launchers of the script run. Of `--sites`, launchers
+/// get the names; the script sets how many ranks each job has.
+const OF_ITS_ALLOCATIONS: [&str; 4] = ["--time", "--idle", "--batch", "--sites"];
+
 /// Checks what can be checked without the gateway.
 ///
 /// # Errors
 /// There is no program, or a wrong option.
 pub fn check(args: &Args) -> Result<(), RunError> {
     args.command.first().ok_or(RunError::NoCommand)?;
+    coallocation::check(args)?;
     allocations::sites(args).map(drop)
+}
+
+/// Gets the allocations of `--time`, in which all jobs of the script run.
+fn begin(args: &Args) -> Result<Option<Begun>, RunError> {
+    if args.time.is_none() {
+        return Ok(None);
+    }
+    let mut known = known_sites(args, &named(args.sites.as_deref()))?;
+    coallocation::begin(args, &mut known)
 }
 
 /// Runs the script to its end, and returns its status.
 ///
 /// # Errors
-/// It cannot be started, or its directory cannot be made.
+/// It cannot be started, or its directory cannot be made; those of [`coallocation::begin`].
 pub fn run(args: &Args) -> Result<u8, RunError> {
     check(args)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
+    let begun = begin(args)?;
     let words: Vec<OsString> = std::env::args_os().skip(2).collect();
+    let mut options = options(&words, args.command.len(), begun.is_some());
+    if let Some(begun) = &begun {
+        options.extend(within(args, &begun.allocations)?);
+    }
     let signals = child::hold_signals(Patience::without_limit()).map_err(RunError::Signals)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
     let launchers = directory.path().join(LAUNCHERS);
-    let options = options(&words, args.command.len());
     make(&own, directory.path(), &options).map_err(RunError::Directory)?;
     let mut command = Command::new(&args.command[0]);
     command
@@ -62,20 +84,41 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
         .env(VARIABLE, &launchers)
         .env("PATH", with(&launchers, std::env::var_os("PATH").as_deref()));
     phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
-    // The jobs are those of its launchers: this process has none.
+    // The jobs are those of its launchers: this process has none, but for that of the allocations.
     let (none, _far_end) = UnixStream::pair().map_err(RunError::Directory)?;
+    let job = begun.as_ref().map_or(&none, |begun| &begun.connection);
     let expected = Expected {
         sites: Vec::new(),
         leaves_ends: true,
     };
-    let ended = child::run(command, &none, directory.path(), signals, expected);
+    let ended = child::run(command, job, directory.path(), signals, expected);
     let status = ended.and_then(child::Ended::status);
-    status.map_err(|error: ChildError| error.into())
+    let status = status.map_err(|error: ChildError| RunError::from(error))?;
+    Ok(begun.map_or(status, |begun| begun.held.status_after(status)))
+}
+
+/// Options for launchers that run in these allocations.
+///
+/// # Errors
+/// Those of [`sites::parse`].
+fn within(args: &Args, allocations: &Allocations) -> Result<Vec<OsString>, RunError> {
+    let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
+    let names: Vec<&str> = shares.into_iter().map(|(site, _)| site).collect();
+    let mut words = vec!["--sites".to_owned(), names.join(",")];
+    for (site, id) in allocations {
+        words.extend(["--alloc".to_owned(), format!("{site}:{id}")]);
+    }
+    Ok(words.into_iter().map(OsString::from).collect())
 }
 
 /// The options of the script's command line for those of its launchers: `words` are what stands behind
-/// `causeway run`, of which the last ones are the script's.
-fn options(words: &[OsString], of_script: usize) -> Vec<OsString> {
+/// `causeway run`, of which the last ones are the script's. `has_allocations`: it has got them for all.
+fn options(words: &[OsString], of_script: usize, has_allocations: bool) -> Vec<OsString> {
+    let held: &[&str] = match has_allocations {
+        true => &OF_ITS_ALLOCATIONS,
+        false => &[],
+    };
+    let is_kept_back = |name: &str| OF_THE_SCRIPT.contains(&name) || held.contains(&name);
     let all = &words[..words.len().saturating_sub(of_script)];
     let (mut kept, mut rest) = (Vec::new(), all.iter());
     while let Some(word) = rest.next() {
@@ -83,8 +126,8 @@ fn options(words: &[OsString], of_script: usize) -> Vec<OsString> {
         let name = text.split_once('=').map_or(&*text, |(name, _)| name);
         match () {
             () if text == "--script" || text == "--" => {}
-            () if OF_THE_SCRIPT.contains(&&*text) => drop(rest.next()),
-            () if OF_THE_SCRIPT.contains(&name) => {}
+            () if is_kept_back(&text) => drop(rest.next()),
+            () if is_kept_back(name) => {}
             () => kept.push(word.clone()),
         }
     }
@@ -190,12 +233,14 @@ mod tests {
 
     #[test]
     fn launchers_get_the_options_of_the_scripts_command_line_but_for_those_of_its_own_run() {
-        let of = |line: &str, count| options(&words(line), count);
+        let of = |line: &str, count| options(&words(line), count, false);
         let line =
             "--report /f --wait-until=9 --sites rennes=2,nancy=2 --script --weight 3 -- ./driver.sh --wait 1";
         assert_eq!(of(line, 3), words("--sites rennes=2,nancy=2 --weight 3"));
         assert_eq!(of("--wait 1h --script ./driver.sh", 1), words(""));
         assert_eq!(of("--script sh -c x", 3), words(""));
+        let line = "--time 1h --batch rennes:--partition=fast --idle=1min --sites rennes=2,nancy=2 --weight 3 --script x";
+        assert_eq!(options(&words(line), 1, true), words("--weight 3"));
     }
 
     #[test]

@@ -31,6 +31,12 @@ pub(super) fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_
 /// The line for a user of an untested version.
 pub(super) fn untested(launcher: &Launcher) -> String {
     let (name, version) = (launcher.mpi.name(), &launcher.version);
+    if let Some(what) = versions::fault(launcher.mpi, version) {
+        return format!(
+            "{name} {version} {what}, even without Causeway (docs/settings.md): it runs without tuning, which --tune-untested \
+             sets all the same; better use another version"
+        );
+    }
     format!(
         "{name} {version} was not tested with Causeway (tested: {}): it runs without tuning; test it here with \
          'causeway check --mpi {} --data', or set --tune-untested to tune it anyway",

@@ -20,6 +20,7 @@ fn facts(addresses: &[(&str, &str, u8)]) -> Facts {
         site: None,
         accepts: Vec::new(),
         gateway_runs: false,
+        gateway_is_other: false,
         grid: None,
         broker_runs: false,
         ports: Ports::USUAL,

@@ -3,6 +3,7 @@
 use super::ports::Ports;
 use crate::batch::commands::Batch;
 use crate::check::starts::fast_networks;
+use crate::processes::other_causeway;
 use crate::programs::MpiProgram;
 use crate::run::launcher::Launcher;
 use crate::{ask, grid, join};
@@ -48,6 +49,9 @@ pub struct Facts {
     pub accepts: Vec<String>,
     /// Whether that gateway runs.
     pub gateway_runs: bool,
+    /// Whether it is another program than this, such as an earlier version.
+    #[serde(default)]
+    pub gateway_is_other: bool,
     /// The grid whose broker's configuration is there.
     pub grid: Option<String>,
     /// Whether that broker runs.
@@ -176,6 +180,7 @@ impl Facts {
         let config = config.and_then(|file| Config::load(&file).ok());
         let broker = grid::default_directory().ok();
         let broker = broker.and_then(|directory| BrokerConfig::load(&directory.join(CONFIG_FILE)).ok());
+        let gateway = ask::status(&control::socket()).ok();
         let runs = |socket: PathBuf| UnixStream::connect(socket).is_ok();
         Facts {
             host: name.to_string_lossy().into_owned(),
@@ -187,7 +192,10 @@ impl Facts {
             batch: batch(),
             networks: fast_networks(Path::new("/")),
             launchers: launchers(),
-            gateway_runs: ask::status(&control::socket()).is_ok(),
+            gateway_is_other: gateway
+                .as_ref()
+                .is_some_and(|status| other_causeway(status.pid).is_some()),
+            gateway_runs: gateway.is_some(),
             accepts: config
                 .as_ref()
                 .map(|config| config.accept.jobs.clone())

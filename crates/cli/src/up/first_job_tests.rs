@@ -32,6 +32,7 @@ fn site(name: &str, directory: &str, mpis: &[(&str, &str, &str)]) -> Site {
             site: None,
             accepts: Vec::new(),
             gateway_runs: false,
+            gateway_is_other: false,
             grid: None,
             broker_runs: false,
             ports: Ports::USUAL,

@@ -295,9 +295,10 @@ impl Plan {
             let missing = not_accepted(site, &names);
             if !missing.is_empty() {
                 steps.push(Step::accept(&site.host.site, &missing));
-                if site.facts.gateway_runs {
-                    steps.push(Step::drain(&site.host.site));
-                }
+            }
+            // To read what it accepts now, or to go on as the program that was just installed.
+            if site.facts.gateway_runs && (site.facts.gateway_is_other || !missing.is_empty()) {
+                steps.push(Step::drain(&site.host.site));
             }
         }
         let stopped = sites

@@ -15,6 +15,7 @@ use crate::commands::{CommandContext, Commands};
 use crate::config::Config;
 use crate::driver::Driver;
 use crate::keys::{CommandKey, PairKey};
+use crate::membership::held::held_nodes;
 use crate::membership::jobs::{Job, Jobs};
 use crate::sys::timers::CommandsDeadline;
 use crate::tunnels::message::{AllocationRefusal, GatewayToGateway, JobRefusal};
@@ -126,6 +127,15 @@ impl Commands {
             true => None,
             false => Some(self.way_to(context, &site)?),
         };
+        if pair.is_none()
+            && let Some(nodes) = held_nodes(context.jobs(), &site, &site, &id)
+        {
+            let told = self.in_grid(context, &nodes);
+            let asker = site.clone();
+            self.allocations.keep(Asked { asker, site, id }, nodes);
+            self.answer(context, key, Reply::Allocation { nodes: told });
+            return Ok(());
+        }
         let Some(command) = self.connections.get_mut(key) else {
             return Ok(());
         };
@@ -159,7 +169,22 @@ impl Commands {
         number: u64,
         id: String,
     ) {
-        let judged = self.judge_ask(context, site, &id);
+        let (judged, own) = (self.judge_ask(context, site, &id), context.config().site.clone());
+        let held = held_nodes(context.jobs(), &own, site, &id);
+        if let Some(held) = held.filter(|_| judged.is_ok()) {
+            let nodes = self.in_grid(context, &held);
+            let (asker, site) = (site.to_owned(), own);
+            self.allocations.keep(Asked { asker, site, id }, held);
+            context.tell(
+                pair,
+                GatewayToGateway::AllocationIs {
+                    number,
+                    nodes,
+                    why: None,
+                },
+            );
+            return;
+        }
         let asker = Asker::Site(pair, site.to_owned(), number);
         if let Err(why) = judged.and_then(|()| self.look(context, asker, id.clone())) {
             let text = format!("allocation {id:?} asked for: {why:?}");

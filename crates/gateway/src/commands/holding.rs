@@ -186,6 +186,7 @@ mod tests {
     use crate::commands::starting::judge_start;
     use crate::commands::starting::tests::gateway;
     use crate::config::batch::Batch;
+    use crate::membership::held::held_nodes;
 
     fn node(name: &str, last: u8) -> NodeInfo {
         NodeInfo {
@@ -213,6 +214,12 @@ mod tests {
         // No job, and no id.
         assert!(take(&mut gateway.commands, context, other, "7").is_err());
         assert!(take(&mut gateway.commands, context, token, "7;id").is_err());
+        let held = |site: &str, id: &str| held_nodes(context.jobs(), "rennes", site, id);
+        assert_eq!(held("nancy", "7"), Some(nodes.clone()));
+        assert_eq!(
+            (held("lyon", "7"), held("rennes", "7"), held("nancy", "8")),
+            (None, None, None)
+        );
         for node in ["rennes-7", "127.9.200.8"] {
             assert!(judged(&mut gateway, token, node).is_ok(), "{node}");
         }

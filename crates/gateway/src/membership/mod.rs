@@ -15,6 +15,7 @@ mod claims;
 pub(crate) mod consent;
 pub(crate) mod directory;
 pub(crate) mod event;
+pub(crate) mod held;
 mod index;
 pub(crate) mod jobs;
 pub(crate) mod kept;

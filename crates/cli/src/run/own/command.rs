@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 const SETUP: &str = "eval \\\"\\$CAUSEWAY_MPI_SETUP\\\" || \
      { echo \\\"causeway: site \\$CAUSEWAY_SITE: setup of its gateway's [mpi] failed: \\$CAUSEWAY_MPI_SETUP\\\" >&2; exit 1; }; ";
 
+/// Words that bash knows, and the sh of a site need not.
+const OF_BASH: [&str; 3] = ["pipefail", "[[", "shopt"];
+
 /// One site's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command<'a> {
@@ -46,6 +49,17 @@ pub fn commands(at: &[String]) -> Result<Vec<Command<'_>>, RunError> {
         Err(RunError::NoAt)
     } else {
         Ok(commands)
+    }
+}
+
+impl Command<'_> {
+    /// A word that the site's sh may not know.
+    pub fn word_of_bash(&self) -> Option<&'static str> {
+        let mut words = self.text.split(|c: char| c.is_whitespace() || ";&|".contains(c));
+        let is_for_bash = words.clone().next() == Some("bash");
+        words
+            .find_map(|word| OF_BASH.into_iter().find(|of_bash| *of_bash == word))
+            .filter(|_| !is_for_bash)
     }
 }
 
@@ -175,6 +189,18 @@ mod tests {
 
     fn given(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn words_that_only_bash_knows_are_found_unless_bash_reads_them() {
+        let word = |text| Command { site: "nancy", text }.word_of_bash();
+        assert_eq!(
+            word("set -o pipefail; mpirun -n 4 ./app | tee log"),
+            Some("pipefail")
+        );
+        assert_eq!(word("[[ -e input ]]&&mpirun ./app"), Some("[["));
+        assert_eq!(word("bash -c 'set -o pipefail; mpirun ./app'"), None);
+        assert_eq!(word("mpirun ./app pipefail-test"), None);
     }
 
     #[test]

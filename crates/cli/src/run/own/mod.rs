@@ -104,6 +104,18 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     files::fetched(files.as_ref(), status)
 }
 
+/// Says which commands the sites' sh may not understand.
+fn warn_of_bash(commands: &[Command<'_>]) {
+    for command in commands {
+        if let Some(word) = command.word_of_bash() {
+            say::error(format_args!(
+                "causeway: {}: sh runs the command of --at, and may not know {word}; bash -c '...' does",
+                command.site
+            ));
+        }
+    }
+}
+
 /// Sites and their commands, and the ranks of each where they are known.
 fn asked(args: &Args, own: &Path) -> Result<(Vec<String>, Vec<u32>), RunError> {
     match args.own_mpi {
@@ -345,6 +357,7 @@ fn tell(args: &Args, commands: &[Command], nodes: &[Option<String>], facts: &Fac
             "causeway: each of {sites} starts its own MPI, because of --own-mpi (without it: one MPI over all sites)"
         ));
     }
+    warn_of_bash(commands);
     if !args.verbose {
         return;
     }
