@@ -5,7 +5,8 @@
  *     streams:  engine_received, engine_to_send ...          bytes                    (below)
  *
  * After each send, calls ask streams to write at once, without progress(): streams_write(peer), which does
- * nothing where the stream is not open yet or its socket is full.
+ * nothing where the stream is not open yet or its socket is full. Then they have streams look whether the
+ * peer lets waiting messages go: streams_hear(peer).
  *
  * A peer is named by its number in the world. Nothing here calls back: what is done is found by asking
  * (engine_take_done). All calls come from one thread at a time. */
@@ -44,6 +45,9 @@ int engine_to_send(struct engine *engine, uint32_t peer, struct iovec *pieces, i
 void engine_sent(struct engine *engine, uint32_t peer, size_t n);
 /* Whether engine_to_send would have something. */
 int engine_has_to_send(const struct engine *engine, uint32_t peer);
+
+/* Whether messages to this peer wait for its credit, or for a receive there. */
+int engine_awaits(const struct engine *engine, uint32_t peer);
 
 /* The end of the world: queues BYE for every peer that is up, and for those that come up later. */
 void engine_say_bye(struct engine *engine);

@@ -115,12 +115,20 @@ int engine_cancel_send(struct engine *engine, struct operation *send)
 
 int engine_sends_wait(const struct engine *engine) { return engine->waiting > 0; }
 
+int engine_awaits(const struct engine *engine, uint32_t number)
+{
+    const struct peer *peer = &engine->peers[number];
+    return peer->data != NULL || (peer->heads && !peer->heads_left);
+}
+
 void send_is_granted(struct engine *engine, uint32_t peer, uint32_t id)
 {
     struct outgoing *out = numbers_find(&engine->sends, number_of(peer, id));
     /* It may have gone on credit meanwhile. */
-    if (out)
-        out->is_granted = 1;
+    if (!out || out->is_granted)
+        return;
+    out->is_granted = 1;
+    engine->peers[peer].granted += out->is_queued;
 }
 
 void send_is_matched(struct engine *engine, uint32_t peer, uint32_t id)

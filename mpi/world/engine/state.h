@@ -102,8 +102,9 @@ struct peer {
     uint32_t last_id;
     struct answers answers;
     struct outgoing *heads, **heads_end;
-    /* Those with data left, in turn. */
+    /* Those with data left, in turn; how many of them are granted. */
     struct outgoing *data, **data_end;
+    uint32_t granted;
     struct piece pieces[PIECES];
     uint32_t first_piece, piece_count;
     /* Bytes of the first piece that are written, and of all pieces that are not. */

@@ -37,6 +37,19 @@ static void lay_out(struct peer *peer, const struct frame *frame, struct outgoin
     }
 }
 
+/* Whether all data of a message goes in one turn. */
+static int is_of_one_turn(const struct outgoing *out) { return out->bytes <= FRAME_MOST_DATA; }
+
+/* Whether an earlier message waits for credit. A receiver that takes messages in their order would pay a
+ * round trip for each whose credit a later one has had. A message of many turns has its share anyway. */
+static int credit_is_awaited(const struct peer *peer)
+{
+    for (const struct outgoing *out = peer->data; out; out = out->next)
+        if (!out->is_granted && is_of_one_turn(out))
+            return 1;
+    return 0;
+}
+
 static void lay_out_head(struct engine *engine, struct peer *peer)
 {
     struct outgoing *out = peer->heads;
@@ -52,7 +65,8 @@ static void lay_out_head(struct engine *engine, struct peer *peer)
                           .source = out->source,
                           .tag = out->tag,
                           .bytes = out->bytes};
-    int is_whole = out->bytes <= FRAME_MOST_INLINE && out->bytes <= peer->credit;
+    int is_whole = out->bytes == 0 || (out->bytes <= FRAME_MOST_INLINE && out->bytes <= peer->credit &&
+                                       !credit_is_awaited(peer));
     if (is_whole) {
         frame.data = (uint32_t)out->bytes;
         peer->credit -= out->bytes;
@@ -76,6 +90,8 @@ static struct outgoing **next_data(struct peer *peer)
     struct outgoing **at = &peer->data;
     if (peer->credit)
         return *at ? at : NULL;
+    if (!peer->granted)
+        return NULL;
     while (*at && !(*at)->is_granted)
         at = &(*at)->next;
     return *at ? at : NULL;
@@ -94,12 +110,16 @@ static void lay_out_data(struct peer *peer, struct outgoing **at)
     if (frame.counted)
         peer->credit -= frame.data;
     lay_out(peer, &frame, out, out->laid_out);
+    /* The next credit is for the rest of it. */
+    if (frame.counted && frame.data < left && is_of_one_turn(out))
+        return;
     /* To the end of the turn. */
     *at = out->next;
     if (!*at)
         peer->data_end = at;
     out->next = NULL;
     out->is_queued = out->laid_out < out->bytes;
+    peer->granted -= out->is_granted && !out->is_queued;
     if (out->is_queued) {
         *peer->data_end = out;
         peer->data_end = &out->next;
@@ -153,9 +173,8 @@ int engine_has_to_send(const struct engine *engine, uint32_t number)
     if (peer->bye_is_laid_out)
         return 0;
     int may_send = peer->answers.first < peer->answers.end || (peer->heads && peer->heads_left) ||
-                   (peer->data && peer->credit) || credit_is_due(peer) || is_over(engine, peer);
-    for (const struct outgoing *out = peer->data; out && !may_send; out = out->next)
-        may_send = out->is_granted;
+                   (peer->data && peer->credit) || peer->granted || credit_is_due(peer) ||
+                   is_over(engine, peer);
     return may_send;
 }
 

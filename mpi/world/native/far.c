@@ -46,6 +46,7 @@ int far_send(struct far *far, struct comm *comm, const void *buffer, int count, 
     streams_write(peer);
     if (send->state != OPERATION_DONE)
         engine_copy(ours.engine, send);
+    streams_hear(peer);
     return MPI_SUCCESS;
 }
 

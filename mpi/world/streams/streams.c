@@ -112,6 +112,19 @@ void streams_write(uint32_t peer)
         connection_write(connection);
 }
 
+void streams_hear(uint32_t number)
+{
+    if (!engine_awaits(streams.engine, number))
+        return;
+    /* One that is closed meanwhile stays in memory until streams_progress ends. */
+    struct connection *both[] = {streams.peers[number].sending, streams.peers[number].other};
+    for (int i = 0; i < 2; i++)
+        if (both[i] && both[i]->fd >= 0 && !both[i]->connecting)
+            connection_read(both[i]);
+    if (engine_has_to_send(streams.engine, number))
+        streams_write(number);
+}
+
 int streams_unwritten(void) { return streams.full > 0; }
 
 /* Strangers from the host of this one, of which no other one is before it in the list. */

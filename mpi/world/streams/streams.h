@@ -26,6 +26,10 @@ void streams_want(uint32_t peer);
  * is no stream. The next streams_progress goes on with the rest. */
 void streams_write(uint32_t peer);
 
+/* Reads what this peer has said, if messages to it wait for that, and writes what it lets go: a program that
+ * only sends asks for nothing else. */
+void streams_hear(uint32_t peer);
+
 /* Whether a socket was too full for what the engine had: streams_progress goes on with it. */
 int streams_unwritten(void);
 
