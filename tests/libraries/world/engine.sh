@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # engine.sh [CASES]: the engine of the world library, without an MPI: random programs against MPI rules, in
-# virtual time (3000 cases under sanitizers, then CASES without), damaged frames, and who gets credit first. EMULATOR runs what CC
-# compiles for another processor, without sanitizers.
+# virtual time (3000 cases under sanitizers, then CASES without), damaged frames, and who gets credit first.
+# EMULATOR runs what CC compiles for another processor, without sanitizers.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 out=${CARGO_TARGET_DIR:-$root/target}/world-tests${EMULATOR:+-emulated}
