@@ -53,7 +53,7 @@ build() { # name of an MPI
     # The runtime has no headers of its own (tests/mpis.sh).
     intel) libraries=("$cache/intel/lib/libmpi.so.12" -Wl,-rpath,"$cache/intel/lib") ;;
     esac
-    for source in ring alltoall spawn own_world own_imports own_fabric traffic gap collective_time send_time bulk steady beginning ends; do compile "${c[@]}" "$here/$source.c"; done
+    for source in ring alltoall spawn own_world own_imports own_fabric traffic gap collective_time send_time bulk steady beginning ends flood; do compile "${c[@]}" "$here/$source.c"; done
     compile_all "$root/mpi/programs/data" "${c[@]}"
     for source in compare counted crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/tests/libraries/$source.c"; done
     for source in messages receives communicators operations topologies pending intercomms large latency statuses forms texts few bottom creations many mistakes unlike numbers; do

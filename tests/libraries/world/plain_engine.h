@@ -16,6 +16,8 @@ struct engine {
         unsigned char head[5];
         size_t head_left, data_left;
         int says_bye, bye_queued, bye_sent;
+        /* As if what goes to it waited for its word. */
+        int awaits;
         /* What came: the frame that is being read, and how much data there was. */
         unsigned char head_in[5];
         size_t head_in_bytes, data_in_left;

@@ -150,6 +150,29 @@ static void both_open_at_the_same_time(void)
     end(other);
 }
 
+/* It asks for nothing but its sends; what it has for the peer waits for that one's word. */
+static void one_that_only_sends_hears_what_the_other_says(void)
+{
+    begin("only sends");
+    pid_t other = split();
+    uint32_t peer = 1 - world.me;
+    plain_send(&engine, peer, SOME);
+    streams_want(peer);
+    progress_until_received(peer, SOME);
+    if (other != 0) {
+        engine.peers[peer].awaits = 1;
+        while (engine.peers[peer].received < 2 * SOME) {
+            plain_send(&engine, peer, 1);
+            streams_write(peer);
+            streams_hear(peer);
+        }
+    } else {
+        plain_send(&engine, peer, SOME);
+        streams_write(peer);
+    }
+    end(other);
+}
+
 static void an_end_without_bye_is_a_loss(void)
 {
     begin("no BYE");
@@ -391,6 +414,7 @@ int main(void)
 {
     for (int i = 0; i < 20; i++)
         both_open_at_the_same_time();
+    one_that_only_sends_hears_what_the_other_says();
     one_opens_and_both_send();
     an_end_without_bye_is_a_loss();
     a_peer_that_is_killed_is_a_loss();
