@@ -78,10 +78,12 @@ int making_judge(const struct says *all, int size, const int32_t *numbers)
         return 1;
     const struct process *process = &ours.world.processes[numbers[failed]];
     if (first < size && numbers[first] == (int32_t)ours.world.me)
-        fprintf(stderr,
-                "causeway world: the MPI of site %s has no more communicators, so none is made at any site: "
-                "free some (rank %d has %lld over sites, or more within its own)\n",
-                ours.world.site_names[process->site], numbers[failed], (long long)all[failed].alive);
+        fprintf(
+            stderr,
+            "causeway world: the MPI of site %s made no communicator, so none is made at any site: an attribute's "
+            "copy function returned an error, or it has no more of them; then free some (rank %d has %lld over "
+            "sites, or more within its own)\n",
+            ours.world.site_names[process->site], numbers[failed], (long long)all[failed].alive);
     return 0;
 }
 
