@@ -1,6 +1,6 @@
-"""What README.md says, computed from pingpong, collectives, npb and latency.csv."""
+"""What README.md says, computed from pingpong, collectives, npb, latency and flood.csv."""
 
-from figures import groups, line, median, of_runs, read, where
+from figures import groups, line, median, of_runs, read, values, where
 
 SIZES = {1: "1 B", 1 << 10: "1 kB", 64 << 10: "64 kB", 256 << 10: "256 kB", 1 << 20: "1 MB", 4 << 20: "4 MB", 16 << 20: "16 MB", 64 << 20: "64 MB"}
 ROUND_TRIP_US, RATE = 11_600, 1e9
@@ -49,3 +49,8 @@ def texts():
                 more = f"{world - alone:+.0f}" if unit == 1 else f"{world / alone - 1:+.0%}".replace("%", " %")
                 cells.append(f"{alone:.0f}, {world:.0f} ({more})")
         yield line(name, *cells)
+
+    rows = read("flood.csv")
+    for (way, build), own in groups(sorted(rows, key=lambda row: (row["way"], row["build"])), "way", "build").items():
+        each = (where(own, size_bytes=size) for size in (4, 512, 2048, 4096, 16384, 65536, 262144))
+        yield line(way, build, *(f"{median(some, 'seconds'):.2f}, {max(values(some, 'seconds')):.2f}" for some in each))
