@@ -2,8 +2,8 @@
 //! docs/security-officer.md. The accounts are those of the emulated nodes alone.
 
 use crate::fresh::{Fresh, right};
-use crate::grid::{causeway, root};
-use crate::{mpi, namespaces};
+use crate::grid::{causeway, is_root_in_labs, root};
+use crate::mpi;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -81,12 +81,7 @@ fn write_configuration(fresh: &Fresh) -> [PathBuf; 2] {
 #[test]
 #[ignore = "needs namespaces as root, and Debian's MPIs; run by make test"]
 fn debian_mpis_run_as_the_account_of_the_site_where_the_job_began_and_cannot_read_each_others() {
-    if let Err(reason) = namespaces::probe() {
-        println!("skipped: {reason}");
-        return;
-    }
-    if !nix::unistd::Uid::effective().is_root() {
-        println!("skipped: an ordinary user's own lab has one account");
+    if !is_root_in_labs("an ordinary user's own lab has one account") {
         return;
     }
     let openmpi = mpi::debian_openmpi();

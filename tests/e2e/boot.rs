@@ -2,8 +2,7 @@
 //! too, and otherwise by cron, with the line that is offered.
 
 use crate::fresh::Fresh;
-use crate::grid::{causeway, root};
-use crate::namespaces;
+use crate::grid::{causeway, is_root_in_labs, root};
 
 /// Where rennes, whose NAT lets nobody in, finds nancy.
 const NANCY: &str = "198.51.100.5";
@@ -31,12 +30,7 @@ const OFF: &str = "pkill -9 -f 'systemd --use[r]|dbus-daemo[n]|causewa[y] (gatew
 #[test]
 #[ignore = "needs namespaces, systemd and cron; run by make test"]
 fn gateways_in_the_background_start_with_their_hosts_by_systemd_or_by_cron() {
-    if let Err(reason) = namespaces::probe() {
-        println!("skipped: {reason}");
-        return;
-    }
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: only root can be root's cron");
+    if !is_root_in_labs("only root can be root's cron") {
         return;
     }
     let fresh = Fresh::up("boot", &root().join("tests/e2e/nat.toml"));

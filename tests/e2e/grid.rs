@@ -38,6 +38,18 @@ pub fn causeway() -> PathBuf {
     causeway
 }
 
+/// Whether a lab can be started in which we are root of the host; says why not: `without_root` where we are
+/// not.
+pub fn is_root_in_labs(without_root: &str) -> bool {
+    let why = match namespaces::probe() {
+        Err(reason) => reason,
+        Ok(()) if nix::unistd::Uid::effective().is_root() => return true,
+        Ok(()) => without_root.to_owned(),
+    };
+    println!("skipped: {why}");
+    false
+}
+
 /// Runs `items` in one lab of `scenario` and panics with a full account of every item that is not right.
 pub fn run(scenario: &str, label: &str, items: Vec<Item>) {
     if let Some(lab) = Lab::start(scenario, label, &[], items) {

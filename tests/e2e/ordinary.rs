@@ -1,8 +1,7 @@
 //! A lab, its gateways and jobs of both MPIs for a user who is not root. Whoever runs the tests as an
 //! ordinary user has that in every other test.
 
-use crate::grid::{causeway, root};
-use crate::namespaces;
+use crate::grid::{causeway, is_root_in_labs, root};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -17,12 +16,7 @@ const BECOME: &str = "set -e; mount -t tmpfs -o mode=755 none /dev/net; mknod -m
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
 fn debian_mpis_run_in_a_lab_of_an_ordinary_user() {
-    if let Err(reason) = namespaces::probe() {
-        println!("skipped: {reason}");
-        return;
-    }
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: only root can become another user");
+    if !is_root_in_labs("only root can become another user") {
         return;
     }
     let directory = root().join("target/e2e/ordinary");

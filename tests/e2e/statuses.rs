@@ -22,7 +22,7 @@ fn debian_mpis_give_the_status_of_a_rank_that_fails_as_they_do_without_causeway(
             "{script} {programs} >statuses; cat statuses; \
              [ $(grep -c ': alike$' statuses) = {all} ] && echo 'each is as without Causeway'"
         ),
-        seconds: 240,
+        seconds: 600,
         expected: Expected::Says([openmpi, mpich, vec!["each is as without Causeway".to_owned()]].concat()),
     };
     grid::run("rennes-nancy", "statuses", vec![item]);

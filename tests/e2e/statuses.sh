@@ -8,7 +8,7 @@ openmpi="mpirun.openmpi --allow-run-as-root --oversubscribe"
 
 # The status of a command; 124 where it does not end.
 status() {
-    timeout -k 2 20 "$@" >>said 2>&1
+    timeout -k 2 60 "$@" >>said 2>&1
     echo $?
 }
 

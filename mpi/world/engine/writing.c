@@ -172,10 +172,8 @@ int engine_has_to_send(const struct engine *engine, uint32_t number)
         return 1;
     if (peer->bye_is_laid_out)
         return 0;
-    int may_send = peer->answers.first < peer->answers.end || (peer->heads && peer->heads_left) ||
-                   (peer->data && peer->credit) || peer->granted || credit_is_due(peer) ||
-                   is_over(engine, peer);
-    return may_send;
+    return peer->answers.first < peer->answers.end || (peer->heads && peer->heads_left) ||
+           (peer->data && peer->credit) || peer->granted || credit_is_due(peer) || is_over(engine, peer);
 }
 
 int engine_to_send(struct engine *engine, uint32_t number, struct iovec *pieces, int most)

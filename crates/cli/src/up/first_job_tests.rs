@@ -66,7 +66,7 @@ fn one_mpi_that_all_sites_have_runs_over_all_of_them() {
 }
 
 #[test]
-fn a_launcher_that_ends_where_its_first_rank_reads_nothing_any_more_gets_one_that_stays_a_moment() {
+fn the_first_job_stays_a_second_under_mpichs_launcher_which_sigpipe_may_end_otherwise() {
     let mpich = [("mpiexec", "MPICH", "4.0.2")];
     let sites = ["rennes", "nancy"].map(|name| site(name, "/c", &mpich));
     assert_eq!(
