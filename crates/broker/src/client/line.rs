@@ -139,17 +139,19 @@ impl Line {
             *self.told.borrow_mut() = Some((answer.now.history.clone(), record));
         }
         let wants = answer.wants_revocations;
-        let (history, records) = (answer.now.history.clone(), answer.records);
+        // Before the rest is believed: who is told that a site is gone knows by then that it was revoked, and
+        // does not let it in again.
+        if let Some(records) = answer.records {
+            self.has_records.set(true);
+            self.exchange_records(session, open, (&answer.now.history, records))
+                .await?;
+        }
         self.on_answer(session, answer, open.address)?;
         if wants {
             let known = session.trust.revocations().now();
             if let Some(signed) = known.signed() {
                 let _: Done = open.post(api::REVOCATIONS, signed, ANSWER).await?;
             }
-        }
-        if let Some(records) = records {
-            self.has_records.set(true);
-            self.exchange_records(session, open, (&history, records)).await?;
         }
         Ok(())
     }

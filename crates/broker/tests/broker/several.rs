@@ -314,6 +314,23 @@ fn a_gateway_has_a_session_with_each_broker_and_goes_on_with_those_that_are_left
 }
 
 #[test]
+fn who_hears_that_a_site_is_gone_knows_by_then_that_it_was_revoked() {
+    let mut brokers = Brokers::running(2);
+    brokers.stop(1);
+    // No other broker lists it still: what the only one says is the news.
+    let rennes = brokers.join(&brokers.token(2, "rennes", &[]), "rennes").unwrap();
+    let nancy = brokers.join(&brokers.token(2, "nancy", &[]), "nancy").unwrap();
+    let _at_rennes = brokers.session(&rennes, "rennes", record(1));
+    let at_nancy = brokers.session(&nancy, "nancy", record(2));
+    member(&at_nancy, "rennes");
+    brokers.revoke(2, "rennes");
+    wait(&at_nancy, "Removed", |event| {
+        matches!(event, Event::Removed(site) if site == "rennes").then_some(())
+    });
+    assert!(at_nancy.trust().records().revoked_until("rennes").is_some());
+}
+
+#[test]
 fn a_revocation_reaches_every_gateway_by_whichever_broker_it_still_sees() {
     let mut brokers = Brokers::running(3);
     let (at_rennes, at_nancy) = two_sessions(&brokers);
