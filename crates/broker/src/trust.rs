@@ -3,29 +3,14 @@
 
 use crate::clock::{Clock, date, span};
 use crate::identity::{Certified, Identity, IdentityError, Role};
-use crate::records::{Added, MAX_ADMISSIONS, MAX_REVOKED, RecordError, Records, SignedRecord, Statement};
+use crate::records::{Intake, RecordError, Records, SignedRecord, Statement, Taken};
 use crate::revocation::Revocations;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
-
-/// How far ahead of this host's clock, in seconds, a time in a record may be. A broker whose clock is that
-/// wrong signs nothing that counts; one that lies cannot put a site out for longer.
-const MOST_AHEAD: u64 = 86_400;
-
-/// News of one broker that are taken at a time: all that it may have signed, twice. Each is written to the
-/// disk and told to others.
-const MOST_NEWS: u64 = 2 * (MAX_ADMISSIONS + MAX_REVOKED) as u64;
-
-/// News of one broker that are taken in an hour beyond these.
-const NEWS_AN_HOUR: u64 = 1000;
-
-/// How many news each signer may still tell, and as of when.
-type Budgets = BTreeMap<u8, (u64, u64)>;
 
 /// What became of records that were to be taken.
 #[derive(Debug, Default)]
@@ -116,19 +101,8 @@ pub struct Trust {
     revocations: Revocations,
     /// What the brokers know together; empty where the grid has one.
     records: Arc<RwLock<Records>>,
-    budgets: Arc<Mutex<Budgets>>,
+    intake: Arc<Mutex<Intake>>,
     clock: Clock,
-}
-
-/// How many news a signer may tell now.
-fn budget(budgets: &mut Budgets, signer: u8, now: u64) -> &mut u64 {
-    let (left, since) = budgets.entry(signer).or_insert((MOST_NEWS, now));
-    let more = now.saturating_sub(*since).saturating_mul(NEWS_AN_HOUR) / 3600;
-    // A clock that was set back begins anew.
-    if more > 0 || now < *since {
-        (*left, *since) = (left.saturating_add(more).min(MOST_NEWS), now);
-    }
-    left
 }
 
 impl Trust {
@@ -149,7 +123,7 @@ impl Trust {
             anchor: anchor.to_owned(),
             revocations,
             records: Arc::default(),
-            budgets: Arc::default(),
+            intake: Arc::default(),
             clock,
         })
     }
@@ -169,25 +143,56 @@ impl Trust {
         *self.records.write().unwrap_or_else(PoisonError::into_inner) = records;
     }
 
+    fn intake(&self) -> MutexGuard<'_, Intake> {
+        self.intake.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says which broker this is, where the grid has several.
+    pub(crate) fn set_broker(&self, number: u8) {
+        self.intake().set_own(number);
+    }
+
     /// Takes records into a set.
     ///
     /// # Errors
     /// The first that is not signed as it has to be. What a broker signed beyond its bounds is passed over.
     pub(crate) fn union(&self, into: &mut Records, records: &[SignedRecord]) -> Result<Union, RecordError> {
         let now = self.clock.now();
-        let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut intake = self.intake();
         let mut union = Union::default();
         for record in records {
             let statement = record.verify(&self.grid, &self.authority, into)?;
-            let left = budget(&mut budgets, statement.signer(), now);
-            if *left == 0 || statement.latest() > now.saturating_add(MOST_AHEAD) {
-                union.postponed += 1;
-            } else if into.add(statement.clone(), record.clone()) == Ok(Added::News) {
-                *left -= 1;
-                union.news.push((statement, record.clone()));
+            let record = (statement, record.clone());
+            match intake.take(into, record.clone(), now) {
+                Taken::News => union.news.push(record),
+                Taken::Known | Taken::Full => {}
+                Taken::Postponed => union.postponed += 1,
             }
         }
         Ok(union)
+    }
+
+    /// Takes those into a set that were postponed and whose time has come. Returns what was news.
+    pub(crate) fn union_due(&self, into: &mut Records) -> Vec<(Statement, SignedRecord)> {
+        self.intake().take_due(into, self.clock.now())
+    }
+
+    /// Whether any that were postponed wait for their time.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.intake().has_waiting()
+    }
+
+    /// Reads records into a set that were taken before: whatever this host's clock says now, they count.
+    ///
+    /// # Errors
+    /// The first that is not signed as it has to be.
+    pub(crate) fn read_back(&self, into: &mut Records, records: &[SignedRecord]) -> Result<(), RecordError> {
+        for record in records {
+            let statement = record.verify(&self.grid, &self.authority, into)?;
+            // More than a broker may sign were never kept.
+            let _ = into.add(statement, record.clone());
+        }
+        Ok(())
     }
 
     /// The grid.

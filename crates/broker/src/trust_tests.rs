@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::authority::Authority;
-use crate::records::{BrokerRecord, Revocation, Standing, authority_text};
+use crate::records::{
+    BrokerRecord, MOST_AHEAD, MOST_NEWS, NEWS_AN_HOUR, Revocation, Standing, authority_text,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 
@@ -67,6 +69,61 @@ fn a_time_that_is_more_than_a_day_ahead_is_believed_when_that_is_over() {
     let until = grid.now() + MOST_AHEAD + 1;
     grid.time.fetch_add(1, Ordering::Relaxed);
     assert_eq!(grid.revoke("rennes", until).news.len(), 1);
+}
+
+#[test]
+fn a_record_whose_time_was_too_far_ahead_is_taken_later_though_nobody_brings_it_again() {
+    let mut grid = Grid::new();
+    let soon = grid.now() + MOST_AHEAD + 600;
+    assert_eq!(grid.revoke("rennes", soon).postponed, 1);
+    // One that nobody who follows the rules signs, and more than there is room for.
+    grid.revoke("lyon", grid.now() + 2 * MOST_AHEAD + 1);
+    (0..1000).for_each(|number| drop(grid.revoke(&format!("site-{number}"), soon)));
+    assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());
+    grid.time.fetch_add(600, Ordering::Relaxed);
+    let mut unkept = grid.records.clone();
+    let due = grid.trust.union_due(&mut unkept);
+    assert_eq!((due.len(), unkept.revoked_until("rennes")), (256, Some(soon)));
+    // The disk has refused: the next set gets them, too.
+    assert_eq!(grid.trust.union_due(&mut grid.records).len(), 256);
+    assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());
+    assert!(!grid.trust.has_waiting());
+    grid.time.fetch_add(3 * MOST_AHEAD, Ordering::Relaxed);
+    assert_eq!(grid.records.revoked_until("lyon"), None);
+}
+
+#[test]
+fn a_broker_believes_less_than_gateways_do_but_all_that_it_has_signed_itself() {
+    let mut grid = Grid::new();
+    let until = grid.now() + MOST_AHEAD;
+    grid.trust.set_broker(1);
+    assert_eq!(grid.revoke("rennes", until).postponed, 1);
+    grid.trust.set_broker(2);
+    assert_eq!(grid.revoke("rennes", until).news.len(), 1);
+    let own = grid
+        .records
+        .revocation("rennes", 2, grid.now(), until + MOST_AHEAD);
+    assert_eq!(grid.revoke("rennes", own.until).news.len(), 1);
+}
+
+#[test]
+fn what_was_kept_is_read_back_whatever_the_clock_says() {
+    let mut grid = Grid::new();
+    grid.revoke("rennes", grid.now() + 10);
+    grid.time.fetch_sub(3 * MOST_AHEAD, Ordering::Relaxed);
+    let kept: Vec<SignedRecord> = grid.records.signed().cloned().collect();
+    let mut read = Records::default();
+    grid.trust.read_back(&mut read, &kept).unwrap();
+    assert_eq!(read, grid.records);
+    let forged = SignedRecord {
+        signature: kept[0].signature.clone(),
+        ..kept[1].clone()
+    };
+    assert_eq!(
+        grid.trust
+            .read_back(&mut Records::default(), &[kept[0].clone(), forged]),
+        Err(RecordError::Signature)
+    );
 }
 
 #[test]

@@ -346,7 +346,7 @@ pub(super) fn records(directory: &Path, trust: &Trust) -> Result<(), FileError> 
     let signed: Vec<SignedRecord> =
         serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     let mut records = Records::default();
-    let read = trust.union(&mut records, &signed);
+    let read = trust.read_back(&mut records, &signed);
     read.map_err(|error| damaged(error.to_string()))?;
     trust.set_records(records);
     Ok(())

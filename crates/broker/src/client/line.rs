@@ -139,6 +139,7 @@ impl Line {
             *self.told.borrow_mut() = Some((answer.now.history.clone(), record));
         }
         let wants = answer.wants_revocations;
+        session.take_due_records();
         // Before the rest is believed: who is told that a site is gone knows by then that it was revoked, and
         // does not let it in again.
         if let Some(records) = answer.records {

@@ -1,12 +1,14 @@
 //! Random histories of a grid with several brokers, in virtual time: brokers that give tokens and revoke,
 //! hosts that join and renew, gateways that carry records. All of them meet at random, die, lose their disks,
-//! get old ones back and are expelled. After each history everybody meets everybody, and the rules have to
-//! hold. No clock, no socket, no signature.
+//! get old ones back and are expelled. In every other history somebody has one broker's keys, and says
+//! whatever they can sign (`liar`). After each history everybody meets everybody, and the rules have to hold.
+//! No clock, no socket, no signature.
 
-use super::{Exchange, Log};
-use crate::api::{RecordsAnswer, RecordsRequest, Since};
-use crate::records::{Added, Admission, Admitted, BrokerRecord, Records, SignedRecord, Standing, Statement};
-use std::collections::BTreeMap;
+mod liar;
+mod party;
+
+use crate::records::{Admission, Admitted, MOST_AHEAD, Standing, Statement, check_statement};
+use party::{Disk, Given, Party, broker_record};
 
 const BROKERS: usize = 3;
 const GATEWAYS: usize = 2;
@@ -29,116 +31,22 @@ impl Random {
     }
 }
 
-/// A token as its broker keeps it.
-#[derive(Clone)]
-struct Given {
-    site: usize,
-    admission: Admission,
-    used_by: Option<String>,
-}
-
-/// Holds what a party has on its disk.
-#[derive(Clone, Default)]
-struct Disk {
-    records: Records,
-    /// Everything that was ever taken, for the answer without any pruning.
-    raw: Vec<Statement>,
-    tokens: Vec<Given>,
-}
-
-struct Party {
-    disk: Disk,
-    old: Disk,
-    log: Log,
-    history: u64,
-    /// By the other party's number.
-    met: BTreeMap<usize, Exchange>,
-    is_full: bool,
-    /// It keeps nothing in its log that counts no longer.
-    prunes: bool,
-    /// Seconds that its clock is ahead, less 300.
-    clock: u64,
-}
-
-impl Party {
-    fn new(clock: u64) -> Party {
-        Party {
-            disk: Disk::default(),
-            old: Disk::default(),
-            log: Log::default(),
-            history: 0,
-            met: BTreeMap::new(),
-            is_full: false,
-            prunes: clock.is_multiple_of(2),
-            clock,
-        }
-    }
-
-    /// On the disk before anybody is told; false where that is full.
-    fn keep(&mut self, statement: Statement) -> bool {
-        if self.is_full {
-            return false;
-        }
-        let signed = signed(&statement);
-        self.disk.raw.push(statement.clone());
-        if self.disk.records.add(statement, signed.clone()) == Ok(Added::News) {
-            self.log.push(signed);
-            self.log.prune(&self.disk.records, self.prunes);
-        }
-        true
-    }
-
-    fn start_again(&mut self) {
-        self.history += 1;
-        self.log = Log::of(&self.disk.records);
-        self.met.clear();
-    }
-
-    fn answer(&mut self, asked: &RecordsRequest) -> Option<RecordsAnswer> {
-        for record in &asked.records {
-            let statement = serde_json::from_str(&record.text).unwrap();
-            if !self.keep(statement) {
-                return None;
-            }
-        }
-        let history = self.history.to_string();
-        let since = asked.since.as_ref().filter(|since| since.history == history);
-        let (records, revision, more) = self.log.since(since.map_or(0, |since| since.revision));
-        Some(RecordsAnswer {
-            now: Since { history, revision },
-            records,
-            more,
-        })
-    }
-}
-
-fn signed(statement: &Statement) -> SignedRecord {
-    SignedRecord {
-        text: serde_json::to_string(statement).unwrap(),
-        signature: String::new(),
-    }
-}
-
-fn broker_record(number: u8, revision: u32, standing: Standing) -> Statement {
-    Statement::Broker(BrokerRecord {
-        number,
-        revision,
-        standing,
-        public: vec![format!("b{number}:7443")],
-        authority: String::new(),
-        share: number - 1,
-    })
-}
-
 struct Grid {
     random: Random,
     now: u64,
+    /// Seconds from one step to the next, at most.
+    pace: usize,
     parties: Vec<Party>,
     /// Certificates that a host was given: at which name, of which admission.
     hosts: Vec<(usize, Admission)>,
     tokens: u64,
     keys: u64,
     expelled: Option<u8>,
+    /// The broker whose keys somebody has.
+    liar: Option<u8>,
+    /// It has said more than a broker may: which of it counts depends on what came first, until it is
+    /// expelled.
+    has_flooded: bool,
 }
 
 impl Grid {
@@ -148,20 +56,28 @@ impl Grid {
         let mut parties: Vec<Party> = (0..PARTIES)
             .map(|_| Party::new(random.below(600) as u64))
             .collect();
-        for party in &mut parties {
+        for (at, party) in parties.iter_mut().enumerate() {
             for number in 1..=BROKERS as u8 {
-                party.keep(broker_record(number, 0, Standing::Serving));
+                party.keep(broker_record(number, 0, Standing::Serving), 0);
+            }
+            if at < BROKERS {
+                party.intake.set_own(at as u8 + 1);
             }
             party.start_again();
         }
+        let liar = random.one_in(2).then(|| random.below(BROKERS) as u8 + 1);
+        let pace = if random.one_in(2) { 200 } else { 5 };
         Grid {
             random,
-            now: 10_000,
+            now: 1_800_000_000,
+            pace,
             parties,
             hosts: Vec::new(),
             tokens: 0,
             keys: 0,
             expelled: None,
+            liar,
+            has_flooded: false,
         }
     }
 
@@ -170,7 +86,12 @@ impl Grid {
     }
 
     fn step(&mut self) {
-        self.now += self.random.below(200) as u64;
+        self.now += self.random.below(self.pace) as u64;
+        if let Some(liar) = self.liar
+            && self.random.one_in(4)
+        {
+            return self.lie(liar);
+        }
         let broker = self.random.below(BROKERS);
         let site = self.random.below(NAMES.len());
         match self.random.below(20) {
@@ -205,11 +126,15 @@ impl Grid {
         }
         let records = &party.disk.records;
         let admission = records.next_admission(NAMES[site], broker as u8 + 1, &token, now, None);
+        let usable = party.disk.records.may_use(NAMES[site], &admission);
         assert_eq!(
-            party.disk.records.may_use(NAMES[site], &admission).is_ok(),
+            usable.is_ok(),
             !party.disk.records.is_expelled(broker as u8 + 1),
-            "whoever was revoked can come back by a broker that knows of it"
+            "{usable:?}: whoever was revoked can come back by a broker that knows of it"
         );
+        let given = admission.given;
+        self.is_believed_at_once(broker, given);
+        let party = &mut self.parties[broker];
         party.disk.tokens.push(Given {
             site,
             admission,
@@ -241,11 +166,14 @@ impl Grid {
             admission: token.admission.clone(),
             granted: Vec::new(),
         });
-        party.keep(admitted.clone());
+        assert!(check_statement(&admitted).is_ok(), "a record that nobody reads");
+        let now = self.time_of(broker);
+        self.parties[broker].keep(admitted.clone(), now);
         self.hosts.push((token.site, token.admission));
         // The answer has the record; the host's gateway passes it on as any other.
         let gateway = BROKERS + token.site % GATEWAYS;
-        self.parties[gateway].keep(admitted);
+        let now = self.time_of(gateway);
+        self.parties[gateway].keep(admitted, now);
     }
 
     /// A renewed certificate has the same admission: it must not help against a revocation.
@@ -275,8 +203,9 @@ impl Grid {
             .disk
             .records
             .revocation(NAMES[site], number, now, 0);
+        self.is_believed_at_once(broker, revocation.until);
         let known: Vec<Admission> = self.known(broker, site);
-        if self.parties[broker].keep(Statement::Revocation(revocation)) {
+        if self.parties[broker].keep(Statement::Revocation(revocation), now) {
             for admission in known {
                 let records = &self.parties[broker].disk.records;
                 assert!(
@@ -295,21 +224,36 @@ impl Grid {
         self.parties[party].disk.raw.iter().filter_map(of_site).collect()
     }
 
+    /// Whatever a broker believes, everybody believes at once what it signs then.
+    fn is_believed_at_once(&self, broker: usize, time: u64) {
+        if self.liar == Some(broker as u8 + 1) {
+            return;
+        }
+        for gateway in BROKERS..PARTIES {
+            assert!(
+                time <= self.time_of(gateway) + MOST_AHEAD,
+                "a record that has to wait"
+            );
+        }
+    }
+
     fn lose(&mut self, broker: usize) {
         let whole = self.random.one_in(2);
+        let now = self.time_of(broker);
         let party = &mut self.parties[broker];
         party.disk = if whole { Disk::default() } else { party.old.clone() };
         party.is_full = false;
         // Those are beside its configuration, and in the records of everybody.
         for number in 1..=BROKERS as u8 {
-            party.keep(broker_record(number, 0, Standing::Serving));
+            party.keep(broker_record(number, 0, Standing::Serving), now);
         }
         party.start_again();
     }
 
     fn expel(&mut self, broker: usize) {
-        let number = *self.expelled.get_or_insert(broker as u8 + 1);
+        let number = *self.expelled.get_or_insert(self.liar.unwrap_or(broker as u8 + 1));
         let told = self.random.below(PARTIES);
+        let now = self.time_of(told);
         let party = &mut self.parties[told];
         // A broker says first what it stands for itself.
         if told < BROKERS && told as u8 + 1 != number {
@@ -319,10 +263,10 @@ impl Grid {
             };
             let records = &party.disk.records;
             for revocation in records.to_say_again(number, told as u8 + 1, has_admitted) {
-                party.keep(Statement::Revocation(revocation));
+                party.keep(Statement::Revocation(revocation), now);
             }
         }
-        party.keep(broker_record(number, 1, Standing::Expelled));
+        party.keep(broker_record(number, 1, Standing::Expelled), now);
     }
 
     /// One asks another, as gateways and brokers do; an answer may get lost on its way.
@@ -331,15 +275,19 @@ impl Grid {
             return true;
         }
         let mut exchange = self.parties[asking].met.remove(&asked).unwrap_or_default();
+        let (now, far_now) = (self.time_of(asking), self.time_of(asked));
         let mut settled = false;
         while !settled {
             let request = exchange.request(&self.parties[asking].disk.records);
-            let Some(answer) = self.parties[asked].answer(&request).filter(|_| is_answered) else {
+            let Some(answer) = self.parties[asked]
+                .answer(&request, far_now)
+                .filter(|_| is_answered)
+            else {
                 break;
             };
             let took = answer.records.iter().all(|record| {
                 let statement = serde_json::from_str(&record.text).unwrap();
-                self.parties[asking].keep(statement)
+                self.parties[asking].keep(statement, now)
             });
             if !took {
                 break;
@@ -351,8 +299,16 @@ impl Grid {
     }
 
     fn settle(&mut self) {
-        for party in &mut self.parties {
-            party.is_full = false;
+        if self.has_flooded {
+            self.parties.iter_mut().for_each(|party| party.is_full = false);
+            self.expel(0);
+        }
+        // Until nothing waits any more.
+        self.now += 3 * MOST_AHEAD;
+        for at in 0..PARTIES {
+            let now = self.time_of(at);
+            self.parties[at].is_full = false;
+            self.parties[at].take_due(now);
         }
         for _ in 0..2 {
             for one in 0..PARTIES {
@@ -369,6 +325,13 @@ impl Grid {
             assert_eq!(
                 &party.disk.records, agreed,
                 "who has met everybody knows the same"
+            );
+        }
+        for record in agreed.signed() {
+            let statement: Statement = serde_json::from_str(&record.text).unwrap();
+            assert!(
+                !agreed.is_expelled(statement.signer()),
+                "an expelled broker has said {statement:?}"
             );
         }
         for (site, name) in NAMES.iter().enumerate() {

@@ -8,7 +8,8 @@
 //! ```
 //! Brokers agree on nothing beforehand. Whoever has the same records comes to the same answers, in whichever
 //! order they came (`set`), and whoever meets another joins both sets by union (`crate::exchange`). `signed`
-//! has the signatures, `giving` what a broker signs that follows the rules.
+//! has the signatures, `giving` what a broker signs that follows the rules, `intake` which records of others are
+//! taken, and when.
 //!
 //! The rules:
 //! - A revocation is of a site and a time. It voids each admission whose token was given until then, with all
@@ -17,17 +18,25 @@
 //! - A name belongs to one admission: that of the earliest origin, and of that origin the latest generation.
 //!   A broker that knows who has a name gives a token that continues the same origin. Two brokers that were
 //!   apart give different origins, and the earlier one has the name.
+//! - A record that names a time far ahead is taken when that time is near. Whoever signs by what it believes
+//!   names times that are hardly later.
 //! - A broker that the authority has expelled admitted nobody and revoked nobody. Brokers sign again what it
 //!   said of sites that they had let in themselves ([`Records::to_say_again`]).
 
 mod giving;
+mod intake;
 mod set;
 mod signed;
 
 pub use giving::Unusable;
+pub(crate) use intake::{Intake, Taken};
+#[cfg(test)]
+pub(crate) use intake::{MARGIN, MOST_AHEAD, MOST_NEWS, NEWS_AN_HOUR};
 pub use set::{Added, Full, MAX_ADMISSIONS, MAX_REVOKED, Out, Records};
 pub(crate) use signed::MAX_SIGNATURE as MAX_RECORD_SIGNATURE;
 pub(crate) use signed::authority_text;
+#[cfg(test)]
+pub(crate) use signed::check as check_statement;
 pub use signed::{MAX_RECORD, RecordError, SignedRecord};
 
 use crate::subnet::Subnet;
@@ -48,7 +57,9 @@ pub const MAX_BROKERS: u8 = 255;
 pub struct Admission {
     /// Who was there first: see [`Origin`].
     pub origin: Origin,
-    /// Rises each time that the site joins again with a token of a broker that knew that it was there.
+    /// Rises each time that the site joins again with a token of a broker that knew that it was there. Each
+    /// of these tokens is a second younger at least, so this is no more than the seconds since the origin:
+    /// whatever one broker says, the next one can rise above it.
     pub generation: u32,
     /// When the token was given, in seconds since 1970.
     pub given: u64,

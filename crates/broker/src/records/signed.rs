@@ -157,7 +157,7 @@ pub(crate) fn authority_text(certificate: &CertificateDer<'_>) -> String {
 }
 
 /// Whether a statement can be true: names go into messages, and numbers into sums.
-fn check(statement: &Statement) -> Result<(), TextError> {
+pub(crate) fn check(statement: &Statement) -> Result<(), TextError> {
     let site = match statement {
         Statement::Broker(record) => {
             let addresses = 1..=MAX_ADDRESSES;
@@ -188,7 +188,9 @@ fn check(statement: &Statement) -> Result<(), TextError> {
                 && has_origin
                 && is_token(&admission.token)
                 && is_hash(&admission.key, KEY_DIGITS);
-            if admitted.granted.len() > MAX_GRANTED || !(is_of_one || is_of_token) {
+            let since = admission.given.checked_sub(origin.given);
+            let is_in_order = since.is_some_and(|since| since >= u64::from(admission.generation));
+            if admitted.granted.len() > MAX_GRANTED || !is_in_order || !(is_of_one || is_of_token) {
                 return Err("it is of no admission that can be".into());
             }
             &admitted.site

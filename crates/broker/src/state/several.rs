@@ -62,7 +62,7 @@ impl Several {
                 .filter(|record| record.is_by_authority() == by_authority)
             {
                 trust
-                    .union(&mut records, std::slice::from_ref(record))
+                    .read_back(&mut records, std::slice::from_ref(record))
                     .map_err(|error| StateError::Damaged(format!("records: {error}")))?;
             }
         }
@@ -73,6 +73,7 @@ impl Several {
             StateError::Damaged(format!("{} names no broker with this authority", file.display()))
         })?;
         let log = Log::of(&records);
+        trust.set_broker(number);
         trust.set_records(records);
         Ok(Some(Several { number, log }))
     }
@@ -241,7 +242,7 @@ impl State {
         };
         let lacking: Vec<&SignedRecord> = records.iter().filter(lacking).collect();
         let mut grown = self.trust.records();
-        let mut news = Vec::new();
+        let mut news = self.trust.union_due(&mut grown);
         for record in lacking {
             let added = self.trust.union(&mut grown, std::slice::from_ref(record));
             let added = added.map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;

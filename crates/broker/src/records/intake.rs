@@ -1,0 +1,137 @@
+//! Which records are taken that somebody else brings, and when: how many of one signer, and none that names a
+//! time far ahead before that time is near. Pure.
+
+use super::{Added, MAX_ADMISSIONS, MAX_REVOKED, Records, SignedRecord, Statement};
+use std::collections::BTreeMap;
+
+/// How far ahead of this host's clock, in seconds, a time in a record may be. A broker whose clock is that
+/// wrong signs nothing that counts; one that lies cannot put a site out for longer.
+pub(crate) const MOST_AHEAD: u64 = 86_400;
+
+/// So much less may it be at a broker, whose own records have to name later times than those that it
+/// believes: others believe them at once, also where their clocks are behind.
+pub(crate) const MARGIN: u64 = 3600;
+
+/// Records of one signer that wait for their time, and how far ahead it may be. A broker that follows the
+/// rules signs such a record only where one that lies has named a time that was just near enough.
+const MOST_WAITING: usize = 256;
+const MOST_AWAITED: u64 = 2 * MOST_AHEAD;
+
+/// News of one broker that are taken at a time: all that it may have signed, twice. Each is written to the
+/// disk and told to others.
+pub(crate) const MOST_NEWS: u64 = 2 * (MAX_ADMISSIONS + MAX_REVOKED) as u64;
+
+/// News of one broker that are taken in an hour beyond these.
+pub(crate) const NEWS_AN_HOUR: u64 = 1000;
+
+/// What became of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It was news.
+    News,
+    /// It says nothing that was not known.
+    Known,
+    /// Its signer has signed more than a broker may.
+    Full,
+    /// It is to be taken later, if at all: the time that it names is far ahead, or its signer has told too
+    /// many for one hour.
+    Postponed,
+}
+
+/// Holds what one signer may still tell.
+#[derive(Debug)]
+struct Budget {
+    left: u64,
+    since: u64,
+}
+
+/// Holds what was taken of each signer, and what waits.
+#[derive(Debug, Default)]
+pub(crate) struct Intake {
+    /// The broker that this is, if it is one.
+    own: Option<u8>,
+    budgets: BTreeMap<u8, Budget>,
+    waiting: BTreeMap<u8, Vec<(Statement, SignedRecord)>>,
+}
+
+impl Intake {
+    /// Says which broker this is: it believes what it has signed itself.
+    pub(crate) fn set_own(&mut self, number: u8) {
+        self.own = Some(number);
+    }
+
+    /// Takes a record whose signature is known to be right.
+    pub(crate) fn take(
+        &mut self,
+        into: &mut Records,
+        (statement, signed): (Statement, SignedRecord),
+        now: u64,
+    ) -> Taken {
+        let signer = statement.signer();
+        let ahead = statement.latest().saturating_sub(now);
+        let most = match self.own {
+            Some(own) if own == signer => u64::MAX,
+            Some(_) => MOST_AHEAD - MARGIN,
+            None => MOST_AHEAD,
+        };
+        if ahead > most {
+            if ahead <= MOST_AWAITED {
+                self.wait(signer, (statement, signed));
+            }
+            return Taken::Postponed;
+        }
+        let left = self.budget(signer, now);
+        if *left == 0 {
+            return Taken::Postponed;
+        }
+        match into.add(statement, signed) {
+            Ok(Added::News) => {
+                *left -= 1;
+                Taken::News
+            }
+            Ok(Added::Known) => Taken::Known,
+            Err(_) => Taken::Full,
+        }
+    }
+
+    /// Takes those whose time has come near. They wait until they are known: the disk may refuse what `into`
+    /// is then.
+    pub(crate) fn take_due(&mut self, into: &mut Records, now: u64) -> Vec<(Statement, SignedRecord)> {
+        let mut news = Vec::new();
+        for record in std::mem::take(&mut self.waiting).into_values().flatten() {
+            // Those that are still too far ahead wait again.
+            if self.take(into, record.clone(), now) == Taken::News {
+                self.wait(record.0.signer(), record.clone());
+                news.push(record);
+            }
+        }
+        news
+    }
+
+    /// Whether anything waits.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    fn wait(&mut self, signer: u8, record: (Statement, SignedRecord)) {
+        let waiting = self.waiting.entry(signer).or_default();
+        if waiting.len() < MOST_WAITING && !waiting.contains(&record) {
+            waiting.push(record);
+        }
+    }
+
+    fn budget(&mut self, signer: u8, now: u64) -> &mut u64 {
+        let begun = Budget {
+            left: MOST_NEWS,
+            since: now,
+        };
+        let budget = self.budgets.entry(signer).or_insert(begun);
+        let more = now.saturating_sub(budget.since).saturating_mul(NEWS_AN_HOUR) / 3600;
+        // A clock that was set back begins anew.
+        if more > 0 || now < budget.since {
+            budget.left = budget.left.saturating_add(more).min(MOST_NEWS);
+            budget.since = now;
+        }
+        &mut budget.left
+    }
+}
