@@ -8,8 +8,8 @@
 //! ```
 //! Brokers agree on nothing beforehand. Whoever has the same records comes to the same answers, in whichever
 //! order they came (`set`), and whoever meets another joins both sets by union (`crate::exchange`). `signed`
-//! has the signatures, `giving` what a broker signs that follows the rules, `intake` which records of others are
-//! taken, and when.
+//! has the signatures, `giving` what a broker signs that follows the rules, `intake` what is taken of others,
+//! and when.
 //!
 //! The rules:
 //! - A revocation is of a site and a time. It voids each admission whose token was given until then, with all
