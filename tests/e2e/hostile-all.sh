@@ -3,6 +3,7 @@
 # orsay and rennes, while a member of the grid (hostile_member.py, which acts while DIRECTORY/attack is
 # there) and another user of this head node do what they can. Of three phases the first has nobody else, the
 # second these two, the third a loop of the lowest priority, which shows what losing idle cores alone costs.
+# HOSTILE_CGROUP, if set, is a directory of cgroup v1 that bounds what of a core these and the loop have.
 # DIRECTORY/rates.csv says what each phase brought, in rounds of the one program and bytes of the other. "all
 # right" where both jobs ended well.
 set -eu
@@ -10,9 +11,13 @@ mpi=$1 directory=$2 phases=$3 seconds=$4
 root=$(cd "$(dirname "$0")/../.." && pwd)
 programs=${CARGO_TARGET_DIR:-$root/target}/mpi/debian-$mpi
 cd "$directory"
+as_elsewhere() {
+    [ -z "${HOSTILE_CGROUP-}" ] || echo "$BASHPID" >"$HOSTILE_CGROUP/cgroup.procs"
+    exec nice -n 19 "$@"
+}
 [ -e rates.csv ] || echo "mpi,program,phase,beside,seconds,amount" >rates.csv
 mkfifo "said-$mpi"
-nice -n 19 "$root/tests/programs/hostile_neighbour.py" orsay-1 orsay-2 >"said-$mpi" &
+as_elsewhere "$root/tests/programs/hostile_neighbour.py" orsay-1 orsay-2 >"said-$mpi" &
 neighbour=$!
 job='' loop=''
 trap 'rm -f attack; kill -9 "$neighbour" $job $loop 2>/dev/null || true' EXIT
@@ -44,7 +49,7 @@ phases_of() { # program
             kill -CONT "$neighbour"
             ;;
         loop)
-            nice -n 19 sh -c 'while :; do :; done' &
+            as_elsewhere sh -c 'while :; do :; done' &
             loop=$!
             ;;
         esac

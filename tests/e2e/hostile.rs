@@ -68,6 +68,11 @@ fn write_configuration(fresh: &Fresh) {
     }
 }
 
+/// Starts an attacker. Where they really are, their cores are not ours: it has the lowest priority, and no more
+/// of a core than the group of processes has that HOSTILE_CGROUP names.
+const AS_ELSEWHERE: &str =
+    r#"[ -z "${HOSTILE_CGROUP-}" ] || echo $$ >"$HOSTILE_CGROUP/cgroup.procs"; exec nice -n 19 "$@""#;
+
 /// The disk of one site's audit stands still, a member says all that it can to both gateways, and another
 /// user of the head node holds connections to all that listens, while jobs of both MPIs run.
 #[test]
@@ -104,11 +109,11 @@ fn debian_mpis_go_on_beside_a_hostile_member_neighbour_and_disk_all_at_once() {
     let (key, attack) = (fresh.directory.join("grid.key"), fresh.directory.join("attack"));
     let gateways = SITES.map(|(site, net, wan, _)| format!("{site}={wan}={net}"));
     let pause = std::env::var("HOSTILE_PAUSE").unwrap_or_else(|_| "0.02".to_owned());
-    // Where it really is, its cores are not ours.
     let words = [
-        "nice",
-        "-n",
-        "19",
+        "sh",
+        "-c",
+        AS_ELSEWHERE,
+        "sh",
         &member,
         &key.display().to_string(),
         "bordeaux",
