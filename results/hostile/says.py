@@ -1,4 +1,4 @@
-"""What README.md says, computed from rates.csv."""
+"""What README.md says, computed from rates.csv and bounded.csv."""
 
 from figures import line, median, read, values, where
 
@@ -14,14 +14,19 @@ def rate(row):
 
 
 def texts():
-    rows = read("rates.csv")
+    yield from table("bounded.csv")
+    yield from table("rates.csv")
+
+
+def table(name):
+    rows = read(name)
     for program, labels in PROGRAMS.items():
-        for label, (mpi, name) in zip(labels, MPIS.items()):
+        for label, (mpi, called) in zip(labels, MPIS.items()):
             own = where(rows, program=program, mpi=mpi)
             alone = median(where(own, beside="nobody"), rate)
             hostile, loop = where(own, beside="hostile"), where(own, beside="loop")
             shares = [value / alone for value in values(hostile, rate)]
             shown = f"{alone / 1e6:.1f} MB/s" if program == "bulk" else f"{alone:.1f} rounds/s"
             share = f"{median(hostile, rate) / alone:.2f} ({min(shares):.2f} to {max(shares):.2f})"
-            yield line(label, name, shown, share, f"{median(loop, rate) / alone:.2f}")
+            yield line(label, called, shown, share, f"{median(loop, rate) / alone:.2f}")
     yield f"Medians of {len(where(rows, program='bulk', mpi='mpich', beside='hostile'))} phases"
