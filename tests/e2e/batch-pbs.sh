@@ -19,15 +19,6 @@ queued_everywhere() {
     $nancy squeue -h
 }
 
-# Keeps rennes' nodes from others, for so many minutes.
-occupy() {
-    p=$(echo sleep 600 | qsub -l select=8:ncpus=1 -l place=free -l walltime="0:$1:0" -o /dev/null -e /dev/null)
-}
-
-occupy_nancy() {
-    n=$($nancy salloc --no-shell -N2 --exclusive -t "$1" 2>&1 | number)
-}
-
 # Waits until a job of rennes runs.
 until_runs() { # job
     for _ in $(seq 300); do
@@ -35,6 +26,16 @@ until_runs() { # job
         read -rt 0.1 <> <(:) || :
     done
     echo "job $1 does not run"
+}
+
+# Keeps rennes' nodes from others, for so many minutes: a younger job may begin first where it is smaller.
+occupy() {
+    p=$(echo sleep 600 | qsub -l select=8:ncpus=1 -l place=free -l walltime="0:$1:0" -o /dev/null -e /dev/null)
+    until_runs "$p"
+}
+
+occupy_nancy() {
+    n=$($nancy salloc --no-shell -N2 --exclusive -t "$1" 2>&1 | number)
 }
 
 # Interrupts a run once this text has come so many times.
