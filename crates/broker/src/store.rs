@@ -7,7 +7,8 @@
 
 use crate::files;
 use redb::{
-    Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
+    Builder, CompactionError, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError,
+    TableDefinition,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -151,6 +152,17 @@ impl Store {
         let done = self.try_change(&change);
         self.trouble = done.as_ref().err().map(ToString::to_string);
         done
+    }
+
+    /// Gives back to the disk what removed values have taken.
+    pub(crate) fn shrink(&mut self) {
+        let Some(mut database) = self.database.take() else {
+            return;
+        };
+        // A database that failed once refuses whatever comes later, so it is dropped then.
+        if !matches!(database.compact(), Err(CompactionError::Storage(_))) {
+            self.database = Some(database);
+        }
     }
 
     /// Returns the reason why the last change failed, if it did.

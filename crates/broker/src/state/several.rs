@@ -272,6 +272,9 @@ impl State {
             change = change.remove(store::RECORDS, &store_key(record));
         }
         self.store.change(change)?;
+        if expelled_by(&news).next().is_some() {
+            self.store.shrink();
+        }
         self.void_tokens(void);
         self.forget_sites(&out);
         let count = news.len();

@@ -29,6 +29,8 @@ fn what_a_thief_of_its_keys_has_said_goes_with_a_broker_and_who_was_put_out_stay
     let rennes = brokers.join(&brokers.token(1, "rennes", &[]), "rennes").unwrap();
     let nancy = brokers.join(&brokers.token(1, "nancy", &[]), "nancy").unwrap();
     let before = exchange(&brokers, &nancy, &[]).len();
+    let stored = |brokers: &Brokers| std::fs::metadata(brokers.store(1)).unwrap().len();
+    let stored_before = stored(&brokers);
     brokers.stop(2);
     let thief = Authority::load("g5k", &brokers.config(2).directory).unwrap();
     let now = brokers.clock.clock().now();
@@ -48,9 +50,11 @@ fn what_a_thief_of_its_keys_has_said_goes_with_a_broker_and_who_was_put_out_stay
     assert_eq!(brokers.renew(1, &rennes).unwrap_err().kind, ErrorKind::Revoked);
     let lyon = brokers.join(&brokers.token(1, "lyon", &[]), "lyon").unwrap();
 
+    assert!(stored(&brokers) > 5 * stored_before);
     let expelled = brokers.root().retire(2, Standing::Expelled).unwrap().records;
     brokers.ask(1, &AdminRequest::Take { records: expelled });
     for _ in 0..2 {
+        assert!(10 * stored(&brokers) <= 11 * stored_before);
         let left = exchange(&brokers, &nancy, &[]);
         assert!(left.iter().all(|record| !record.text.contains("nobody")));
         // Lyon's admission, and that rennes is out instead of in.
