@@ -68,8 +68,8 @@ fn write_configuration(fresh: &Fresh) {
     }
 }
 
-/// Starts an attacker. Where they really are, their cores are not ours: it has the lowest priority, and no more
-/// of a core than the group of processes has that HOSTILE_CGROUP names.
+/// Starts an attacker. Where they really are, their cores are not ours: it has the lowest priority, and no
+/// more of a core than the group of processes has that HOSTILE_CGROUP names.
 const AS_ELSEWHERE: &str =
     r#"[ -z "${HOSTILE_CGROUP-}" ] || echo $$ >"$HOSTILE_CGROUP/cgroup.procs"; exec nice -n 19 "$@""#;
 

@@ -52,6 +52,12 @@ pub const KILL_AFTER: &str = "odls_base_sigkill_timeout";
 /// for parameter files of mpirun's -x: with that of its environment, mca_base_env_list, mpirun refuses -x.
 pub const FORWARDED: &str = "OMPI_MCA_mca_base_env_list_internal";
 
+/// Has the list above join the one of mpirun's environment, where there is one: words of sh, for inside
+/// double quotes.
+pub const JOINS_FORWARDED: &str = "[ -z \\\"\\${OMPI_MCA_mca_base_env_list-}\\\" ] || { \
+     export OMPI_MCA_mca_base_env_list=\\\"\\$OMPI_MCA_mca_base_env_list;\\$OMPI_MCA_mca_base_env_list_internal\\\"; \
+     unset OMPI_MCA_mca_base_env_list_internal; }; ";
+
 /// Open MPI 5's daemons forward all variables then. They have no list that the user's could stand beside.
 pub const FORWARDS_ALL: &str = "PRTE_MCA_prte_fwd_environment";
 

@@ -102,6 +102,11 @@ pub enum RunError {
     /// No such node.
     #[error("no site of the grid has a node {0}; 'causeway status' shows the nodes of each site")]
     UnknownHost(String),
+    /// A node with a user's name before it.
+    #[error(
+        "the hosts name {0}: leave out the user's name; gateways start the processes, each as the user whose gateway it is"
+    )]
+    UserAtHost(String),
     /// A site without a gateway that can be reached.
     #[error("site {0} cannot be used: {1}{2}")]
     Unreachable(String, String, &'static str),

@@ -4,7 +4,7 @@ use crate::preload::{ASAN_OPTIONS, asan_options, preload};
 use crate::run::MAX_NAME;
 use crate::run::error::RunError;
 use crate::run::own::rendezvous::message::VERSION;
-use causeway_mpis::names::{FORWARDED, FORWARDS_ALL, SRUN_ENDS_ALL};
+use causeway_mpis::names::{FORWARDED, FORWARDS_ALL, JOINS_FORWARDED, SRUN_ENDS_ALL};
 use causeway_mpis::{launchers, quoted};
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};
@@ -174,7 +174,7 @@ pub fn environment(
 /// gateway has as its `setup`, and runs the user's words as they are. Their shell outlives an interrupt, as
 /// one at a terminal does, until the launcher has ended.
 pub fn line(text: &str, directory: &Path) -> String {
-    let script = format!("cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; {SETUP}$2\"");
+    let script = format!("cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; {SETUP}{JOINS_FORWARDED}$2\"");
     format!(
         "exec sh -c {} sh {} {}",
         quoted(&script),
@@ -356,6 +356,21 @@ mod tests {
             said,
             "causeway: site nancy: setup of its gateway's [mpi] failed: false\n"
         );
+    }
+
+    #[test]
+    fn a_sites_own_list_of_variables_for_open_mpis_ranks_gets_ours_too() {
+        let run = |setup: &str| {
+            let mut shell = std::process::Command::new("sh");
+            let text = format!("echo \"${{OMPI_MCA_mca_base_env_list-none}} ${{{FORWARDED}-none}}\"");
+            shell.arg("-c").arg(line(&text, Path::new("/")));
+            let output = shell.env(env::MPI_SETUP, setup).env(FORWARDED, "A;B").output();
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        assert_eq!(run(""), "none A;B\n");
+        // With both, mpirun ends: somebody has used two ways to pass variables.
+        let setup = "export OMPI_MCA_mca_base_env_list='X=it s;Y'";
+        assert_eq!(run(setup), "X=it s;Y;A;B none\n");
     }
 
     #[test]

@@ -116,6 +116,7 @@ fn check_hosts(known: &Sites, line: &CommandLine) -> Result<(), RunError> {
     let is_number = |host: &str| host.bytes().all(|byte| byte.is_ascii_hexdigit()) || host.starts_with('[');
     let mut hosts = line.hosts.iter();
     match hosts.find(|host| !is_known(host) && !is_number(host)) {
+        Some(host) if host.contains('@') => Err(RunError::UserAtHost(host.clone())),
         Some(host) => Err(RunError::UnknownHost(host.clone())),
         None => Ok(()),
     }
