@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 
 struct Grid {
     trust: Trust,
+    root: Authority,
     broker: Authority,
     records: Records,
     time: Arc<AtomicU64>,
@@ -23,22 +24,28 @@ impl Grid {
         let root = Authority::create("g5k", &clock).unwrap();
         let broker = root.create_for_broker(2, &clock).unwrap();
         let trust = Trust::new("g5k", root.certificate(), Revocations::default(), clock).unwrap();
-        let record = root.state(&Statement::Broker(BrokerRecord {
-            number: 2,
-            revision: 0,
-            standing: Standing::Serving,
-            public: vec!["b:7443".into()],
-            authority: authority_text(broker.own().unwrap()),
-            share: 1,
-        }));
+        let record = root.state(&Grid::broker_record(&broker, Standing::Serving));
         let mut records = Records::default();
         trust.union(&mut records, &[record.unwrap()]).unwrap();
         Grid {
             trust,
+            root,
             broker,
             records,
             time,
         }
+    }
+
+    /// What its authority says of the broker.
+    fn broker_record(broker: &Authority, standing: Standing) -> Statement {
+        Statement::Broker(BrokerRecord {
+            number: 2,
+            revision: 0,
+            standing,
+            public: vec!["b:7443".into()],
+            authority: authority_text(broker.own().unwrap()),
+            share: 1,
+        })
     }
 
     fn now(&self) -> u64 {
@@ -90,6 +97,23 @@ fn a_record_whose_time_was_too_far_ahead_is_taken_later_though_nobody_brings_it_
     assert!(!grid.trust.has_waiting());
     grid.time.fetch_add(3 * MOST_AHEAD, Ordering::Relaxed);
     assert_eq!(grid.records.revoked_until("lyon"), None);
+}
+
+#[test]
+fn what_waits_of_a_broker_goes_when_it_is_expelled() {
+    let mut grid = Grid::new();
+    assert_eq!(grid.revoke("rennes", grid.now() + MOST_AHEAD + 600).postponed, 1);
+    let record = grid
+        .root
+        .state(&Grid::broker_record(&grid.broker, Standing::Expelled));
+    let news = grid
+        .trust
+        .union(&mut grid.records, &[record.unwrap()])
+        .unwrap()
+        .news;
+    assert_eq!(news.len(), 1);
+    assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());
+    assert!(!grid.trust.has_waiting());
 }
 
 #[test]

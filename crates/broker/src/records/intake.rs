@@ -95,9 +95,10 @@ impl Intake {
     }
 
     /// Takes those whose time has come near. They wait until they are known: the disk may refuse what `into`
-    /// is then.
+    /// is then. What waits of an expelled broker goes.
     pub(crate) fn take_due(&mut self, into: &mut Records, now: u64) -> Vec<(Statement, SignedRecord)> {
         let mut news = Vec::new();
+        self.waiting.retain(|signer, _| !into.is_expelled(*signer));
         for record in std::mem::take(&mut self.waiting).into_values().flatten() {
             // Those that are still too far ahead wait again.
             if self.take(into, record.clone(), now) == Taken::News {
