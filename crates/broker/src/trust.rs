@@ -177,9 +177,9 @@ impl Trust {
         self.intake().take_due(into, self.clock.now())
     }
 
-    /// Whether any that were postponed wait for their time.
-    pub(crate) fn has_waiting(&self) -> bool {
-        self.intake().has_waiting()
+    /// Whether there are any that were postponed and whose time has come.
+    pub(crate) fn has_due(&self) -> bool {
+        self.intake().has_due(self.clock.now())
     }
 
     /// Reads records into a set that were taken before: whatever this host's clock says now, they count.

@@ -87,14 +87,16 @@ fn a_record_whose_time_was_too_far_ahead_is_taken_later_though_nobody_brings_it_
     grid.revoke("lyon", grid.now() + 2 * MOST_AHEAD + 1);
     (0..1000).for_each(|number| drop(grid.revoke(&format!("site-{number}"), soon)));
     assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());
+    assert!(!grid.trust.has_due());
     grid.time.fetch_add(600, Ordering::Relaxed);
+    assert!(grid.trust.has_due());
     let mut unkept = grid.records.clone();
     let due = grid.trust.union_due(&mut unkept);
     assert_eq!((due.len(), unkept.revoked_until("rennes")), (256, Some(soon)));
     // The disk has refused: the next set gets them, too.
     assert_eq!(grid.trust.union_due(&mut grid.records).len(), 256);
     assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());
-    assert!(!grid.trust.has_waiting());
+    assert!(!grid.trust.has_due());
     grid.time.fetch_add(3 * MOST_AHEAD, Ordering::Relaxed);
     assert_eq!(grid.records.revoked_until("lyon"), None);
 }
@@ -113,21 +115,20 @@ fn what_waits_of_a_broker_goes_when_it_is_expelled() {
         .news;
     assert_eq!(news.len(), 1);
     assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());
-    assert!(!grid.trust.has_waiting());
+    grid.time.fetch_add(600, Ordering::Relaxed);
+    assert!(!grid.trust.has_due());
 }
 
 #[test]
-fn a_broker_believes_less_than_gateways_do_but_all_that_it_has_signed_itself() {
+fn a_broker_believes_less_than_gateways_do_but_what_it_has_signed_itself_as_much() {
     let mut grid = Grid::new();
     let until = grid.now() + MOST_AHEAD;
     grid.trust.set_broker(1);
     assert_eq!(grid.revoke("rennes", until).postponed, 1);
     grid.trust.set_broker(2);
     assert_eq!(grid.revoke("rennes", until).news.len(), 1);
-    let own = grid
-        .records
-        .revocation("rennes", 2, grid.now(), until + MOST_AHEAD);
-    assert_eq!(grid.revoke("rennes", own.until).news.len(), 1);
+    // Somebody else may have its key.
+    assert_eq!(grid.revoke("rennes", u64::MAX).postponed, 1);
 }
 
 #[test]

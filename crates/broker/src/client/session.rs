@@ -391,7 +391,7 @@ impl Session {
 
     /// Takes records whose time has come: they named one that was far ahead.
     pub(super) fn take_due_records(&self) {
-        if self.trust.has_waiting() {
+        if self.trust.has_due() {
             // Their signatures were right.
             let _ = self.on_records(&[]);
         }

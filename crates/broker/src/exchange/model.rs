@@ -167,6 +167,7 @@ impl Grid {
             granted: Vec::new(),
         });
         assert!(check_statement(&admitted).is_ok(), "a record that nobody reads");
+        assert!(token.admission.is_in_order(), "an admission that never counts");
         let now = self.time_of(broker);
         self.parties[broker].keep(admitted.clone(), now);
         self.hosts.push((token.site, token.admission));
@@ -378,7 +379,9 @@ fn naive_holder(raw: &[Statement], site: &str) -> Option<Admission> {
         _ => None,
     });
     let live = live.filter(|admission| {
-        until.is_none_or(|until| admission.given > until) && !expelled.contains(&admission.broker)
+        admission.is_in_order()
+            && until.is_none_or(|until| admission.given > until)
+            && !expelled.contains(&admission.broker)
     });
     live.reduce(|best, other| if other.precedes(best) { other } else { best })
         .cloned()

@@ -55,7 +55,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// Says which broker this is: it believes what it has signed itself.
+    /// Says which broker this is: it believes what it has signed itself as a gateway does.
     pub(crate) fn set_own(&mut self, number: u8) {
         self.own = Some(number);
     }
@@ -69,12 +69,7 @@ impl Intake {
     ) -> Taken {
         let signer = statement.signer();
         let ahead = statement.latest().saturating_sub(now);
-        let most = match self.own {
-            Some(own) if own == signer => u64::MAX,
-            Some(_) => MOST_AHEAD - MARGIN,
-            None => MOST_AHEAD,
-        };
-        if ahead > most {
+        if ahead > self.most_ahead(signer) {
             if ahead <= MOST_AWAITED {
                 self.wait(signer, (statement, signed));
             }
@@ -109,9 +104,20 @@ impl Intake {
         news
     }
 
-    /// Whether anything waits.
-    pub(crate) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// Whether the time of anything that waits has come near.
+    pub(crate) fn has_due(&self, now: u64) -> bool {
+        let is_due = |(signer, waiting): (&u8, &Vec<(Statement, SignedRecord)>)| {
+            let latest = now.saturating_add(self.most_ahead(*signer));
+            waiting.iter().any(|(statement, _)| statement.latest() <= latest)
+        };
+        self.waiting.iter().any(is_due)
+    }
+
+    fn most_ahead(&self, signer: u8) -> u64 {
+        match self.own {
+            Some(own) if own != signer => MOST_AHEAD - MARGIN,
+            _ => MOST_AHEAD,
+        }
     }
 
     fn wait(&mut self, signer: u8, record: (Statement, SignedRecord)) {

@@ -57,9 +57,7 @@ pub const MAX_BROKERS: u8 = 255;
 pub struct Admission {
     /// Who was there first: see [`Origin`].
     pub origin: Origin,
-    /// Rises each time that the site joins again with a token of a broker that knew that it was there. Each
-    /// of these tokens is a second younger at least, so this is no more than the seconds since the origin:
-    /// whatever one broker says, the next one can rise above it.
+    /// Rises each time that the site joins again with a token of a broker that knew that it was there.
     pub generation: u32,
     /// When the token was given, in seconds since 1970.
     pub given: u64,
@@ -105,6 +103,13 @@ impl Admission {
     /// Whether these are of one token and one key.
     pub fn is_same(&self, other: &Admission) -> bool {
         (self.broker, &self.token, &self.key) == (other.broker, &other.token, &other.key)
+    }
+
+    /// Whether there was time for so many generations: each token is a second younger at least than the one
+    /// before. No other admission counts, so whatever one broker says, the next one can rise above it.
+    pub(crate) fn is_in_order(&self) -> bool {
+        let since = self.given.checked_sub(self.origin.given);
+        since.is_some_and(|since| since >= u64::from(self.generation))
     }
 
     /// Orders those of one name: the least one has it.

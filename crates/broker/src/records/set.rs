@@ -83,6 +83,17 @@ pub enum Out {
         /// When that one's token was given.
         given: u64,
     },
+    /// It has been admitted more often than there was time for.
+    #[error(
+        "the certificate of site {site} says that broker {broker} admitted it anew more often than there was time for, which no \
+         broker does; join again with a token of another broker"
+    )]
+    OutOfOrder {
+        /// The site.
+        site: String,
+        /// Who admitted it.
+        broker: u8,
+    },
     /// The broker that admitted it is none.
     #[error(
         "site {site} was admitted by broker {broker}, which the grid's authority has expelled; it may join again with a token of \
@@ -140,7 +151,8 @@ impl Records {
         });
         // What another broker has revoked is held: it counts again if that one is expelled.
         let own = self.revocations.get(&(admission.broker, site.clone()));
-        let is_void = self.is_expelled(admission.broker)
+        let is_void = !admission.is_in_order()
+            || self.is_expelled(admission.broker)
             || own.is_some_and(|revoked| admission.given <= revoked.what.until);
         if is_known || is_void {
             return Ok(Added::Known);
@@ -359,6 +371,13 @@ impl Records {
     /// Why not.
     pub fn judge(&self, site: &str, admission: &Admission) -> Result<(), Out> {
         let site_text = || site.to_owned();
+        if !admission.is_in_order() {
+            let broker = admission.broker;
+            return Err(Out::OutOfOrder {
+                site: site_text(),
+                broker,
+            });
+        }
         if admission.broker != ROOT && self.is_expelled(admission.broker) {
             let broker = admission.broker;
             return Err(Out::Expelled {

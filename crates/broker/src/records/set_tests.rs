@@ -126,6 +126,39 @@ fn a_site_that_joins_again_by_a_broker_that_knows_it_keeps_its_name_before_other
 }
 
 #[test]
+fn an_admission_with_more_generations_than_there_was_time_for_keeps_nobody_out() {
+    let mut records = Records::default();
+    let good = first(1, 1, 100);
+    assert_eq!(admit(&mut records, "rennes", &good), Added::News);
+    let of_time = Admission {
+        generation: 50,
+        given: 150,
+        broker: 2,
+        token: token(2),
+        ..good.clone()
+    };
+    let of_none = Admission {
+        generation: 51,
+        ..of_time.clone()
+    };
+    let of_before = Admission {
+        generation: 0,
+        given: 99,
+        ..of_time.clone()
+    };
+    for admission in [&of_none, &of_before] {
+        assert_eq!(admit(&mut records, "rennes", admission), Added::Known);
+        assert!(matches!(
+            records.judge("rennes", admission),
+            Err(Out::OutOfOrder { broker: 2, .. })
+        ));
+    }
+    assert_eq!(records.holder("rennes").map(|it| &it.admission), Some(&good));
+    assert_eq!(admit(&mut records, "rennes", &of_time), Added::News);
+    assert_eq!(records.judge("rennes", &of_time), Ok(()));
+}
+
+#[test]
 fn a_site_from_when_the_grid_had_one_broker_goes_on_with_each_certificate_until_it_joins_again() {
     let mut records = Records::default();
     let old = |begins| Admission::of_one_broker(begins);
