@@ -5,8 +5,8 @@ set -euo pipefail
 root=$1 grid=$2 many=${3:-}
 programs=$root/target/mpi/debian-openmpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Labs of some builds set this, and those of others do not: a rank that mpirun has not bound looks for all of the
-# node's hardware in MPI_Init, which takes 50 ms.
+# Labs of some builds set this, and those of others do not: a rank that mpirun has not bound looks for all of
+# the node's hardware in MPI_Init, which takes 50 ms.
 export OMPI_MCA_hwloc_base_binding_policy=none
 
 # ranks at each site, a command of mpirun's

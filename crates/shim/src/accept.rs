@@ -46,7 +46,7 @@ pub enum Next {
 }
 
 /// How long a listener that blocks waits for a preface. The gateway's host may be busy; who is silent for so
-/// long was no gateway, and the next one gets half of that. Who speaks doubles it again.
+/// long, or until it closes, was no gateway, and the next one gets half of that. A delivery doubles it again.
 static PATIENCE_MS: AtomicU64 = AtomicU64::new(LONGEST_MS);
 const LONGEST_MS: u64 = 5000;
 const SHORTEST_MS: u64 = 20;
@@ -84,17 +84,22 @@ fn wait(context: &Context, fd: c_int, peer: SocketAddr) -> Accepted {
     while judged == Err(Refusal::Silent) && sys::wait(fd, libc::POLLIN, deadline) == Ok(true) {
         judged = judge(context, fd, peer);
     }
-    let next = match judged {
-        Err(Refusal::Silent) => (patience / 2).max(SHORTEST_MS),
-        _ => (patience * 2).min(LONGEST_MS),
-    };
-    PATIENCE_MS.store(next, Ordering::Relaxed);
+    PATIENCE_MS.store(patience_after(&judged, patience), Ordering::Relaxed);
     match judged {
         Err(Refusal::Silent | Refusal::Ended) => {
             let _ = sys::set_option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1);
             natively(context, peer)
         }
         judged => settle(context, fd, peer, judged),
+    }
+}
+
+fn patience_after(judged: &Result<SocketAddr, Refusal>, patience_ms: u64) -> u64 {
+    match judged {
+        Ok(_) => (patience_ms * 2).min(LONGEST_MS),
+        Err(Refusal::Silent | Refusal::Ended) => (patience_ms / 2).max(SHORTEST_MS),
+        // Anybody can say what is no delivery.
+        Err(_) => patience_ms,
     }
 }
 
@@ -182,6 +187,9 @@ fn judge(context: &Context, fd: c_int, peer: SocketAddr) -> Result<SocketAddr, R
         .proven(Sender::Gateway, &context.token)
         .ok_or(Refusal::OtherJob)?;
     let source = shown_source(&preface, peer)?;
+    if !is_for(context, &preface, fd) {
+        return Err(Refusal::ForAnother(preface.destination));
+    }
     if !context.takes_deliveries() {
         return Err(Refusal::NoRank);
     }
@@ -195,6 +203,15 @@ fn judge(context: &Context, fd: c_int, peer: SocketAddr) -> Result<SocketAddr, R
 /// The true source, as the socket shows it.
 fn shown_source(preface: &Preface, peer: SocketAddr) -> Result<SocketAddr, Refusal> {
     address::in_family_of(preface.source, peer).ok_or(Refusal::OtherFamily)
+}
+
+/// Whether the gateway has connected to this socket. Whoever is delivered to in place of a process could pass
+/// the preface on to one, and the answer back.
+fn is_for(context: &Context, preface: &Preface, fd: c_int) -> bool {
+    let destination = context.real(preface.destination).unwrap_or(preface.destination);
+    sys::local_name(fd).is_ok_and(|own| {
+        own.port() == destination.port() && own.ip().to_canonical() == destination.ip().to_canonical()
+    })
 }
 
 /// Milliseconds of a clock that never goes back.
@@ -220,6 +237,8 @@ enum Refusal {
     OtherJob,
     /// The source is an IPv6 address and this an IPv4 socket.
     OtherFamily,
+    /// The gateway has sent it elsewhere.
+    ForAnother(SocketAddr),
     /// Each site has an MPI of its own, and this process is no rank.
     NoRank,
     /// The kernel failed to read it.
@@ -236,6 +255,12 @@ impl fmt::Display for Refusal {
             Refusal::Broken(why) => write!(f, "broken preface: {why}"),
             Refusal::OtherJob => f.write_str("its token is that of another job"),
             Refusal::OtherFamily => f.write_str("its source is IPv6, the listening socket IPv4"),
+            Refusal::ForAnother(destination) => {
+                write!(
+                    f,
+                    "it was delivered to {destination}, and somebody has passed it on"
+                )
+            }
             Refusal::NoRank => f.write_str(
                 "it comes from another site; where each site runs its own MPI, only ranks accept those",
             ),
@@ -288,4 +313,30 @@ fn take(fd: c_int, bytes: &mut [u8]) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_but_a_gateway_makes_a_listener_that_blocks_more_patient() {
+        let after = |judged| patience_after(&judged, 1000);
+        assert_eq!(after(Ok(SocketAddr::from(([10, 2, 0, 9], 1)))), 2000);
+        for no_gateway in [Refusal::Silent, Refusal::Ended] {
+            assert_eq!(after(Err(no_gateway)), 500);
+        }
+        for said in [
+            Refusal::NotAPreface,
+            Refusal::OtherJob,
+            Refusal::Broken(String::new()),
+        ] {
+            assert_eq!(after(Err(said)), 1000);
+        }
+        let ended = || Err(Refusal::Ended);
+        assert_eq!(
+            (0..100).fold(LONGEST_MS, |ms, _| patience_after(&ended(), ms)),
+            SHORTEST_MS
+        );
+    }
 }

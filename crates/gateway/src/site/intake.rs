@@ -275,13 +275,20 @@ impl SiteSide {
             let refusal = Refusal::new("unknown-token", Reason::Denied, why, claim.wants);
             return Err((refusal, Some(socket)));
         };
-        // Before anything else, whatever becomes of the connection: the process sends nothing to who does not
-        // prove to be of its job. Fits the empty buffer of a fresh socket; what cannot be written to is
-        // broken, and its end is told of.
+        // Whoever stands where no gateway runs could pass a process's preface on to this one, and its proof
+        // back.
+        if canonical(self.in_grid(base, claim.source)) != canonical(self.in_grid(base, peer)) {
+            let why = format!("claims to be {}, but comes from {peer}", claim.source);
+            let refusal = Refusal::new("false-source", Reason::Denied, why, claim.wants);
+            return Err((refusal, Some(socket)));
+        }
+        // Whatever becomes of the connection: the process sends nothing to who does not prove to be of its
+        // job. Fits the empty buffer of a fresh socket; what cannot be written to is broken, and its end is
+        // told of.
         if !is_answered {
             let _ = socket.write(&claim.answer(Sender::Gateway, &token));
         }
-        let pair_key = match self.judge(base, claim, token, peer) {
+        let pair_key = match judge(base, claim, token) {
             Ok(pair_key) => pair_key,
             Err(refusal) => return Err((refusal, Some(socket))),
         };
@@ -314,43 +321,33 @@ impl SiteSide {
     fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
         SocketAddr::new(base.directory().own_site().in_grid(own.ip()), own.port())
     }
+}
 
-    /// The pair with the destination's site, if the preface may have what it asks for.
-    fn judge(
-        &mut self,
-        base: &mut Base<'_>,
-        claim: &Claim,
-        token: causeway_wire::Token,
-        peer: SocketAddr,
-    ) -> Result<PairKey, Refusal> {
-        let wants = claim.wants;
-        let refuse = |kind, reason, why| Err(Refusal::new(kind, reason, why, wants));
-        let destination = claim.destination;
-        if canonical(self.in_grid(base, claim.source)) != canonical(self.in_grid(base, peer)) {
-            let why = format!("claims to be {}, but comes from {peer}", claim.source);
-            return refuse("false-source", Reason::Denied, why);
+/// The pair with the destination's site, if the preface may have what it asks for.
+fn judge(base: &Base<'_>, claim: &Claim, token: causeway_wire::Token) -> Result<PairKey, Refusal> {
+    let wants = claim.wants;
+    let refuse = |kind, reason, why| Err(Refusal::new(kind, reason, why, wants));
+    let destination = claim.destination;
+    let site = match base.directory().site_of(destination.ip()) {
+        Whereabouts::At(site) => site,
+        Whereabouts::Here => {
+            return refuse(
+                "own-site",
+                Reason::Denied,
+                format!("{destination} is in this site: connect to it directly"),
+            );
         }
-        let site = match base.directory().site_of(destination.ip()) {
-            Whereabouts::At(site) => site,
-            Whereabouts::Here => {
-                return refuse(
-                    "own-site",
-                    Reason::Denied,
-                    format!("{destination} is in this site: connect to it directly"),
-                );
-            }
-            Whereabouts::Nowhere => {
-                return refuse(
-                    "unknown-destination",
-                    Reason::Unreachable,
-                    format!("{destination} is in no site of the grid"),
-                );
-            }
-        };
-        match way_to(base, (destination, &token), &site) {
-            Ok(pair_key) => Ok(pair_key),
-            Err((kind, reason, why)) => refuse(kind, reason, why),
+        Whereabouts::Nowhere => {
+            return refuse(
+                "unknown-destination",
+                Reason::Unreachable,
+                format!("{destination} is in no site of the grid"),
+            );
         }
+    };
+    match way_to(base, (destination, &token), &site) {
+        Ok(pair_key) => Ok(pair_key),
+        Err((kind, reason, why)) => refuse(kind, reason, why),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a gateway does not let in: each is refused, counted, and leaves the rest unharmed.
 
-use crate::common::{Grid, accept_silently, encoded, send_preface, wait_for};
+use crate::common::{Grid, accept_silently, encoded, introduce, send_preface, wait_for};
 use causeway_control::{self as control, Reply, Request};
 use causeway_wire::{Preface, Reason, Sender, Token, Verdict};
 use std::io::{Read, Write};
@@ -30,6 +30,17 @@ fn prefaces_that_lie_are_denied_and_counted() {
         assert_eq!(refused.get(kind), Some(&1), "{kind} in {refused:?}");
     }
     grid.pair(&listener);
+}
+
+#[test]
+fn who_passes_on_the_preface_of_a_process_gets_no_proof_to_pass_back() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let (process, other) = (grid.dial(), grid.dial());
+    let preface = grid.preface(&process, listener.local_addr().unwrap(), true);
+    let denied = Verdict::Failed(Reason::Denied).encode();
+    assert_eq!(introduce(&other, &preface), Some(denied));
+    assert_eq!(introduce(&process, &preface), None);
 }
 
 #[test]

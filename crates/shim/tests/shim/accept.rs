@@ -14,7 +14,7 @@ for family, at, gateway, source in (
 ):
     server = listening((at, 0), family)
     gw = from_gateway(server, gateway, family)
-    gw.sendall(preface(source, (at, 5000)) + b"first")
+    gw.sendall(preface(source) + b"first")
     s, peer = server.accept()
     assert peer[:2] == source and s.getpeername()[:2] == source, (peer, s.getpeername())
     assert s.getsockname() == server.getsockname()
@@ -32,7 +32,7 @@ fn an_ipv6_listener_shows_ipv4_sources_mapped() {
         node.passes(
             r#"
 server = listening(("::", 0), socket.AF_INET6); port = server.getsockname()[1]
-gw = tcp(); gw.bind(("10.1.0.253", 20001)); gw.connect(("10.1.0.1", port)); gw.sendall(preface())
+gw = tcp(); gw.bind(("10.1.0.253", 20001)); gw.connect(("10.1.0.1", port)); gw.sendall(preface(destination=("10.1.0.1", port)))
 s, peer = server.accept()
 assert peer == ("::ffff:10.2.0.9", 12345, 0, 0) == s.getpeername(), peer
 assert s.getsockname()[0] == "::ffff:10.1.0.1"
@@ -148,6 +148,29 @@ assert server.accept()[1] == ("10.2.0.9", 12345)
         );
         assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
         assert!(stderr.contains("its token is that of another job"), "{stderr}");
+    });
+}
+
+#[test]
+fn a_preface_that_somebody_else_was_sent_and_passes_on_gets_no_answer() {
+    on_a_node(|node| {
+        let stderr = node.passes(
+            r#"
+# Who listens where a process has ended is delivered to in its place.
+false, server = listening(), listening()
+delivery = from_gateway(false); whole = preface(); delivery.sendall(whole + b"for the process that has ended")
+taken = socket.socket(fileno=libc.syscall(288, false.fileno(), None, None, 0)); assert taken.recv(len(whole)) == whole
+for blocks in (True, False):
+    passed_on = from_gateway(server); passed_on.sendall(whole); select.select([server], [], [], 10)
+    server.setblocking(blocks)
+    try: server.accept(); assert False
+    except (ConnectionAbortedError, BlockingIOError): pass
+    try: assert passed_on.recv(8) == b""
+    except ConnectionResetError: pass
+"#,
+        );
+        assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
+        assert!(stderr.contains("somebody has passed it on"), "{stderr}");
     });
 }
 

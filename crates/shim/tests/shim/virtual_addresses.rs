@@ -85,7 +85,7 @@ fn what_is_delivered_from_elsewhere_shows_its_virtual_source() {
 server = listening((HOME, 0))
 for source in (AWAY, "10.3.0.1"):
     client = tcp(); client.bind(("10.1.0.253", next(delivery_ports))); client.connect((REAL, server.getsockname()[1]))
-    client.sendall(preface(source=(source, 77), destination=(HOME, 5000)) + b"hello")
+    client.sendall(preface(source=(source, 77), destination=(HOME, server.getsockname()[1])) + b"hello")
     taken, peer = server.accept()
     assert peer == (source, 77) == taken.getpeername() and taken.getsockname()[0] == HOME, peer
     assert taken.recv(5) == b"hello"
@@ -138,7 +138,7 @@ for calls in (REAL, HOME):
 s = tcp(); s.bind((HOME, 0)); s.connect((AWAY, 1234))
 assert s.getpeername() == (AWAY, 1234)
 client = tcp(); client.bind(("10.1.0.253", next(delivery_ports))); client.connect((REAL, server.getsockname()[1]))
-client.sendall(preface(source=(AWAY, 77), destination=(HOME, 5000)) + b"hello")
+client.sendall(preface(source=(AWAY, 77), destination=(HOME, server.getsockname()[1])) + b"hello")
 taken, peer = server.accept()
 assert peer == (AWAY, 77) == taken.getpeername() and taken.recv(5) == b"hello", peer
 "#
@@ -341,7 +341,7 @@ fn what_a_gateway_delivers_makes_a_process_ask_again_at_once() {
                 r#"
 server = listening((REAL, 0)); assert server.getsockname()[0] == REAL
 start = tcp(); start.connect(("127.0.0.1", {port})); assert start.recv(1) == b"!"
-client = from_gateway(server); client.sendall(preface(source=(AWAY, 77), destination=(HOME, 5000)) + b"hello")
+client = from_gateway(server); client.sendall(preface(source=(AWAY, 77), destination=(HOME, server.getsockname()[1])) + b"hello")
 taken, peer = server.accept()
 assert peer == (AWAY, 77) and taken.recv(5) == b"hello", peer
 "#

@@ -61,7 +61,10 @@ def tag(token, data):
     v[2] ^= 255; rounds(4)
     return (v[0] ^ v[1] ^ v[2] ^ v[3]).to_bytes(8, "big")
 nonces = itertools.count(1)
-def preface(source=("10.2.0.9", 12345), destination=("10.1.0.1", 5000), token=b"0123456789abcdef", sender=b"G"):
+delivered_to = ("10.1.0.1", 5000)
+def preface(source=("10.2.0.9", 12345), destination=None, token=b"0123456789abcdef", sender=b"G"):
+    "what a gateway sends first, to where it has connected last"
+    destination = destination or delivered_to
     v6 = ":" in source[0]
     family = socket.AF_INET6 if v6 else socket.AF_INET
     nonce = next(nonces).to_bytes(8, "big")
@@ -75,8 +78,9 @@ def listening(address=("10.1.0.1", 0), family=socket.AF_INET):
 delivery_ports = itertools.count(20010)
 def from_gateway(server, address="10.1.0.253", family=socket.AF_INET):
     "a connection as the gateway makes one to deliver"
+    global delivered_to; delivered_to = server.getsockname()[:2]
     client = tcp(family); client.bind((address, next(delivery_ports)))
-    client.connect(server.getsockname()[:2]); return client
+    client.connect(delivered_to); return client
 def answered(client, token=b"0123456789abcdef"):
     "takes the process's answer to the last preface"
     nonce = (next(nonces) - 1).to_bytes(8, "big")

@@ -102,6 +102,9 @@ pub enum MessageError {
     /// The token is another job's.
     #[error("its job token is not that of this run; start it with 'causeway run --at'")]
     Token,
+    /// Delivered to another process.
+    #[error("it was delivered elsewhere, and somebody has passed it on")]
+    Elsewhere,
     /// A length that no frame has.
     #[error("a frame of {0} bytes is out of bounds")]
     Length(usize),

@@ -23,6 +23,13 @@ pub struct Origins {
 }
 
 impl Origins {
+    /// Says where the own gateway has connected to, as the grid knows it; `None` where `peer` is not the
+    /// gateway. `own` is this end's address.
+    pub fn delivered_to(&self, peer: SocketAddr, own: SocketAddr) -> Option<SocketAddr> {
+        let here = SocketAddr::new(self.own.in_grid(own.ip().to_canonical()), own.port());
+        self.own.delivers_from(peer).then_some(here)
+    }
+
     /// Judges what a process says of itself. `source` is the true source of a connection that the own gateway
     /// has delivered; all others come from the own site.
     ///

@@ -59,7 +59,8 @@ struct Connection {
     stream: TcpStream,
     origin: IpAddr,
     is_stranger: bool,
-    expects_preface: bool,
+    /// Where the gateway has connected to, as the grid knows it, until its preface is there.
+    delivered_to: Option<SocketAddr>,
     /// Where it comes from, where the gateway has delivered it.
     source: Option<SocketAddr>,
     incoming: Vec<u8>,
@@ -190,6 +191,9 @@ impl Server {
         if options.is_err() {
             return;
         }
+        let Ok(own) = stream.local_addr() else {
+            return;
+        };
         let origin = network_of(peer.ip());
         if let Some((_, key)) = self.strangers.one_too_many(&origin) {
             self.close(key);
@@ -200,10 +204,10 @@ impl Server {
             stream,
             origin,
             is_stranger: true,
-            expects_preface: self
+            delivered_to: self
                 .origins
                 .as_ref()
-                .is_some_and(|origins| origins.own.delivers_from(peer)),
+                .and_then(|origins| origins.delivered_to(peer, own)),
             source: None,
             incoming: Vec::new(),
             outgoing: Vec::new(),
@@ -362,7 +366,9 @@ impl Connection {
     }
 
     fn next_frame(&mut self, token: &Token) -> Result<Step, MessageError> {
-        if self.expects_preface && !self.take_preface(token)? {
+        if let Some(own) = self.delivered_to
+            && !self.take_preface(token, own)?
+        {
             return Ok(Step::Waits);
         }
         let length = message::length(&self.incoming)?;
@@ -386,11 +392,15 @@ impl Connection {
 
     /// Takes off what the own gateway has put before; true when that is done. A connection of another
     /// process of the gateway's host has none.
-    fn take_preface(&mut self, token: &Token) -> Result<bool, MessageError> {
+    fn take_preface(&mut self, token: &Token, own: SocketAddr) -> Result<bool, MessageError> {
         match Preface::decode(&self.incoming) {
             Ok(Decoded::Incomplete { .. }) => return Ok(false),
             Ok(Decoded::Complete { claim, length }) => {
                 let proven = claim.proven(Sender::Gateway, token).ok_or(MessageError::Token)?;
+                // Whoever is delivered to in place of a process could pass it on to this one.
+                if proven.destination != own {
+                    return Err(MessageError::Elsewhere);
+                }
                 self.incoming.drain(..length);
                 self.source = Some(proven.source);
                 self.outgoing.extend(claim.answer(Sender::Process, token));
@@ -400,7 +410,7 @@ impl Connection {
             Ok(Decoded::Question { .. }) => return Err(MessageError::Token),
             Err(_) => {}
         }
-        self.expects_preface = false;
+        self.delivered_to = None;
         Ok(true)
     }
 

@@ -168,12 +168,13 @@ fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
         sites: grid.sites,
         host: address_of_this_host(),
     }));
-    let preface = |token| Preface {
+    let sent = |destination, token| Preface {
         source: "10.2.0.1:40000".parse().unwrap(),
-        destination: address,
+        destination,
         token,
         wants: causeway_wire::Wants::Nothing,
     };
+    let preface = |token| sent(address, token);
     let join = join_bytes(&a_join("nancy", 1), &TOKEN);
     let bytes = [delivered(&preface(TOKEN)), join.clone()].concat();
     let mut stream = connect(address, &bytes[..20]);
@@ -182,6 +183,15 @@ fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
     let bytes = [delivered(&preface(Token([1; 16]))), join].concat();
     let mut foreign = connect(address, &bytes);
     assert_eq!(frame(&mut server, &mut foreign)[0], 3);
+    // Nor one that another process was sent, and passes on.
+    let elsewhere = SocketAddr::new(address.ip(), address.port() - 1);
+    let bytes = [
+        delivered(&sent(elsewhere, TOKEN)),
+        join_bytes(&a_join("nancy", 1), &TOKEN),
+    ]
+    .concat();
+    let mut passed_on = connect(address, &bytes);
+    assert_eq!(frame(&mut server, &mut passed_on)[0], 3);
     // Another process of the gateway's host sends none.
     let _native = connect(address, &join_bytes(&a_join("rennes", 1), &TOKEN));
     assert_eq!(events(&mut server, 2).len(), 2);
