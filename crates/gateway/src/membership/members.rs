@@ -6,10 +6,11 @@ use crate::keys::PairKey;
 use crate::membership::Membership;
 use crate::membership::claims::{self, Claims};
 use crate::membership::event::MembershipEvent;
+use crate::sys::addresses::is_of_this_host;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::message::GatewayToGateway;
-use crate::tunnels::peers::reach::may_be_gateway;
+use crate::tunnels::peers::reach::{Places, dialled};
 use crate::tunnels::roster::Word;
 use crate::tunnels::tls;
 use causeway_broker::Credentials;
@@ -255,20 +256,31 @@ impl Membership {
             return self.on_own_member(driver, tunnels, &member);
         }
         self.judge_again(driver, tunnels, &member.site);
-        let Member { site, record, .. } = member;
+        let Member {
+            site,
+            record,
+            observed,
+            ..
+        } = member;
         let addresses = match record.reach.outbound_only {
             true => Vec::new(),
             // A record is what its own gateway said: it leads nowhere else.
             false => {
                 let config = &driver.config;
                 let on_loopback = config.lan.iter().all(|own| own.ip().is_loopback());
-                let named = record.reach.public.into_iter();
-                { named }
-                    .filter(|address| may_be_gateway(*address, on_loopback, &config.subnets))
-                    .collect()
+                let own = self.session.as_ref().and_then(|grid| grid.observed);
+                let places = Places {
+                    member: observed.map(|seen| seen.ip()),
+                    own: own.map(|seen| seen.ip()),
+                };
+                let named = record.reach.public;
+                dialled(named, &places, is_of_this_host, on_loopback, &config.subnets)
             }
         };
-        let (peer, is_new) = tunnels.roster().learn(driver, site, addresses);
+        let Some((peer, is_new)) = tunnels.roster().learn(driver, site.clone(), addresses) else {
+            let why = "this gateway has heard of too many sites that came and went; if it is to know this one, start it again";
+            return driver.log.refuse("peers", format_args!("site {site}"), why);
+        };
         let event = MembershipEvent::PeerKnown { peer, is_new };
         self.events.push_back(event);
     }

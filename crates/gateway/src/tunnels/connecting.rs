@@ -69,11 +69,12 @@ impl Connecting<'_> {
             false => LAST_BACKOFF,
         };
         let peer = &mut self.tunnels.peers[index];
-        let site = &peer.site;
         if peer.why_not_reached != why {
-            driver.say(format_args!("no lane to {site}: {why}; trying again"));
-            peer.why_not_reached = why.to_owned();
+            why.clone_into(&mut peer.why_not_reached);
+            let text = format!("no lane to {}: {why}; trying again", peer.site);
+            self.tunnels.say_of(driver, index, text);
         }
+        let peer = &mut self.tunnels.peers[index];
         // The next one, where it has several.
         if let Some(tried) = peer.address
             && let Some(at) = peer.addresses.iter().position(|address| *address == tried)
@@ -90,14 +91,15 @@ impl Connecting<'_> {
     /// Dials the lane over QUIC beside those over TCP again, which did not come up.
     fn spare_failed(&mut self, driver: &mut Driver, index: PeerIndex, why: &str) {
         let peer = &mut self.tunnels.peers[index];
-        let site = &peer.site;
         if peer.why_no_quic != why {
-            driver.say(format_args!(
-                "no lane over QUIC to {site}, which would be better because the path loses segments: {why}; using TCP meanwhile"
-            ));
-            peer.why_no_quic = why.to_owned();
+            why.clone_into(&mut peer.why_no_quic);
+            let text = format!(
+                "no lane over QUIC to {}, which would be better because the path loses segments: {why}; using TCP meanwhile",
+                peer.site
+            );
+            self.tunnels.say_of(driver, index, text);
         }
-        let dial = &mut peer.dials[LaneNumber::QUIC];
+        let dial = &mut self.tunnels.peers[index].dials[LaneNumber::QUIC];
         let pause = dial.back_off(LAST_SPARE_BACKOFF);
         dial.under_way = false;
         self.tunnels.dial_after(driver, index, LaneNumber::QUIC, pause);

@@ -52,7 +52,7 @@ impl Tunnels {
                 self.peers
                     .add(Peer::new(kept.site.clone(), None, driver.config.rate))
             };
-            if let Some(index) = known.or_else(|| is_member.then(add)) {
+            if let Some(index) = known.or_else(|| is_member.then(add).flatten()) {
                 self.peers[index].inherit(kept);
             }
         }

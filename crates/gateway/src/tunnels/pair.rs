@@ -53,6 +53,11 @@ impl Pair {
         self.down_since.is_none()
     }
 
+    /// Its place among the peers.
+    pub(crate) fn peer(&self) -> PeerIndex {
+        self.peer
+    }
+
     /// Names the other site.
     pub(crate) fn site(&self) -> &str {
         &self.site

@@ -150,8 +150,9 @@ impl Tunnels {
         key
     }
 
-    /// Says something of the tunnel with a peer, which may come and go as often as it likes.
-    fn say_of(&mut self, driver: &mut Driver, peer: PeerIndex, text: impl Display) {
+    /// Says something of the tunnel with a peer, which may come and go as often as it likes, or name one dead
+    /// address after the other.
+    pub(in crate::tunnels) fn say_of(&mut self, driver: &mut Driver, peer: PeerIndex, text: impl Display) {
         match self.peers[peer].allowance.take(driver.now) {
             None => {}
             Some(0) => driver.say(text),

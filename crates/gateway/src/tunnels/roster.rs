@@ -37,20 +37,23 @@ impl Tunnels {
 
 impl Roster<'_> {
     /// Takes in where the broker says that a site's gateway may be dialled. Says its place, and whether it is
-    /// new or was gone until now.
+    /// new or was gone until now; `None` where there were too many sites before it.
     pub(crate) fn learn(
         &mut self,
         driver: &mut Driver,
         site: String,
         addresses: Vec<SocketAddr>,
-    ) -> (PeerIndex, bool) {
+    ) -> Option<(PeerIndex, bool)> {
         let known = self.tunnels.peers.of(&site);
-        let index = known.unwrap_or_else(|| {
-            let peer = Peer::new(site, None, driver.config.rate);
-            self.tunnels.peers.add(peer)
-        });
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let peer = Peer::new(site, None, driver.config.rate);
+                self.tunnels.peers.add(peer)?
+            }
+        };
         let was_gone = self.learn_addresses(driver, index, addresses);
-        (index, known.is_none() || was_gone)
+        Some((index, known.is_none() || was_gone))
     }
 
     /// Takes in where a peer may be dialled; whether it had left the grid until now.

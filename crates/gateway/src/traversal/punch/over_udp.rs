@@ -1,10 +1,11 @@
 //! What a round over UDP does: asks the broker, takes knocks.
 
 use super::message;
-use crate::base::Base;
+use crate::base::{Base, Bundle};
 use crate::keys::PeerIndex;
 use crate::traversal::Traversal;
 use crate::tunnels::origin::Way;
+use crate::tunnels::peers::reach::may_be_gateway;
 use crate::tunnels::quic::KNOCK;
 use causeway_broker::reflection::{self, Id};
 use std::io;
@@ -71,6 +72,12 @@ impl Traversal {
         let whose = meetings.find(|((_, way), meeting)| *way == Way::Udp && meeting.key == key);
         if let Some(index) = whose.map(|((index, _), _)| *index) {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+            // Whoever knows the key may name any sender.
+            let config = base.config();
+            let on_loopback = config.lan.iter().all(|own| own.ip().is_loopback());
+            if !may_be_gateway(from, on_loopback, &config.subnets) {
+                return base.refuse("punch-address", from.ip(), "a knock from where no gateway can be");
+            }
             self.with_meeting(base, index, Way::Udp, |meeting, out| meeting.on_knock(from, out));
         }
     }

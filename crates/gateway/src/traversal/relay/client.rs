@@ -180,16 +180,17 @@ impl Traversal {
             at.filter(|at| base.now().saturating_duration_since(**at) < AVOIDED_FOR)
                 .copied()
         };
-        let willing = base.tunnels.peers().iter().filter_map(|(relay, peer)| {
-            let key = base.tunnels.pairs().key_of(peer.site())?;
+        // Names may be many, if a broker makes them up; tunnels are not.
+        let willing = base.tunnels.pairs().iter().filter_map(|(key, pair)| {
+            let relay = pair.peer();
             let is_willing = base
                 .directory()
-                .other(peer.site())
+                .other(pair.site())
                 .is_some_and(|info| info.relays);
             (relay != index && is_willing && base.tunnels.ways().has_direct_lane(key)).then(|| Candidate {
                 relay,
                 pair: key,
-                site: peer.site(),
+                site: pair.site(),
                 near_microseconds: base.tunnels.ways().least_rtt(key).unwrap_or(u32::MAX),
                 offer: self.search(relay).and_then(|relay| relay.offer.as_ref()),
                 failed: failed(relay),
@@ -218,9 +219,12 @@ impl Traversal {
         // A peer that is dialled, and a grid without relays: its users look elsewhere.
         let concerns = relay.is_some() || peer.address().is_none();
         if concerns && search.why_no_relay != why {
-            let site = peer.site();
-            base.say(format_args!("no relay to {site}: {why}; trying again"));
-            search.why_no_relay = why.to_owned();
+            why.clone_into(&mut search.why_no_relay);
+            // A site may be in each search's way in turn, as often as it is asked.
+            let (site, text) = (peer.site().to_owned(), format!("no relay: {why}; trying again"));
+            base.driver
+                .log
+                .put_off("no-relay", format_args!("site {site}"), text);
         }
         search.asked[lane] = None;
         let dial = &mut search.dials[lane];

@@ -10,10 +10,15 @@ use std::time::Instant;
 
 /// Connections carried at a time, those awaited among them: two files each, and up to 128 KiB where their
 /// ends are slow.
-pub(super) const AT_MOST: usize = 4096;
+const AT_MOST: usize = 4096;
 
-/// Places that connections may take for which one site has asked: 16 lanes each to 64 sites.
-pub(super) const PER_SITE: usize = AT_MOST / 4;
+/// All of them may have an eighth of the files that this process may open: streams, processes and lanes need
+/// the others.
+const SHARE_OF_FILES: usize = 2 * 8;
+
+/// Places that connections may take for which one site has asked, of all that there are: 16 lanes each to 64
+/// sites where files are many.
+const PARTS: usize = 4;
 
 /// Places of these where the two have not met yet: 16 lanes each to several sites at once.
 pub(super) const AWAITED_PER_SITE: usize = 64;
@@ -37,15 +42,20 @@ impl Asked {
 }
 
 /// Says whether one more connection may be awaited for a site; `taken` has who asked for each that there is,
-/// and whether its ends have met.
-pub(super) fn has_room_for<'a>(taken: impl Iterator<Item = (&'a str, bool)>, from: &str) -> bool {
+/// and whether its ends have met, `files` is how many this process may open.
+pub(super) fn has_room_for<'a>(
+    taken: impl Iterator<Item = (&'a str, bool)>,
+    from: &str,
+    files: usize,
+) -> bool {
+    let most = AT_MOST.min(files / SHARE_OF_FILES);
     let (mut all, mut of_site, mut awaited) = (0, 0, 0);
     for (asker, met) in taken {
         all += 1;
         of_site += usize::from(asker == from);
         awaited += usize::from(asker == from && !met);
     }
-    all < AT_MOST && of_site < PER_SITE && awaited < AWAITED_PER_SITE
+    all < most && of_site < most / PARTS && awaited < AWAITED_PER_SITE
 }
 
 #[cfg(test)]
@@ -53,8 +63,30 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    const PER_SITE: usize = AT_MOST / PARTS;
+
     fn may(taken: &[(&str, bool)], from: &str) -> bool {
-        has_room_for(taken.iter().copied(), from)
+        has_room_for(taken.iter().copied(), from, usize::MAX)
+    }
+
+    #[test]
+    fn a_gateway_that_may_open_few_files_keeps_most_of_them_for_what_is_its_own() {
+        let few = 4096;
+        let mut taken = Vec::new();
+        while has_room_for(taken.iter().copied(), "mallory", few) {
+            taken.push(("mallory", true));
+        }
+        while has_room_for(taken.iter().copied(), "eve", few) {
+            taken.push(("eve", true));
+        }
+        assert_eq!(taken.len(), few / 32);
+        taken.resize(few, ("others", true));
+        assert!(!has_room_for(taken.iter().take(few / 16).copied(), "rennes", few));
+        assert!(has_room_for(
+            taken.iter().take(few / 16 - 1).copied(),
+            "rennes",
+            few
+        ));
     }
 
     #[test]

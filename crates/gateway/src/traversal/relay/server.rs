@@ -76,10 +76,10 @@ struct Splice {
 
 impl RelayServer {
     /// Whether a site may have another one come now.
-    fn may_ask(&mut self, from: &str, to: &str, now: Instant) -> Result<(), RelayRefusal> {
+    fn may_ask(&mut self, from: &str, to: &str, files: usize, now: Instant) -> Result<(), RelayRefusal> {
         let taken = self.splices.iter();
         let taken = taken.map(|(_, splice)| (splice.sites[0].as_str(), splice.met));
-        if !places::has_room_for(taken, from) {
+        if !places::has_room_for(taken, from, files) {
             return Err(RelayRefusal::Full);
         }
         match self.asked.may(from, to, now) {
@@ -199,7 +199,7 @@ impl Traversal {
         let far = base.tunnels.pairs().key_of(to).filter(|far| *far != asker);
         let far = far.filter(|far| base.tunnels.ways().has_direct_lane(*far));
         let far = far.ok_or(RelayRefusal::NoTunnel)?;
-        self.relay.may_ask(&from, to, base.now())?;
+        self.relay.may_ask(&from, to, base.driver.files, base.now())?;
         let mut bytes = [[0; TICKET_BYTES]; 2];
         if let Err(error) = getrandom::fill(bytes.as_flattened_mut()) {
             let text = format_args!("no random numbers for tickets: {error}");

@@ -14,6 +14,9 @@ use peer::Peer;
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
+/// Four times as many as a grid has. A broker whose keys were stolen may name others each time.
+const MOST: usize = 4 * 4096;
+
 /// The gateways that are known. They are only ever added: a `PeerIndex` is a position here.
 pub(crate) struct Peers {
     list: List<PeerIndex, Peer>,
@@ -71,10 +74,14 @@ impl Peers {
         self.list.values()
     }
 
-    pub(in crate::tunnels) fn add(&mut self, peer: Peer) -> PeerIndex {
+    /// Adds one; `None` where there are too many.
+    pub(in crate::tunnels) fn add(&mut self, peer: Peer) -> Option<PeerIndex> {
+        if self.len() >= MOST {
+            return None;
+        }
         let index = self.list.push(peer);
         self.touch(index);
-        index
+        Some(index)
     }
 }
 
@@ -90,5 +97,19 @@ impl IndexMut<PeerIndex> for Peers {
     fn index_mut(&mut self, index: PeerIndex) -> &mut Peer {
         self.touch(index);
         &mut self.list[index]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_end_fill_no_more_than_a_bound() {
+        let mut peers = Peers::new(Vec::new());
+        let added =
+            (0..3 * MOST).map_while(|number| peers.add(Peer::new(format!("site-{number}"), None, None)));
+        assert_eq!(added.count(), MOST);
+        assert_eq!(peers.len(), MOST);
     }
 }

@@ -1,7 +1,7 @@
 //! Says to which addresses that somebody else named this gateway sends anything.
 //!
 //! Where nobody of the grid answers there, who knows nothing of it may: so only what can be a gateway, never
-//! this site's own nodes, and this host only where the whole grid is on it.
+//! this site's own nodes, and this host only where the other gateway is on it, too.
 
 use causeway_wire::Cidr;
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +21,32 @@ pub(crate) fn may_be_gateway(address: SocketAddr, on_loopback: bool, subnets: &[
         && !is_link_local
         && (!ip.is_loopback() || on_loopback)
         && !subnets.iter().any(|subnet| subnet.contains(ip))
+}
+
+/// Where the broker sees a member, and this gateway.
+pub(crate) struct Places {
+    pub(crate) member: Option<IpAddr>,
+    pub(crate) own: Option<IpAddr>,
+}
+
+/// Picks, of the addresses in a member's record, those at which this gateway dials it. A service of this host
+/// may take a connection for one of its own, because it comes from here.
+pub(crate) fn dialled(
+    named: Vec<SocketAddr>,
+    places: &Places,
+    is_here: impl Fn(IpAddr) -> bool,
+    on_loopback: bool,
+    subnets: &[Cidr],
+) -> Vec<SocketAddr> {
+    let is_beside = || {
+        let member = places.member.map(|ip| ip.to_canonical());
+        member.is_some_and(|ip| places.own.map(|ip| ip.to_canonical()) == Some(ip) || is_here(ip))
+    };
+    let may = |address: &SocketAddr| {
+        may_be_gateway(*address, on_loopback, subnets)
+            && (on_loopback || !is_here(address.ip().to_canonical()) || is_beside())
+    };
+    named.into_iter().filter(may).collect()
 }
 
 /// Picks, of the addresses that a site seen as `mapped` named, those that a gateway seen as `own` tries:
@@ -102,5 +128,27 @@ mod tests {
             assert!(!may(text), "{text}");
         }
         assert!(may_be_gateway(address("127.0.0.1:7001"), true, &subnets));
+    }
+
+    #[test]
+    fn this_host_is_dialled_only_for_a_member_that_the_broker_sees_at_it_or_where_it_sees_this_gateway() {
+        let own = ["192.0.2.2", "10.9.0.1"].map(|text| text.parse::<IpAddr>().unwrap());
+        let to = |named: &str, member: &str, seen: &str| {
+            let ip = |text: &str| text.parse().ok();
+            let places = Places {
+                member: ip(member),
+                own: ip(seen),
+            };
+            dialled(vec![address(named)], &places, |ip| own.contains(&ip), false, &[])
+        };
+        let elsewhere = "198.51.100.7";
+        for here in ["192.0.2.2:7001", "10.9.0.1:7001", "[::ffff:10.9.0.1]:7001"] {
+            assert_eq!(to(here, elsewhere, "192.0.2.2"), [], "{here}");
+            assert_eq!(to(here, "", "192.0.2.2"), [], "{here}");
+            assert_eq!(to(here, "10.9.0.1", ""), [address(here)]);
+            // Both behind one NAT.
+            assert_eq!(to(here, elsewhere, elsewhere), [address(here)]);
+        }
+        assert_eq!(to("198.51.100.7:7001", elsewhere, "192.0.2.2").len(), 1);
     }
 }
