@@ -342,6 +342,17 @@ pub struct Member {
     pub not_before: u64,
 }
 
+impl Member {
+    /// What it takes in memory, about, and as text.
+    pub(crate) fn bytes(&self) -> usize {
+        let record = &self.record;
+        let addresses: usize = record.nodes.iter().map(|node| node.addresses.len()).sum();
+        let lists =
+            record.subnets.len() + record.lan.len() + record.reach.public.len() + self.virtual_subnets.len();
+        1024 + 96 * record.nodes.len() + 24 * addresses + 32 * lists
+    }
+}
+
 /// A message between gateways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {

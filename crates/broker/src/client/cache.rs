@@ -82,7 +82,7 @@ pub(super) struct Changes {
 impl View {
     fn is_too_much(&self) -> bool {
         let mut lists = std::iter::once(&self.members).chain(&self.fresh);
-        let bytes = lists.clone().flat_map(BTreeMap::values).map(bytes_of);
+        let bytes = lists.clone().flat_map(BTreeMap::values).map(Member::bytes);
         bytes.sum::<usize>() > MAX_BYTES || lists.any(|list| list.len() > MAX_SITES)
     }
 
@@ -118,15 +118,6 @@ impl View {
         self.since = Some(answer.now.clone());
         touched
     }
-}
-
-/// What a member takes in memory, about.
-fn bytes_of(member: &Member) -> usize {
-    let record = &member.record;
-    let addresses: usize = record.nodes.iter().map(|node| node.addresses.len()).sum();
-    let lists =
-        record.subnets.len() + record.lan.len() + record.reach.public.len() + member.virtual_subnets.len();
-    1024 + 96 * record.nodes.len() + 24 * addresses + 32 * lists
 }
 
 impl Cache {

@@ -9,6 +9,7 @@ mod jobs;
 pub(crate) mod joining;
 mod listing;
 mod mail;
+mod news;
 mod revoking;
 pub(crate) mod several;
 mod syncing;
@@ -30,6 +31,7 @@ use crate::tls::{Trust, TrustError};
 use jobs::Register;
 use joining::TokenRecord;
 use mail::Mail;
+use news::Budget;
 use several::Several;
 use std::collections::HashMap;
 use syncing::Presence;
@@ -53,6 +55,8 @@ pub(crate) struct State {
     grants: HashMap<String, Vec<Subnet>>,
     jobs: Register,
     presence: HashMap<String, Presence>,
+    /// What of news is left to each site.
+    budgets: HashMap<String, Budget>,
     mail: Mail,
     /// Hashes of lists of revocations that the present one holds all of; the newest last.
     ancestors: Vec<String>,
@@ -165,6 +169,7 @@ impl State {
             ancestors: find(&store, ANCESTORS)?.unwrap_or_default(),
             mail: Mail::new(clock.now()),
             presence: HashMap::new(),
+            budgets: HashMap::new(),
             history: api::new_instance().map_err(StateError::Random)?,
             seen_kept: clock.now(),
             news: watch::Sender::new(0),

@@ -151,6 +151,7 @@ impl State {
             self.members.remove(site);
             self.grants.remove(site);
             self.presence.remove(site);
+            self.budgets.remove(site);
             self.mail.forget(site);
             self.forget_jobs_of(site, None);
         }

@@ -1,5 +1,6 @@
 //! The long poll: what a gateway tells the broker, and what it is told.
 
+use super::news::Budget;
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Member, Record, Since, Subnet, SyncAnswer, SyncRequest};
 use crate::granted;
@@ -120,6 +121,7 @@ impl State {
         let (site, instance) = (member.site.clone(), member.record.instance.clone());
         let mut change = self.without_jobs_of(&site, Some(&instance));
         if self.members.is_news(&member) {
+            self.take_news(&member)?;
             change = change.put(store::MEMBERS, &site, &member);
         }
         self.store.change(change)?;
@@ -128,6 +130,19 @@ impl State {
             self.stir();
         }
         Ok(())
+    }
+
+    /// Bounds what a site makes all others hear.
+    fn take_news(&mut self, member: &Member) -> Result<(), Refusal> {
+        let now = self.now();
+        let budget = { self.budgets.entry(member.site.clone()) }.or_insert_with(|| Budget::new(now));
+        budget.take(member.bytes(), now).map_err(|wait| {
+            let message = format!(
+                "site {} has changed its record too often; it may again in {wait} s",
+                member.site
+            );
+            Refusal::new(ErrorKind::Busy, message)
+        })
     }
 
     /// Writes now and then when each site last spoke, all in one change, because each change waits for the

@@ -6,7 +6,7 @@ use crate::common::{
     write_request,
 };
 use causeway_broker::admin::{AdminReply, AdminRequest};
-use causeway_broker::api::{ErrorKind, ReachAnswer, ReachRequest, SendRequest, Subnet};
+use causeway_broker::api::{ErrorKind, Node, ReachAnswer, ReachRequest, SendRequest, Subnet};
 use causeway_broker::client::{Event, join};
 use causeway_broker::revocation::Revocations;
 use causeway_broker::tls::{Expect, Trust, client_config, server_config, server_name};
@@ -149,6 +149,39 @@ fn anothers_subnets_and_nodes_cannot_be_claimed_and_the_refusal_names_the_owner(
     grid.sync(&rennes, &question(&both_a)).unwrap();
     let answer = grid.sync(&nancy, &question(&both_b)).unwrap();
     assert_eq!(answer.members.len(), 2);
+}
+
+#[test]
+fn a_site_that_changes_its_record_without_end_is_told_to_wait_and_others_are_not() {
+    let grid = Grid::new("g5k");
+    let (rennes, nancy) = (grid.join("rennes"), grid.join("nancy"));
+    let mut changing = record(1);
+    changing.nodes = (0..16_384)
+        .map(|number| Node {
+            name: format!("rennes-{number}"),
+            addresses: vec![],
+            slots: 1,
+        })
+        .collect();
+    let mut refused = None;
+    for slots in 2..20 {
+        changing.nodes[0].slots = slots;
+        if let Err(refusal) = grid.sync(&rennes, &question(&changing)) {
+            refused = Some((slots, refusal));
+            break;
+        }
+    }
+    let (slots, refusal) = refused.expect("a bound");
+    assert_eq!(refusal.kind, ErrorKind::Busy);
+    assert!(refusal.message.contains("it may again in"), "{}", refusal.message);
+    assert!(slots > 4, "{slots}");
+    // What it has said before is no news.
+    changing.nodes[0].slots = slots - 1;
+    grid.sync(&rennes, &question(&changing)).unwrap();
+    grid.sync(&nancy, &question(&record(2))).unwrap();
+    grid.clock.shift(8);
+    changing.nodes[0].slots = slots;
+    grid.sync(&rennes, &question(&changing)).unwrap();
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! How much news a site may make: all other sites are told of each change of its record.
+
+/// Bytes of records that a site may have told at once: as large a one as there is, four times.
+const MOST: u64 = 8 * 1024 * 1024;
+
+/// How fast it may again, in bytes a second: every eighth second the whole of it.
+const A_SECOND: u64 = 256 * 1024;
+
+/// Even the smallest change is written to the disk, and wakes everybody.
+const LEAST: u64 = 16 * 1024;
+
+/// What is left to a site.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: u64,
+    /// In seconds since 1970.
+    at: u64,
+}
+
+impl Budget {
+    pub(super) fn new(now: u64) -> Budget {
+        Budget { left: MOST, at: now }
+    }
+
+    /// Takes what a record of so many bytes costs.
+    ///
+    /// # Errors
+    /// After how many seconds there is enough.
+    pub(super) fn take(&mut self, bytes: usize, now: u64) -> Result<(), u64> {
+        // A clock that was set back takes nothing away.
+        let since = now.saturating_sub(self.at);
+        (self.left, self.at) = (
+            self.left.saturating_add(since.saturating_mul(A_SECOND)).min(MOST),
+            now,
+        );
+        let cost = (bytes as u64).clamp(LEAST, MOST);
+        match self.left.checked_sub(cost) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err((cost - self.left).div_ceil(A_SECOND)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(budget: &mut Budget, bytes: usize, now: u64) -> usize {
+        (0..100_000)
+            .take_while(|_| budget.take(bytes, now).is_ok())
+            .count()
+    }
+
+    #[test]
+    fn a_site_makes_so_many_bytes_of_news_at_once_and_so_many_a_second() {
+        let mut budget = Budget::new(1000);
+        assert_eq!(told(&mut budget, 2 << 20, 1000), 4);
+        assert_eq!(budget.take(2 << 20, 1000), Err(8));
+        assert_eq!(budget.take(2 << 20, 1007), Err(1));
+        assert_eq!(budget.take(2 << 20, 1008), Ok(()));
+        let mut small = Budget::new(1000);
+        assert_eq!(told(&mut small, 1, 1000), 512);
+        assert_eq!(told(&mut small, 1, 1001), 16);
+        assert_eq!(told(&mut small, 1, 999), 0);
+        assert_eq!(told(&mut small, 1, 1_000_000), 512);
+        assert_eq!(small.take(usize::MAX, u64::MAX), Ok(()));
+    }
+}
