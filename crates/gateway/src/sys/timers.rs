@@ -26,6 +26,8 @@ pub(crate) enum TunnelsDeadline {
     Connect(HandshakeKey, u64),
     /// A lane's handshake has not ended.
     Handshake(HandshakeKey, u64),
+    /// Strangers' handshakes wait for their share of another turn.
+    Strangers,
     /// Dial this lane to the peer with this index again.
     Dial(PeerIndex, LaneNumber),
     /// What a lane has sent last may want to be followed.

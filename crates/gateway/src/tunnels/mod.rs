@@ -51,6 +51,8 @@ pub(crate) struct Tunnels {
     handshakes: Table<HandshakeKey, Handshake>,
     /// The strangers among `handshakes`.
     strangers: Admission<IpAddr, HandshakeKey>,
+    /// Their share of this gateway's time.
+    share: handshake::Share,
     /// Lanes whose input was left for a later turn.
     unread: Vec<LaneKey>,
     /// Pairs whose tunnels have events that were left for a later turn.
@@ -115,6 +117,7 @@ impl Tunnels {
             TunnelsDeadline::Handshake(key, generation) => {
                 self.on_handshake_deadline(driver, key, generation)
             }
+            TunnelsDeadline::Strangers => self.on_strangers_turn(driver),
             TunnelsDeadline::Dial(index, lane) => self.dial(driver, index, lane),
             TunnelsDeadline::TailProbe(lane) => self.on_tail_probe(driver, lane),
             TunnelsDeadline::TrainingTurn(lane) => self.on_training_turn(driver, lane),
@@ -133,6 +136,7 @@ impl Tunnels {
             peers: Peers::new(peers),
             handshakes: Table::new(),
             strangers: handshake::admission(),
+            share: handshake::Share::default(),
             unread: Vec::new(),
             eventful: Vec::new(),
             steers,

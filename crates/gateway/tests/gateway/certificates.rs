@@ -266,6 +266,22 @@ fn only_who_shows_a_certificate_of_the_grid_for_the_site_it_says_it_is_gets_a_la
     wait_for("the refusal", || rennes.refused("handshake") == 4);
 }
 
+#[test]
+fn hellos_of_many_strangers_at_once_are_all_answered_though_they_wait_for_a_share_of_each_turn() {
+    let grid = Grid::new("g5k");
+    let rennes = Rennes::start(&grid);
+    let nancy = grid.join("nancy");
+    let mut strangers: Vec<_> = (0..60).map(|_| member(&nancy, rennes.wan)).collect();
+    for stranger in &mut strangers {
+        stranger.conn.write_tls(&mut stranger.sock).unwrap();
+    }
+    for stranger in &mut strangers {
+        while stranger.conn.is_handshaking() {
+            stranger.conn.complete_io(&mut stranger.sock).unwrap();
+        }
+    }
+}
+
 /// A site's membership with a certificate that ends so many seconds from now.
 fn ending(membership: &Membership, authority: &Authority, seconds: u64) -> Membership {
     let (key, request) = new_key().unwrap();

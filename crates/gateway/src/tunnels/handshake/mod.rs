@@ -1,10 +1,12 @@
 //! Connections between gateways until they are lanes: what is said (`exchange`), how they go on and how long
-//! they may take (`progress`), and how many strangers there may be.
+//! they may take (`progress`), how many strangers there may be, and how much time they get (`share`).
 
 pub(super) mod exchange;
 mod progress;
+mod share;
 
 pub(crate) use exchange::Handshake;
+pub(super) use share::Share;
 
 use crate::keys::HandshakeKey;
 use causeway_service::Admission;

@@ -22,7 +22,7 @@ use mio::net::TcpStream;
 use rustls::pki_types::CertificateDer;
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Three round trips around the Earth and a busy far gateway.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -174,7 +174,30 @@ impl Tunnels {
         }
     }
 
+    /// Goes on with a handshake. Those of strangers have a share of each turn.
     pub(in crate::tunnels) fn on_handshake(&mut self, driver: &mut Driver, key: HandshakeKey) {
+        let is_stranger = |one: &Handshake| one.dialled.is_none() && one.visit.is_none();
+        if !self.handshakes.get(key).is_some_and(is_stranger) {
+            return self.go_on_with(driver, key);
+        }
+        if !self.share.is_left(driver.now) {
+            if self.share.wait(key) {
+                driver.set_deadline(Duration::ZERO, TunnelsDeadline::Strangers);
+            }
+            return;
+        }
+        let began = Instant::now();
+        self.go_on_with(driver, key);
+        self.share.count(began.elapsed());
+    }
+
+    pub(in crate::tunnels) fn on_strangers_turn(&mut self, driver: &mut Driver) {
+        for key in self.share.take() {
+            self.on_handshake(driver, key);
+        }
+    }
+
+    fn go_on_with(&mut self, driver: &mut Driver, key: HandshakeKey) {
         let Some(handshake) = self.handshakes.get_mut(key) else {
             return;
         };

@@ -93,12 +93,14 @@ impl Tunnels {
     pub(in crate::tunnels) fn receive_quic(&mut self, driver: &mut Driver) {
         let mut made = Vec::new();
         let mut touched: Vec<ConnectionHandle> = Vec::new();
+        if let Some(quic) = &mut self.quic {
+            quic.accepted = 0;
+        }
         for _ in 0..ROUNDS {
             let Some(quic) = &mut self.quic else {
                 return;
             };
             quic.unread = false;
-            quic.accepted = 0;
             let mut metas = [RecvMeta::default(); PIECES];
             let mut pieces = quic.space.chunks_mut(RECEIVED_BYTES).map(IoSliceMut::new);
             let mut pieces: [IoSliceMut<'_>; PIECES] =

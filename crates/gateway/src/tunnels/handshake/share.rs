@@ -1,0 +1,68 @@
+//! How much of a turn goes into handshakes of strangers: a hello costs whoever sends it little, and this
+//! gateway a signature. What is left over waits for the next turn.
+
+use crate::keys::HandshakeKey;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// A quarter of what a tunnel has.
+const SHARE: Duration = Duration::from_micros(500);
+
+/// What strangers have had of this turn, and who waits.
+#[derive(Default)]
+pub(in crate::tunnels) struct Share {
+    /// The turn, by when it began.
+    turn: Option<Instant>,
+    used: Duration,
+    waiting: VecDeque<HandshakeKey>,
+    is_due: bool,
+}
+
+impl Share {
+    /// Whether there is time for one more in the turn that began then.
+    pub(super) fn is_left(&mut self, turn: Instant) -> bool {
+        if self.turn != Some(turn) {
+            (self.turn, self.used) = (Some(turn), Duration::ZERO);
+        }
+        self.used < SHARE
+    }
+
+    pub(super) fn count(&mut self, used: Duration) {
+        self.used += used;
+    }
+
+    /// Has one wait; true where a deadline is to be set for those that wait.
+    pub(super) fn wait(&mut self, key: HandshakeKey) -> bool {
+        if !self.waiting.contains(&key) {
+            self.waiting.push_back(key);
+        }
+        !std::mem::replace(&mut self.is_due, true)
+    }
+
+    /// Takes those that have waited, of which some may wait again. Some may have ended.
+    pub(super) fn take(&mut self) -> VecDeque<HandshakeKey> {
+        self.is_due = false;
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_have_a_share_of_each_turn_and_wait_in_order_for_the_next() {
+        let (mut share, turn) = (Share::default(), Instant::now());
+        let key = HandshakeKey;
+        let mut done = 0;
+        while share.is_left(turn) {
+            share.count(SHARE / 4);
+            done += 1;
+        }
+        assert_eq!(done, 4);
+        assert!(share.wait(key(1)) && !share.wait(key(2)) && !share.wait(key(1)));
+        assert_eq!(share.take(), [key(1), key(2)]);
+        assert!(!share.is_left(turn) && share.is_left(turn + SHARE));
+        assert!(share.wait(key(3)));
+    }
+}
