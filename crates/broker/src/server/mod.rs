@@ -22,8 +22,9 @@ use crate::store::StoreError;
 use crate::tls::Trust;
 use own::OwnCertificate;
 use slots::Slots;
+use std::collections::HashSet;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, UdpSocket};
@@ -200,6 +201,11 @@ impl Shared {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From where gateways of members poll; `None` while the state is in use, since nothing waits for this.
+    fn networks_of_members(&self) -> Option<HashSet<IpAddr>> {
+        self.state.try_lock().ok().map(|state| state.networks())
     }
 }
 

@@ -7,7 +7,9 @@ use crate::granted;
 use crate::identity::Certified;
 use crate::store::{self, Change};
 use crate::virtual_addresses;
-use std::net::SocketAddr;
+use causeway_service::admission::network_of;
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
@@ -73,6 +75,12 @@ impl State {
             news: self.news.subscribe(),
             bell,
         })
+    }
+
+    /// From where gateways poll: their addresses, in IPv6 their networks.
+    pub(crate) fn networks(&self) -> HashSet<IpAddr> {
+        let from = self.presence.values().filter_map(|presence| presence.from);
+        from.map(|from| network_of(from.ip())).collect()
     }
 
     /// The ranges that a site may have, whichever broker has admitted it.
