@@ -9,11 +9,11 @@ const A_SECOND: u64 = 256 * 1024;
 /// Even the smallest change is written to the disk, and wakes everybody.
 const LEAST: u64 = 16 * 1024;
 
-/// What is left to a site.
+/// Keeps what is left to a site.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: u64,
-    /// In seconds since 1970.
+    /// When that was, in seconds since 1970.
     at: u64,
 }
 

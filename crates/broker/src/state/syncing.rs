@@ -77,7 +77,7 @@ impl State {
         })
     }
 
-    /// From where gateways poll: their addresses, in IPv6 their networks.
+    /// Lists the addresses from which gateways poll, in IPv6 their networks.
     pub(crate) fn networks(&self) -> HashSet<IpAddr> {
         let from = self.presence.values().filter_map(|presence| presence.from);
         from.map(|from| network_of(from.ip())).collect()
