@@ -343,7 +343,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// What it takes in memory, about, and as text.
+    /// Estimates its size in memory and as JSON.
     pub(crate) fn bytes(&self) -> usize {
         let record = &self.record;
         let addresses: usize = record.nodes.iter().map(|node| node.addresses.len()).sum();

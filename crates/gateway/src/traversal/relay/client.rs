@@ -220,7 +220,7 @@ impl Traversal {
         let concerns = relay.is_some() || peer.address().is_none();
         if concerns && search.why_no_relay != why {
             why.clone_into(&mut search.why_no_relay);
-            // A site may be in each search's way in turn, as often as it is asked.
+            // The reason may change with every relay that is asked, without end.
             let (site, text) = (peer.site().to_owned(), format!("no relay: {why}; trying again"));
             base.driver
                 .log
