@@ -137,6 +137,11 @@ pub struct Peer {
 pub struct Mistakes(pub Vec<String>);
 
 impl Config {
+    /// Says whether this gateway serves its own host alone, as in a grid that is all on one host.
+    pub(crate) fn is_on_loopback(&self) -> bool {
+        self.lan.iter().all(|own| own.ip().is_loopback())
+    }
+
     /// Whether something of what crosses between sites may be in clear text. QUIC has none.
     pub fn is_clear(&self) -> bool {
         self.insecure && self.transport != Transport::Quic

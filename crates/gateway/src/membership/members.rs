@@ -267,7 +267,7 @@ impl Membership {
             // A record is what its own gateway said: it leads nowhere else.
             false => {
                 let config = &driver.config;
-                let on_loopback = config.lan.iter().all(|own| own.ip().is_loopback());
+                let on_loopback = config.is_on_loopback();
                 let own = self.session.as_ref().and_then(|grid| grid.observed);
                 let places = Places {
                     member: observed.map(|seen| seen.ip()),

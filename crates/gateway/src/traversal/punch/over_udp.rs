@@ -74,8 +74,7 @@ impl Traversal {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
             // Whoever knows the key may name any sender.
             let config = base.config();
-            let on_loopback = config.lan.iter().all(|own| own.ip().is_loopback());
-            if !may_be_gateway(from, on_loopback, &config.subnets) {
+            if !may_be_gateway(from, config.is_on_loopback(), &config.subnets) {
                 return base.refuse("punch-address", from.ip(), "a knock from where no gateway can be");
             }
             self.with_meeting(base, index, Way::Udp, |meeting, out| meeting.on_knock(from, out));
