@@ -2,7 +2,7 @@
 //! beside the same job's messages right before.
 
 use super::pings::read;
-use super::share::{unix_seconds, wait};
+use super::share::{seconds_now, wait};
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, numbers};
 use crate::checkout::{repository, test_program};
 use crate::claim::{Bar, Claim};
@@ -91,7 +91,7 @@ impl Event {
                 run("rennes-router", &format!("nft '{RESETS}; {}'", rules.join("; ")))?;
             }
         }
-        Ok(unix_seconds())
+        Ok(seconds_now())
     }
 }
 
@@ -176,7 +176,7 @@ fn under_a_job(
     let happened = event.happen(bench, lab)?;
     job.succeed()?;
     part.command(&command);
-    let times = numbers("steady", &read(&rows)?, "unix_seconds,size_bytes,one_way_us")?;
+    let times = numbers("steady", &read(&rows)?, "seconds,size_bytes,one_way_us")?;
     let began = times.first().map_or(0.0, |row| row[0]);
     Ok((began, happened, times))
 }

@@ -12,10 +12,11 @@ use causeway_bench::limit::Link;
 use causeway_bench::program::ProgramError;
 use causeway_bench::samples::summary;
 use causeway_bench::table::Table;
+use nix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How long all flow side by side, after a time in which the foreign flows fill their windows.
 const BESIDE: u64 = 10;
@@ -200,7 +201,7 @@ fn side_by_side(
     let client = format!(
         "iperf3 --client {address} --congestion {congestion} --parallel {flows} --time {seconds} --omit {LEAD} --json"
     );
-    let began = unix_seconds();
+    let began = seconds_now();
     let said = lab.program(HEAD, &client, &sent, DEADLINE)?.succeed()?.stdout;
     job.succeed()?;
     server.end()?;
@@ -208,7 +209,7 @@ fn side_by_side(
         part.command(command);
     }
     let text = read(&rows)?;
-    let carried = numbers("bulk", &text, "unix_seconds,bytes")?;
+    let carried = numbers("bulk", &text, "seconds,bytes")?;
     let from = began + LEAD as f64;
     let job = mbit_per_second_between(&carried, from, from + seconds as f64)
         .ok_or_else(|| BenchError::output("bulk", &text, "rows over the whole time"))?;
@@ -233,9 +234,9 @@ pub fn wait(file: &Path, is_there: impl Fn(&str) -> bool) -> Result<(), BenchErr
     Ok(())
 }
 
-/// The time, as rows have it.
-pub fn unix_seconds() -> f64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+/// The time, as programs at the lab's nodes have it in their rows: by a clock that nobody sets meanwhile.
+pub fn seconds_now() -> f64 {
+    let since = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
     since.map_or(0.0, |since| since.as_secs_f64())
 }
 
