@@ -60,6 +60,20 @@ kill -KILL $pid
 wait $pid
 echo "status $?"
 echo "killed: $(left)"
+# A fetch that is broken off takes nothing from the nodes: a later one brings it.
+causeway run --send work.sh --fetch 'late-*' -- mpirun.mpich -ppn 1 -n 4 sh -c 'truncate -s 50G late-$(hostname)' &
+pid=$!
+until compgen -G '.causeway-fetch-*' >/dev/null; do read -rt 0.1 <> <(:) || :; done
+kill -INT $pid
+wait $pid
+echo "broken off with status $?, here:" .causeway-fetch-* late-*
+small='for file in ~/.cache/causeway/files/*/late-*; do echo late >"$file"; done'
+eval "$small"
+$nancy "ssh nancy-1 '$small'; ssh nancy-2 '$small'"
+(mkdir later && cd later && causeway fetch && echo late-* && cat late-*)
+echo "fetched: $(left)"
+causeway fetch
+rm -r later
 # Large files are sent once. What stays is used as long as it is right.
 head -c 3000000 /dev/urandom >input/large
 copies='cd ~/.cache/causeway/sent 2>/dev/null && sha256sum -- *'

@@ -62,6 +62,8 @@ enum Task {
     Down(up::DownArgs),
     /// Run an MPI launcher over the sites of the grid.
     Run(run::Args),
+    /// Fetch what a job has left whose --fetch failed, or was broken off.
+    Fetch(run::files::again::Args),
     /// Queue a run and return: the gateway carries it on.
     Submit(Box<queue::submit::Args>),
     /// Show submitted jobs.
@@ -174,6 +176,7 @@ fn main() -> ExitCode {
         Task::Down(args) => up::down(&args),
         Task::UpPart(part) => up::part::main(&part),
         Task::Run(args) => run::main(args),
+        Task::Fetch(args) => run::files::again::main(&args),
         Task::Submit(args) => queue::submit::main(&args),
         Task::Jobs(args) => queue::show::main(&args),
         Task::Output(args) => queue::output::main(&args),

@@ -325,7 +325,13 @@ fn run(args: &Args) -> Result<u8, RunError> {
     phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
     let expected = typed.expected(&known.site, &chosen);
     let ended = child::run(command, &connection, directory.path(), signals, expected)?;
-    files::fetched(files.as_ref(), held.status_after(ended.status()?))
+    fetched(files.as_ref(), held.status_after(ended.status()?))
+}
+
+/// Fetches what is to be fetched after a job with this status; a signal breaks it off.
+fn fetched(files: Option<&files::Files>, status: u8) -> Result<u8, RunError> {
+    let mut asked = files::coming::signals().map_err(RunError::Signals)?;
+    files::fetched(files, status, &mut asked)
 }
 
 /// Takes a launcher out of this shell's allocation, and puts it where the job's files are.

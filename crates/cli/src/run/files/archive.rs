@@ -1,8 +1,9 @@
 //! Writes a parcel's files in the form that `tar -xf -` at a host reads.
 
 use super::parcel::Entry;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use tar::{Builder, Header, HeaderMode};
 
 const BUFFER: usize = 1 << 16;
@@ -39,20 +40,40 @@ fn append(archive: &mut Builder<impl Write>, entry: &Entry) -> io::Result<()> {
             "it is no file, directory or symbolic link any more",
         ));
     }
-    let whole = Whole {
-        file: File::open(&entry.path)?,
-        left: found.len(),
-    };
-    archive.append_data(&mut header, &entry.name, whole)
+    let mut file = File::open(&entry.path)?;
+    let before = file.metadata()?;
+    header.set_metadata_in_mode(&before, HeaderMode::Complete);
+    match is_sparse(&before) {
+        true => archive.append_file(&entry.name, &mut file)?,
+        false => {
+            let left = before.len();
+            let whole = Whole { file: &file, left };
+            archive.append_data(&mut header, &entry.name, whole)?;
+        }
+    }
+    let after = file.metadata()?;
+    let state = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
+    match state(&before) == state(&after) {
+        true => Ok(()),
+        // It may have the beginning of one state and the end of another.
+        false => Err(io::Error::other(
+            "it was changed while it was sent; send it again when nothing writes to it",
+        )),
+    }
+}
+
+/// Whether less is on the disk than its length says. The archive says then where its holes are.
+fn is_sparse(file: &Metadata) -> bool {
+    file.blocks().saturating_mul(512) < file.len()
 }
 
 /// As many bytes of a file as its header says, though it grows meanwhile.
-struct Whole {
-    file: File,
+struct Whole<'f> {
+    file: &'f File,
     left: u64,
 }
 
-impl Read for Whole {
+impl Read for Whole<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let count = self.file.read(&mut buffer[..most])?;
@@ -68,7 +89,8 @@ impl Read for Whole {
 mod tests {
     use super::super::parcel::tests::parcel;
     use super::*;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::io::{Seek, SeekFrom};
+    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
     use std::process::{Command, Stdio};
 
@@ -112,15 +134,66 @@ mod tests {
         let here = tempfile::tempdir().unwrap();
         let file = here.path().join("file");
         fs::write(&file, "12345").unwrap();
-        let whole = |left| Whole {
-            file: File::open(&file).unwrap(),
-            left,
+        let read = |left| {
+            let file = File::open(&file).unwrap();
+            let mut text = String::new();
+            Whole { file: &file, left }
+                .read_to_string(&mut text)
+                .map(|_| text)
         };
-        let mut read = String::new();
-        whole(3).read_to_string(&mut read).unwrap();
-        assert_eq!(read, "123");
-        let error = whole(6).read_to_string(&mut read).unwrap_err();
+        assert_eq!(read(3).unwrap(), "123");
+        let error = read(6).unwrap_err();
         assert!(error.to_string().contains("shorter"), "{error}");
+    }
+
+    /// Takes an archive, and has something happen meanwhile.
+    struct Meanwhile<F>(F);
+
+    impl<F: FnMut()> Write for Meanwhile<F> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            (self.0)();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_written_to_while_it_is_sent_is_named() {
+        let here = tempfile::tempdir().unwrap();
+        let file = here.path().join("file");
+        fs::write(&file, vec![b'x'; 4 * BUFFER]).unwrap();
+        let all = parcel(&[format!("{}=file", file.display())], false);
+        let changing = || {
+            let mut file = File::options().append(true).open(&file).unwrap();
+            file.write_all(b"more").unwrap();
+        };
+        let error = write(&all.without("nancy", &[]), Meanwhile(changing)).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("file: it was changed while it was sent"), "{text}");
+    }
+
+    #[test]
+    fn the_holes_of_a_file_are_not_sent() {
+        let here = tempfile::tempdir().unwrap();
+        let path = here.path().join("file");
+        let mut file = File::create(&path).unwrap();
+        file.set_len(16 << 20).unwrap();
+        file.seek(SeekFrom::Start(9 << 20)).unwrap();
+        file.write_all(b"an island").unwrap();
+        drop(file);
+        let all = parcel(&[format!("{}=file", path.display())], false);
+        let mut archive = Vec::new();
+        write(&all.without("nancy", &[]), &mut archive).unwrap();
+        let there = unpacked(&archive);
+        let come = there.path().join("file");
+        assert_eq!(fs::read(&path).unwrap(), fs::read(&come).unwrap());
+        // A file system without holes sends all.
+        if is_sparse(&path.metadata().unwrap()) {
+            assert!(archive.len() < 1 << 20 && is_sparse(&come.metadata().unwrap()));
+        }
     }
 
     #[test]

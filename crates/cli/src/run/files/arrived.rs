@@ -127,7 +127,7 @@ impl<'a> Arrived<'a> {
                 let own = self.own_name(path, site);
                 let mut file = self.here.create(&own, mode)?;
                 let size = entry.header().entry_size()?;
-                if io::copy(entry, &mut file)? != size {
+                if file.take(entry)? != size {
                     return Err(io::Error::new(ErrorKind::UnexpectedEof, "the archive broke off"));
                 }
                 file.keep(i64::try_from(changed).unwrap_or(0))?;
@@ -227,7 +227,10 @@ impl<'a> Arrived<'a> {
 fn ends_all(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::UnexpectedEof
+        ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::UnexpectedEof
+            | ErrorKind::ConnectionAborted
     )
 }
 

@@ -8,12 +8,15 @@ use nix::sys::time::TimeSpec;
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, syncfs, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path};
 
 /// The bits of a mode that come along. Who sends a file does not choose whose rights a program of it has.
 const KEPT_BITS: u32 = 0o777;
+
+/// Bytes that are written at once, and a row of zeros of that many is left out.
+const BLOCK: usize = 1 << 16;
 
 /// A directory below which files are written.
 pub(super) struct Beneath {
@@ -149,6 +152,38 @@ pub(super) struct Arriving {
 }
 
 impl Arriving {
+    /// Takes all bytes of a file, and leaves holes where there are long rows of zeros. Returns how many bytes
+    /// it has now.
+    ///
+    /// # Errors
+    /// Those of reading, and of write(2).
+    pub(super) fn take(&mut self, from: &mut impl Read) -> io::Result<u64> {
+        let (mut block, mut size) = (vec![0; BLOCK], 0);
+        loop {
+            let mut count = 0;
+            while count < BLOCK {
+                match from.read(&mut block[count..]) {
+                    Ok(0) => break,
+                    Ok(some) => count += some,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            size += count as u64;
+            let bytes = &block[..count];
+            match count == BLOCK && bytes.iter().all(|byte| *byte == 0) {
+                true => drop(self.file.seek(SeekFrom::Start(size))?),
+                false => self.file.write_all(bytes)?,
+            }
+            if count < BLOCK {
+                break;
+            }
+        }
+        // A hole at the end is no write.
+        self.file.set_len(size)?;
+        Ok(size)
+    }
+
     /// Gives the file its name, in place of what had it, and the time at which it was changed, in seconds
     /// since 1970.
     ///
@@ -161,16 +196,6 @@ impl Arriving {
         renameat(&self.directory, &*self.part, &self.directory, &*self.name)?;
         self.is_kept = true;
         Ok(())
-    }
-}
-
-impl Write for Arriving {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }
 
@@ -190,7 +215,7 @@ mod tests {
 
     fn write(beneath: &Beneath, path: &str, mode: u32) -> io::Result<()> {
         let mut file = beneath.create(Path::new(path), mode)?;
-        file.write_all(b"theirs")?;
+        file.take(&mut &b"theirs"[..])?;
         file.keep(1_000_000)
     }
 
@@ -240,6 +265,29 @@ mod tests {
         beneath.make(Path::new("empty")).unwrap();
         assert!(here.path().join("empty").is_dir());
         beneath.sync().unwrap();
+    }
+
+    #[test]
+    fn a_file_has_holes_where_it_has_long_rows_of_zeros_and_the_same_bytes() {
+        let here = tempfile::tempdir().unwrap();
+        let beneath = Beneath::open(here.path()).unwrap();
+        let (zeros, ones) = (vec![0; 5 * BLOCK], vec![1; BLOCK + 1]);
+        for bytes in [
+            [&ones[..], &zeros, &ones].concat(),
+            [&zeros[..], &ones, &zeros].concat(),
+            zeros.clone(),
+            zeros[1..].to_vec(),
+            Vec::new(),
+        ] {
+            let mut file = beneath.create(Path::new("file"), 0o644).unwrap();
+            assert_eq!(file.take(&mut &bytes[..]).unwrap(), bytes.len() as u64);
+            file.keep(0).unwrap();
+            let path = here.path().join("file");
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+            let holes = bytes.len().saturating_sub(4 * BLOCK) as u64;
+            let taken = path.metadata().unwrap().blocks() * 512;
+            assert!(taken <= bytes.len() as u64 - holes + 4 * BLOCK as u64, "{taken}");
+        }
     }
 
     #[test]

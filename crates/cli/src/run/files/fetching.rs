@@ -2,11 +2,14 @@
 
 use super::arrived::Arrived;
 use super::beneath::Beneath;
+use super::coming::{Asked, Coming};
 use super::failures::Failures;
 use super::keeper::{KEEP, REMOVE};
+use super::left::Left;
 use super::{Files, Host};
-use crate::run::error::RunError;
-use std::io::{self, Read};
+use crate::say;
+use nix::sys::signal::Signal;
+use std::io::{self, BufReader, Read};
 use std::path::{Component, Path};
 use std::process::Stdio;
 
@@ -19,39 +22,65 @@ if [ -e "$f" ] || [ -L "$f" ]; then printf './%s\0' "$f"; fi; done | tar -cf - -
 /// Most bytes that are fetched from a host: no site must fill this disk.
 const MOST_FETCHED: u64 = 64 << 30;
 
+/// Bytes that are read of a host at once.
+const BUFFER: usize = 1 << 16;
+
+/// Why not all has come that was asked for.
+pub(super) struct NotFetched {
+    pub(super) why: String,
+    /// What has broken it off.
+    pub(super) signal: Option<Signal>,
+}
+
 impl Files {
     /// Copies what matches the patterns here. A name that several sites have gets the site behind it at all
-    /// but the first. Where something fails, the job's directories stay for a day.
+    /// but the first. Where something fails, or a signal asks for the end, the job's directories stay for a
+    /// day.
     ///
     /// # Errors
     /// Something could not be fetched; the rest is. Nothing matches.
-    pub(super) fn fetch(&self) -> Result<(), RunError> {
+    pub(super) fn fetch(&self, asked: Asked<'_>) -> Result<(), NotFetched> {
         if self.fetch.is_empty() {
             return Ok(());
         }
         let hosts: Vec<&Host> = self.hosts.iter().filter(|host| host.is_made).collect();
+        let left = Left::of(&self.fetch, &hosts);
+        if let Err(error) = left.keep(&self.name) {
+            say::error(format_args!(
+                "causeway: 'causeway fetch' will not find the files: {error}"
+            ));
+        }
         // Also if this process is killed meanwhile.
         hosts.iter().for_each(|host| host.tell(KEEP));
-        let (has_come, failures) = self.fetch_from_all(&hosts);
+        let mut signal = None;
+        let (has_come, failures) = self.fetch_from_all(&hosts, asked, &mut signal);
         if !failures.is_empty() {
             let places: Vec<String> = hosts.iter().map(|host| host.describe()).collect();
-            return Err(RunError::Files(format!(
-                "--fetch: {failures}; all that the job has left stays for a day in ~/.cache/causeway/files/{} at {}",
-                self.name,
-                places.join(", ")
-            )));
+            let why = format!(
+                "--fetch: {failures}; all that the job has left stays for a day in ~/.cache/causeway/files/{name} at \
+                 {}; to fetch it to the directory where you are then: causeway fetch {name}",
+                places.join(", "),
+                name = self.name,
+            );
+            return Err(NotFetched { why, signal });
         }
         hosts.iter().for_each(|host| host.tell(REMOVE));
+        Left::forget(&self.name);
         match has_come {
             true => Ok(()),
-            false => Err(RunError::Files(format!(
-                "nothing matches --fetch {}",
-                self.fetch.join(" ")
-            ))),
+            false => Err(NotFetched {
+                why: format!("nothing matches --fetch {}", self.fetch.join(" ")),
+                signal: None,
+            }),
         }
     }
 
-    fn fetch_from_all(&self, hosts: &[&Host]) -> (bool, Failures) {
+    fn fetch_from_all(
+        &self,
+        hosts: &[&Host],
+        asked: Asked<'_>,
+        signal: &mut Option<Signal>,
+    ) -> (bool, Failures) {
         let mut failures = Failures::default();
         let here = match Beneath::open(&self.here) {
             Ok(here) => here,
@@ -62,8 +91,11 @@ impl Files {
         };
         let mut arrived = Arrived::new(&here, &self.fetch);
         for host in hosts {
-            if let Err(error) = self.fetch_from(host, &mut arrived) {
+            if let Err(error) = self.fetch_from(host, &mut arrived, asked, signal) {
                 failures.add(format!("{}: {error}", host.describe()));
+            }
+            if signal.is_some() {
+                return (true, failures);
             }
         }
         match arrived.finish() {
@@ -78,20 +110,33 @@ impl Files {
         }
     }
 
-    fn fetch_from(&self, host: &Host, all: &mut Arrived<'_>) -> io::Result<()> {
+    fn fetch_from(
+        &self,
+        host: &Host,
+        all: &mut Arrived<'_>,
+        asked: Asked<'_>,
+        signal: &mut Option<Signal>,
+    ) -> io::Result<()> {
         let patterns: Vec<String> = self.fetch.iter().map(|pattern| plain(pattern)).collect();
         let script = PACK.replace("PATTERNS", &patterns.join(" "));
         let far = self.start(&script, host, Vec::new(), Stdio::piped());
         let mut far = far.map_err(io::Error::other)?;
-        let mut from = far.stdout.take().map(|from| from.take(MOST_FETCHED));
-        let taken = from.as_mut().map_or(Ok(()), |from| all.take(from, &host.site));
-        let is_too_much = from.as_ref().is_some_and(|from| from.limit() == 0);
-        // What still writes must not wait for a reader.
-        drop(from);
+        let (mut taken, mut is_too_much) = (Ok(()), false);
+        // What still writes must not wait for a reader, so its output does not outlive this.
+        if let Some(from) = far.stdout.take() {
+            let coming = Coming::new(from, &host.site, asked);
+            let mut from = BufReader::with_capacity(BUFFER, coming).take(MOST_FETCHED);
+            taken = all.take(&mut from, &host.site);
+            is_too_much = from.limit() == 0;
+            *signal = from.get_ref().get_ref().broken_off();
+        }
         if taken.is_err() || is_too_much {
             let _ = far.kill();
         }
         let sent = far.wait()?;
+        if let Some(signal) = signal {
+            return Err(io::Error::other(format!("broken off by {signal}")));
+        }
         if is_too_much {
             return Err(io::Error::other(format!(
                 "more than {} GiB match",

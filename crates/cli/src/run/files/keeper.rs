@@ -1,8 +1,9 @@
 //! The program that keeps a job's directory on a node: lines of sh, because a node of another site may have
 //! nothing else of ours.
 
-/// What makes, keeps and removes the directory NAME on a node. It says whether it has made it, or found it.
-/// Behind that it says how many bytes the site lets others send, if it says so. Its input ends with the job;
+/// What makes, keeps and removes the directory NAME on a node; BEGIN is [`MAKE`] or [`TAKE_UP`]. It says
+/// whether the directory is its own, or another keeper's. Behind that it says how many bytes the site lets
+/// others send, if it says so. Its input ends with the job;
 /// if its last word is [`KEEP`], the directory stays for a day. Signals end it only while it waits for that:
 /// what removes ignores them, too. It marks the directory every hour, and removes those that have had no mark
 /// for a week: their nodes lost their power.
@@ -16,8 +17,8 @@ find "$p" -maxdepth 1 '(' -name '*.alive' -mtime +6 -o -name '*.kept' -mtime +0 
 while read -r a; do r "${a%.*}"; done
 find /tmp -maxdepth 1 -type d -user "$u" -name 'causeway-files-*' -mtime +6 2>/dev/null |
 while read -r a; do [ -e "$a/job" ] || { rm -f "$a/job"; rmdir "$a"; }; done
-touch "$d.alive"; if mkdir "$d" 2>/dev/null; then o=made; else o=found; fi
-[ -d "$d" ] || { echo "mkdir $d failed" >&2; exit 1; }
+o=found; BEGIN
+[ -d "$d" ] || { echo "there is no directory $d" >&2; exit 1; }
 mkdir -m 700 "$l" 2>/dev/null; w=; s=1
 if [ "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ]; then
 ln -sn "$d" "$l/job" 2>/dev/null; [ "$(readlink "$l/job")" != "$d" ] || s=0
@@ -30,6 +31,11 @@ fi
 case $o$w in found*) ;; *keep) mv "$d.alive" "$d.kept";; *) r "$d";; esac
 [ ! "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ] || { rm -f "$l/job"; rmdir "$l"; } 2>/dev/null
 exit $s"#;
+
+/// How a keeper begins: it makes the directory, or takes one that a job has left.
+pub(super) const MAKE: &str = r#"touch "$d.alive"; if mkdir "$d"; then o=made; fi 2>/dev/null"#;
+pub(super) const TAKE_UP: &str =
+    r#"if mv "$d.kept" "$d.alive" 2>/dev/null; then touch "$d.alive"; o=made; fi"#;
 
 /// Has a keeper leave the directory, and remove it after all.
 pub(super) const KEEP: &[u8] = b"keep\n";
@@ -46,7 +52,8 @@ mod tests {
 
     /// A keeper at a home, in which NAME's link is; and what it says.
     fn keeper(home: &Path, path: &str) -> (Child, String) {
-        let line = KEEPER.replace("/tmp", &home.display().to_string());
+        let line = KEEPER.replace("BEGIN", MAKE);
+        let line = line.replace("/tmp", &home.display().to_string());
         let mut keeper = Command::new("sh");
         keeper.args(["-c", &line]).env("HOME", home).env("PATH", path);
         keeper.env("CAUSEWAY_ACCEPT_FILES", "1000");

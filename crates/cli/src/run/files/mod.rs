@@ -6,12 +6,15 @@
 //! site lets in no more than the job's programs could do there. Scripts go the same way: no command line
 //! tells other users of a host what the directory will be called, and the login shell there may be any.
 
+pub mod again;
 mod archive;
 mod arrived;
 mod beneath;
+pub mod coming;
 mod failures;
 mod fetching;
 mod keeper;
+mod left;
 mod long_names;
 mod parcel;
 mod progress;
@@ -25,7 +28,9 @@ use crate::say;
 use causeway_control::{self as control, JobReply};
 use causeway_mpis::for_any_shell;
 use causeway_wire::env::TOKEN;
-use keeper::KEEPER;
+use coming::Asked;
+use fetching::NotFetched;
+use keeper::{KEEPER, MAKE};
 use parcel::Parcel;
 use sent::Sent;
 use std::env::current_dir;
@@ -119,7 +124,7 @@ pub fn send(
     let sent = read(wanted)?;
     Sent::check(&sent, &sites)?;
     for some in all.chunks(AT_ONCE) {
-        files.keep(some)?;
+        files.keep(some, MAKE)?;
     }
     files.copy_out(sent, !wanted.send_anew)?;
     Ok(Some(files))
@@ -148,19 +153,23 @@ pub fn directory(files: Option<&Files>) -> PathBuf {
     files.map_or_else(|| current_dir().unwrap_or_default(), Files::directory)
 }
 
-/// Fetches what is to be fetched after a job with this status, and returns that.
+/// Fetches what is to be fetched after a job with this status, and returns that, or the one of a signal that
+/// has broken it off.
 ///
 /// # Errors
 /// Something could not be fetched, or nothing matches, after a job that ended well.
-pub fn fetched(files: Option<&Files>, status: u8) -> Result<u8, RunError> {
-    match files.map_or(Ok(()), Files::fetch) {
+pub fn fetched(files: Option<&Files>, status: u8, asked: Asked<'_>) -> Result<u8, RunError> {
+    let Some(Err(NotFetched { why, signal })) = files.map(|files| files.fetch(asked)) else {
+        return Ok(status);
+    };
+    let status = match (status, signal) {
+        (0, None) => return Err(RunError::Files(why)),
+        (0, Some(signal)) => 128 + signal as u8,
         // Its own status says more.
-        Err(error) if status != 0 => {
-            say::error(format_args!("causeway: {error}"));
-            Ok(status)
-        }
-        fetched => fetched.map(|()| status),
-    }
+        (status, _) => status,
+    };
+    say::error(format_args!("causeway: {why}"));
+    Ok(status)
 }
 
 /// Refuses what cannot be sent or fetched, before anything is asked for. Paths are those of the current
@@ -217,11 +226,12 @@ impl Files {
         (command, script)
     }
 
-    /// Starts a keeper at each of these hosts.
-    fn keep(&mut self, hosts: &[(String, Option<String>)]) -> Result<(), RunError> {
+    /// Starts a keeper at each of these hosts, which begins with these words.
+    fn keep(&mut self, hosts: &[(String, Option<String>)], words: &str) -> Result<(), RunError> {
+        let keeper = KEEPER.replace("BEGIN", words);
         let mut begun = Vec::new();
         for (site, node) in hosts {
-            let (mut command, script) = self.script(node.as_deref(), KEEPER);
+            let (mut command, script) = self.script(node.as_deref(), &keeper);
             // Ctrl-C at a terminal is not for it.
             command
                 .process_group(0)
@@ -258,7 +268,7 @@ impl Files {
         match refusal {
             None => Ok(()),
             Some(host) => Err(RunError::Files(format!(
-                "--send: {host} has not made the job's directory within {KEEPS_WITHIN:?}"
+                "{host} has not answered about the job's directory within {KEEPS_WITHIN:?}, or has none"
             ))),
         }
     }

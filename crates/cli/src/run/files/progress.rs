@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What takes less than this is not told of.
-const FIRST: Duration = Duration::from_secs(3);
-const THEN: Duration = Duration::from_secs(10);
+pub(super) const FIRST: Duration = Duration::from_secs(3);
+pub(super) const THEN: Duration = Duration::from_secs(10);
 
 /// Bytes on their way to all hosts.
 pub(super) struct Progress {

@@ -67,6 +67,14 @@ impl Events {
         }
     }
 
+    /// The signal that asks for the end, if one has come.
+    pub fn asked_to_end(&self) -> Option<Signal> {
+        self.events.try_iter().find_map(|event| match event {
+            Event::Signal(number) => Signal::try_from(i32::from(number)).ok(),
+            _ => None,
+        })
+    }
+
     /// Reports the end of a site's command.
     pub fn on_ended(&self, site: usize) -> impl FnOnce(Ended) + Send + 'static {
         let sender = self.sender.clone();

@@ -53,8 +53,6 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     check_sites(args, &names)?;
     let mut known = known_sites(args, &names)?;
     let coallocated = coallocation::begin(args, &mut known)?;
-    // Before this run's own threads, which inherit the mask.
-    let signals = events::hold_signals().map_err(RunError::Signals)?;
     let plan = Plan {
         sites: names.clone(),
         ranks: ranks.iter().sum(),
@@ -65,13 +63,15 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     };
     let nodes = nodes(&known, &commands, &plan.allocations)?;
     let (job, connection, held) = started(args, name, plan, coallocated)?;
+    let files = files::send(&args.files, &job.token, &known.site, &all_nodes(&known, &names))?;
+    // Before this run's own threads, which inherit the mask.
+    let signals = events::hold_signals().map_err(RunError::Signals)?;
     let (server, rendezvous) = open(&known, &job.token, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
     events
         .hear(signals, &connection, server)
         .map_err(RunError::Threads)?;
     let collectives = of_collectives(args, &known, &names, &ranks)?;
-    let files = files::send(&args.files, &job.token, &known.site, &all_nodes(&known, &names))?;
     let directory = files::directory(files.as_ref());
     let facts = Facts {
         directory: &directory,
@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     }
     // The job lasts as long as its connection, which ends with this function.
     let status = held.status_after(follow(&mut course, &events, &mut started));
-    files::fetched(files.as_ref(), status)
+    files::fetched(files.as_ref(), status, &mut || events.asked_to_end())
 }
 
 /// Says which commands the sites' sh may not understand.
