@@ -4,9 +4,10 @@
 //!
 //! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way,
 //! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. An agent that is ended in a hurry
-//! says so last. `Interrupt` may come at any time. The agent sends at most
-//! [`STDIN_WINDOW`] bytes of standard input that no `Credit` has given back: node-exec thus always reads on
-//! and sees the end of its input, which is the order to kill, even when the command never reads.
+//! says so last. `Interrupt` may come at any time. The agent sends at most [`STDIN_WINDOW`] bytes of standard
+//! input that no `Credit` has given back, and up to [`MOST_STDIN`] where they come back fast: node-exec thus
+//! always reads on and sees the end of its input, which is the order to kill, even when the command never
+//! reads.
 
 use super::text::Text;
 use causeway_control::spawned::{FRAME_ERROR, FRAME_VERSION};
@@ -34,8 +35,9 @@ const MAX_BATCH: usize = 2 * 1024 * 1024;
 const MOST_NOISE: usize = 64 * 1024;
 const SHOWN_NOISE: usize = 80;
 
-/// Bytes of standard input under way at most.
+/// Bytes of standard input under way at first, and at most: as many as a link of 1 Gbit/s takes in 130 ms.
 pub const STDIN_WINDOW: usize = 256 * 1024;
+pub const MOST_STDIN: usize = 16 * 1024 * 1024;
 
 /// The command that the node is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

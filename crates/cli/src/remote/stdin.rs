@@ -1,33 +1,94 @@
 //! This process's standard input on its way to a command on a node, no more at a time than it gives back.
 
-use super::frame::{Frame, MAX_DATA, STDIN_WINDOW};
+use super::frame::{Frame, MAX_DATA, MOST_STDIN, STDIN_WINDOW};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// What is under way must not take much longer than a round trip: an interrupt waits behind it.
+const SLACK: Duration = Duration::from_millis(250);
 
 /// Bytes of standard input under way, see [`STDIN_WINDOW`].
 #[derive(Default)]
 pub struct Window {
-    used: Mutex<usize>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
+struct State {
+    size: usize,
+    used: usize,
+    /// Bytes that were sent, and given back, since the beginning.
+    sent: u64,
+    back: u64,
+    /// A full window whose way is timed: the last byte of it, and when that was sent.
+    timed: Option<(u64, Instant)>,
+    shortest: Option<Duration>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            size: STDIN_WINDOW,
+            used: 0,
+            sent: 0,
+            back: 0,
+            timed: None,
+            shortest: None,
+        }
+    }
+}
+
+impl State {
+    fn room(&self) -> usize {
+        self.size.saturating_sub(self.used)
+    }
+
+    fn take(&mut self, bytes: usize, now: Instant) {
+        self.used += bytes;
+        self.sent += bytes as u64;
+        if self.room() == 0 {
+            self.timed.get_or_insert((self.sent, now));
+        }
+    }
+
+    /// Grows where a whole window was given back soon: only then does the window, and not the link or the
+    /// command, bound the rate.
+    fn give_back(&mut self, bytes: usize, now: Instant) {
+        self.used = self.used.saturating_sub(bytes);
+        self.back += bytes as u64;
+        let Some((_, began)) = self.timed.filter(|(last, _)| *last <= self.back) else {
+            return;
+        };
+        self.timed = None;
+        let took = now.saturating_duration_since(began);
+        let shortest = self.shortest.map_or(took, |shortest| shortest.min(took));
+        self.shortest = Some(shortest);
+        if took < shortest + SLACK {
+            self.size = (2 * self.size).min(MOST_STDIN);
+        }
+    }
+}
+
 impl Window {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     /// Waits for room and returns how much there is.
     fn room(&self) -> usize {
-        let used = self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let used = self.changed.wait_while(used, |used| *used >= STDIN_WINDOW);
-        STDIN_WINDOW - *used.unwrap_or_else(|poisoned| poisoned.into_inner())
+        let state = self.changed.wait_while(self.state(), |state| state.room() == 0);
+        state.unwrap_or_else(|poisoned| poisoned.into_inner()).room()
     }
 
     fn take(&self, bytes: usize) {
-        *self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += bytes;
+        self.state().take(bytes, Instant::now());
     }
 
     /// The command has taken so many.
     pub fn give_back(&self, bytes: usize) {
-        let mut used = self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        *used = used.saturating_sub(bytes);
+        self.state().give_back(bytes, Instant::now());
         self.changed.notify_all();
     }
 }
@@ -67,5 +128,59 @@ mod tests {
         window.take(1);
         window.give_back(5);
         assert_eq!(window.room(), 5);
+    }
+
+    /// Bytes a second, and bytes under way, when as much has been sent as there is room for, over a link of
+    /// this round trip and rate, to a command that takes this many bytes a second.
+    fn sent(round_trip: Duration, link: f64, command: f64) -> (f64, usize) {
+        let began = Instant::now();
+        let (mut state, mut now) = (State::default(), Duration::ZERO);
+        // When the link is free, and when the bytes of each chunk come back.
+        let (mut free, mut taken) = (Duration::ZERO, Duration::ZERO);
+        let mut coming = std::collections::VecDeque::new();
+        while now < Duration::from_secs(30) {
+            while state.room() > 0 {
+                let bytes = state.room().min(MAX_DATA);
+                state.take(bytes, began + now);
+                free = free.max(now) + Duration::from_secs_f64(bytes as f64 / link);
+                taken = taken.max(free) + Duration::from_secs_f64(bytes as f64 / command);
+                coming.push_back((taken + round_trip, bytes));
+            }
+            let Some((at, bytes)) = coming.pop_front() else {
+                break;
+            };
+            now = now.max(at);
+            state.give_back(bytes, began + now);
+        }
+        (state.back as f64 / now.as_secs_f64(), state.size)
+    }
+
+    #[test]
+    fn a_long_fast_link_is_filled_and_what_is_under_way_takes_no_time_on_a_slow_one() {
+        let fast = 125e6;
+        for milliseconds in [1, 12, 100] {
+            let round_trip = Duration::from_millis(milliseconds);
+            let (rate, _) = sent(round_trip, fast, 1e9);
+            assert!(rate > 0.8 * fast, "{milliseconds} ms: {rate}");
+        }
+        for (link, command) in [(1.25e6, 1e9), (fast, 1e6)] {
+            for milliseconds in [12, 300] {
+                let round_trip = Duration::from_millis(milliseconds);
+                let (rate, size) = sent(round_trip, link, command);
+                let least = link.min(command);
+                assert!(rate > 0.7 * least, "{link} {command} {milliseconds} ms: {rate}");
+                let waits = size as f64 / least;
+                let most = 2.0 * (STDIN_WINDOW as f64 / least + SLACK.as_secs_f64());
+                assert!(waits < most, "{link} {command}: {waits} s");
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_that_never_reads_holds_a_window_and_no_more() {
+        let window = Window::default();
+        window.take(window.room());
+        assert_eq!(window.state().room(), 0);
+        assert_eq!(window.state().size, STDIN_WINDOW);
     }
 }
