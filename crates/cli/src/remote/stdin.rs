@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What is under way must not take much longer than a round trip: an interrupt waits behind it.
+/// Bytes under way take little longer than a round trip, because an interrupt waits behind them.
 const SLACK: Duration = Duration::from_millis(250);
 
 /// Bytes of standard input under way, see [`STDIN_WINDOW`].
