@@ -5,9 +5,9 @@
 #
 #     causeway lab run --routed true rennes-nancy -- tools/files/measure.sh 20000 1000 3 >rows.csv
 #
-# scp speaks its own protocol (-O), because the hosts of a grid have no sftp, and waits for a round trip or two
-# for each file: it is left out where there are many. The current directory is on the disk of all hosts of the
-# grid, and has room for six times the bytes.
+# scp speaks its own protocol (-O), because the hosts of a grid have no sftp, and waits for a round trip or
+# two for each file: it is left out where there are many. The current directory is on the disk of all hosts
+# of the grid, and has room for six times the bytes.
 set -eu
 most_for_scp=1000
 files=$1 bytes=$2 runs=$3
