@@ -170,7 +170,9 @@ mod tests {
                 let least = link.min(command);
                 assert!(rate > 0.7 * least, "{link} {command} {milliseconds} ms: {rate}");
                 let waits = size as f64 / least;
-                let most = 2.0 * (STDIN_WINDOW as f64 / least + SLACK.as_secs_f64());
+                // Twice the longest that a window may take which lets it grow.
+                let first = (STDIN_WINDOW + MAX_DATA) as f64 / least;
+                let most = 2.0 * (first + (round_trip + SLACK).as_secs_f64());
                 assert!(waits < most, "{link} {command}: {waits} s");
             }
         }

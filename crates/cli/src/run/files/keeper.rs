@@ -3,16 +3,18 @@
 
 /// What makes, keeps and removes the directory NAME on a node; BEGIN is [`MAKE`] or [`TAKE_UP`]. It says
 /// whether the directory is its own, or another keeper's. Behind that it says how many bytes the site lets
-/// others send, if it says so. Its input ends with the job;
-/// if its last word is [`KEEP`], the directory stays for a day. Signals end it only while it waits for that:
-/// what removes ignores them, too. It marks the directory every hour, and removes those that have had no mark
-/// for a week: their nodes lost their power.
+/// others send, if it says so. Its input ends with the job; if its last word is [`KEEP`], the directory stays
+/// for a day. Signals end it only while it waits for that: what removes ignores them, too. It marks the
+/// directory every hour, and removes those that have had no mark for a week: their nodes lost their power.
+/// What still writes into the directory when it goes, such as the tar of a `--send` that was broken off, has
+/// some seconds to end; a directory that stays keeps its mark.
 ///
 /// Others can write into /tmp. There a directory of that name must be this user's own, and no link: nobody
 /// else can then replace it, or what is in it.
 pub(super) const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; p=${d%/*}; umask 077
 u=$(id -u); trap '' HUP INT PIPE TERM; mkdir -p "$p"
-r() { chmod -R u+rwx "$1" 2>/dev/null; rm -rf "$1" "$1.alive" "$1.kept"; }
+r() { n=0; until chmod -R u+rwx "$1" 2>/dev/null; rm -rf "$1" 2>/dev/null; [ ! -e "$1" ]; do
+n=$((n+1)); if [ $n = 20 ]; then rm -rf "$1"; return; fi; sleep 1; done; rm -f "$1.alive" "$1.kept"; }
 find "$p" -maxdepth 1 '(' -name '*.alive' -mtime +6 -o -name '*.kept' -mtime +0 ')' |
 while read -r a; do r "${a%.*}"; done
 find /tmp -maxdepth 1 -type d -user "$u" -name 'causeway-files-*' -mtime +6 2>/dev/null |
@@ -120,6 +122,30 @@ mod tests {
         ];
         assert_eq!(left(&files), stays);
         assert_eq!(left(home.path()), ["causeway-files-1", "causeway-files-3"]);
+    }
+
+    #[test]
+    fn a_directory_goes_though_something_still_writes_into_it() {
+        let home = tempfile::tempdir().unwrap();
+        let files = home.path().join(".cache/causeway/files");
+        let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+        assert_eq!(said, "made 1000");
+        // As many files as rm needs some time for, and a writer that outlives its first try.
+        let writes = "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); mkdir -p in/$i || exit; : >in/$i/file; done 2>/dev/null";
+        let mut writer = Command::new("sh");
+        let mut writer = {
+            writer
+                .args(["-c", writes])
+                .current_dir(files.join("NAME"))
+                .spawn()
+        }
+        .unwrap();
+        while !files.join("NAME/in/20").exists() {
+            std::thread::yield_now();
+        }
+        assert!(end(keeper, &[]));
+        writer.wait().unwrap();
+        assert!(left(&files).is_empty() && left(home.path()).is_empty());
     }
 
     #[test]
