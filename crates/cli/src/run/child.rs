@@ -37,7 +37,8 @@ const PASSED_ON: &[Signal] = &[
 /// it.
 const INTERRUPTED_WITHIN: Duration = Duration::from_secs(5);
 
-const ENDING: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// What asks a run to end.
+pub const ENDING: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// Why there is no status.
 #[derive(Debug, thiserror::Error)]

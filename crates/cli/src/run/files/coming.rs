@@ -2,6 +2,7 @@
 //! off.
 
 use super::progress::{FIRST, THEN};
+use crate::run::child::ENDING;
 use crate::say;
 use causeway_service::signals::heeded;
 use nix::errno::Errno;
@@ -23,7 +24,7 @@ pub type Asked<'a> = &'a mut dyn FnMut() -> Option<Signal>;
 /// # Errors
 /// Those of sigprocmask(2) and signalfd(2). To be called while the process has one thread.
 pub fn signals() -> io::Result<impl FnMut() -> Option<Signal>> {
-    let ending = heeded(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT]);
+    let ending = heeded(ENDING);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&ending), None)?;
     let arriving = SignalFd::with_flags(&ending, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
     Ok(move || {

@@ -7,16 +7,17 @@
 /// for a day. Signals end it only while it waits for that: what removes ignores them, too. It marks the
 /// directory every hour, and removes those that have had no mark for a week: their nodes lost their power.
 /// What still writes into the directory when it goes, such as the tar of a `--send` that was broken off, has
-/// some seconds to end; a directory that stays keeps its mark.
+/// some seconds to end; a directory that stays keeps its mark. One of an earlier job that stays delays no
+/// later job.
 ///
 /// Others can write into /tmp. There a directory of that name must be this user's own, and no link: nobody
 /// else can then replace it, or what is in it.
 pub(super) const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; p=${d%/*}; umask 077
 u=$(id -u); trap '' HUP INT PIPE TERM; mkdir -p "$p"
-r() { n=0; until chmod -R u+rwx "$1" 2>/dev/null; rm -rf "$1" 2>/dev/null; [ ! -e "$1" ]; do
-n=$((n+1)); if [ $n = 20 ]; then rm -rf "$1"; return; fi; sleep 1; done; rm -f "$1.alive" "$1.kept"; }
+r() { n=$2; until chmod -R u+rwx "$1"; rm -rf "$1"; [ ! -e "$1" ]; do
+n=$((n-1)); [ $n -gt 0 ] || return; sleep 1; done 2>/dev/null; rm -f "$1.alive" "$1.kept"; }
 find "$p" -maxdepth 1 '(' -name '*.alive' -mtime +6 -o -name '*.kept' -mtime +0 ')' |
-while read -r a; do r "${a%.*}"; done
+while read -r a; do r "${a%.*}" 1; done
 find /tmp -maxdepth 1 -type d -user "$u" -name 'causeway-files-*' -mtime +6 2>/dev/null |
 while read -r a; do [ -e "$a/job" ] || { rm -f "$a/job"; rmdir "$a"; }; done
 o=found; BEGIN
@@ -30,7 +31,8 @@ echo "$o ${CAUSEWAY_ACCEPT_FILES-}"; trap : HUP INT TERM
 while w=$w$(timeout --foreground 3600 cat); [ $? = 124 ]; do
 [ $o = found ] || touch "$d.alive"; done; trap '' HUP INT TERM
 fi
-case $o$w in found*) ;; *keep) mv "$d.alive" "$d.kept";; *) r "$d";; esac
+case $o$w in found*) ;; *keep) mv "$d.alive" "$d.kept";; *) r "$d" 20
+[ ! -e "$d" ] || echo "$d could not be removed" >&2;; esac
 [ ! "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ] || { rm -f "$l/job"; rmdir "$l"; } 2>/dev/null
 exit $s"#;
 
@@ -146,6 +148,40 @@ mod tests {
         assert!(end(keeper, &[]));
         writer.wait().unwrap();
         assert!(left(&files).is_empty() && left(home.path()).is_empty());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_removed_keeps_its_mark_and_delays_no_later_job() {
+        let home = tempfile::tempdir().unwrap();
+        let files = home.path().join(".cache/causeway/files");
+        let old = files.join("causeway-files-0");
+        std::fs::create_dir_all(&old).unwrap();
+        std::fs::write(files.join("causeway-files-0.kept"), "").unwrap();
+        age(
+            &files.join("causeway-files-0.kept"),
+            Duration::from_secs(2 * 86_400),
+        );
+        let programs = home.path().join("bin");
+        std::fs::create_dir(&programs).unwrap();
+        for (name, text) in [
+            ("rm", "#!/bin/sh\nexit 1\n".to_owned()),
+            (
+                "sleep",
+                format!("#!/bin/sh\necho >>{}\n", home.path().join("slept").display()),
+            ),
+        ] {
+            std::fs::write(programs.join(name), text).unwrap();
+            let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(programs.join(name), executable).unwrap();
+        }
+        let (keeper, said) = keeper(home.path(), &format!("{}:/usr/bin:/bin", programs.display()));
+        assert_eq!(said, "made 1000");
+        assert!(!home.path().join("slept").exists());
+        assert!(end(keeper, &[]));
+        let stays = ["NAME", "NAME.alive", "causeway-files-0", "causeway-files-0.kept"];
+        assert_eq!(left(&files), stays);
+        let slept = std::fs::read_to_string(home.path().join("slept")).unwrap();
+        assert_eq!(slept.lines().count(), 19);
     }
 
     #[test]

@@ -43,8 +43,9 @@ impl Left {
         let place = place()?;
         fs::create_dir_all(&place)?;
         for name in names() {
-            let since = { place.join(&name).metadata()?.modified()? }.elapsed();
-            if since.is_ok_and(|since| since > STAYS) {
+            // Another command may have removed it meanwhile.
+            let changed = place.join(&name).metadata().and_then(|note| note.modified());
+            if changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since > STAYS)) {
                 Left::forget(&name);
             }
         }

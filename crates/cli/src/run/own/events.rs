@@ -3,7 +3,7 @@
 
 use super::course::Ended;
 use super::rendezvous::{self, Server};
-use crate::run::child::hear;
+use crate::run::child::{ENDING, hear};
 use causeway_service::signals::heeded;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use std::io;
@@ -38,7 +38,7 @@ pub struct Events {
 /// # Errors
 /// Those of sigprocmask. To be called while the process has one thread.
 pub fn hold_signals() -> io::Result<SigSet> {
-    let ending = heeded(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT]);
+    let ending = heeded(ENDING);
     let mut held = ending;
     held.add(Signal::SIGTTIN);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&held), None)?;
