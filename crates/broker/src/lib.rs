@@ -45,7 +45,7 @@ pub use files::FileError;
 pub use granted::holds;
 pub use say::Log;
 pub use server::admin;
-pub use server::{Broker, BrokerError, Limits, Options};
+pub use server::{Broker, BrokerError, Limits, Options, Rate};
 pub use state::{ListedBroker, ListedSite, ListedToken, Listing, MAX_TTL_SECONDS, StateError};
 pub use store::{StoreError, VERSION as STORE_VERSION};
 pub use virtual_addresses::may_be_virtual;

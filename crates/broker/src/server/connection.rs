@@ -8,6 +8,7 @@ use crate::tls;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustls::server::Acceptor;
 use socket2::SockRef;
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 
 /// What arrives of a request's head before it is whole.
 const MAX_HEAD: usize = 16 * 1024;
@@ -86,8 +87,12 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, slot
         Ok(_) => {}
         Err(_) => return too_slow(shared, address),
     }
-    let acceptor = TlsAcceptor::from(shared.own.config());
-    let stream = match timeout(shared.limits.handshake, acceptor.accept(socket)).await {
+    let handshake = async {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
+        shared.hellos.turn(shared, address.ip()).await;
+        hello.into_stream(shared.own.config()).await
+    };
+    let stream = match timeout(shared.limits.handshake, handshake).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return shared.log.refuse("handshake", address.ip(), why(&error)),
         Err(_) => return too_slow(shared, address),

@@ -1,14 +1,16 @@
 //! The broker's server: HTTPS for gateways, a Unix socket for this host's commands, in threads of its own.
 //!
-//! `slots` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back,
+//! `slots` bounds who may be connected, `hellos` how often TLS is begun, `connection` brings a connection up, `requests` answers, `reach` dials back,
 //! `admin` serves commands, `reflect` tells over UDP who comes from where.
 
 pub mod admin;
 mod body;
 mod caller;
 mod connection;
+mod hellos;
 mod others;
 pub(crate) mod own;
+mod pace;
 mod reach;
 mod reflect;
 mod requests;
@@ -20,7 +22,9 @@ use crate::say::Log;
 use crate::state::{State, StateError};
 use crate::store::StoreError;
 use crate::tls::Trust;
+use hellos::Hellos;
 use own::OwnCertificate;
+pub use pace::Rate;
 use slots::Slots;
 use std::collections::HashSet;
 use std::io;
@@ -52,6 +56,9 @@ pub struct Limits {
     pub strangers: usize,
     /// See `strangers`.
     pub strangers_per_address: usize,
+    /// TLS hellos that are answered. One more waits for the next period. Whoever comes from where a member
+    /// polls is counted with the members.
+    pub hellos: Rate,
     /// How long such a connection may last.
     pub stranger_life: Duration,
     /// The most connections of one site: a poll, a request, and as many that are about to end. One more ends
@@ -74,6 +81,12 @@ impl Default for Limits {
             body: Duration::from_secs(10),
             strangers: 256,
             strangers_per_address: 64,
+            // Some tenth of one of the two threads, on a slow host.
+            hellos: Rate {
+                in_all: 400,
+                to_one: 64,
+                every: Duration::from_secs(1),
+            },
             stranger_life: Duration::from_secs(30),
             per_site: 8,
             reaching: 16,
@@ -141,6 +154,7 @@ pub(crate) struct Shared {
     limits: Limits,
     log: Log,
     slots: Slots,
+    hellos: Hellos,
     reaching: Semaphore,
     reach_local: bool,
     stopping: watch::Sender<bool>,
@@ -250,6 +264,7 @@ impl Broker {
             trust: state.trust.clone(),
             own,
             slots: Slots::new(&options.limits, config.connections),
+            hellos: Hellos::new(options.limits.hellos),
             reaching: Semaphore::new(options.limits.reaching),
             reach_local: config.reach_local,
             state: Mutex::new(state),

@@ -2,12 +2,15 @@
 //! a time: as many as descriptors allow where both ends are in one process.
 
 use crate::common::{Grid, connected, member, question, record};
-use causeway_broker::Limits;
+use causeway_broker::clock::Clock;
+use causeway_broker::tls::{joining_config, server_name};
+use causeway_broker::{Limits, Rate};
 use nix::sys::socket::{SockaddrStorage, getsockname};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 const FLOOD: usize = 100_000;
@@ -80,4 +83,50 @@ fn a_hundred_thousand_strangers_who_speak_a_byte_now_and_then_keep_out_no_site_a
     let lines = grid.said("refused");
     // One for each kind and origin.
     assert!(!lines.is_empty() && lines.len() <= 4 * ADDRESSES, "{lines:?}");
+}
+
+#[test]
+fn hellos_beyond_the_rate_of_an_address_wait_and_those_from_elsewhere_do_not() {
+    let rate = Rate {
+        in_all: 6,
+        to_one: 4,
+        // Longer than any test.
+        every: Duration::from_hours(1),
+    };
+    let limits = Limits {
+        hellos: rate,
+        handshake: Duration::from_hours(1),
+        ..Limits::default()
+    };
+    let grid = Grid::with("g5k", limits);
+    let answered = |last: u8| {
+        let own = SocketAddr::from(([127, 0, 7, last], 0));
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SockAddr::from(own)).unwrap();
+        socket.connect(&SockAddr::from(grid.address)).unwrap();
+        let mut stream: TcpStream = socket.into();
+        stream.write_all(&hello()).unwrap();
+        stream
+    };
+    let mut first: Vec<TcpStream> = (0..4).map(|_| answered(1)).collect();
+    for stream in &mut first {
+        stream.read_exact(&mut [0]).unwrap();
+    }
+    let waits = answered(1);
+    // What comes after it from elsewhere is answered: it waits, and nothing waits for it.
+    let mut other = answered(2);
+    other.read_exact(&mut [0]).unwrap();
+    waits.set_nonblocking(true).unwrap();
+    let nothing = (&waits).read(&mut [0]).unwrap_err();
+    assert_eq!(nothing.kind(), std::io::ErrorKind::WouldBlock);
+}
+
+/// Makes a client's first flight of TLS.
+fn hello() -> Vec<u8> {
+    let authority = [0; 32];
+    let config = joining_config(authority, Clock::system()).unwrap();
+    let mut client = rustls::ClientConnection::new(Arc::new(config), server_name()).unwrap();
+    let mut hello = Vec::new();
+    client.write_tls(&mut hello).unwrap();
+    hello
 }

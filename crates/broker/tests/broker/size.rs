@@ -3,13 +3,13 @@
 //! --test broker size:: -- --ignored --nocapture`
 
 use crate::common::{DEADLINE, Grid, question, read_answer, write_request};
-use causeway_broker::Credentials;
 use causeway_broker::api::{Member, Node, Record, Subnet};
 use causeway_broker::authority::{Authority, new_key};
 use causeway_broker::identity::Identity;
 use causeway_broker::members::Members;
 use causeway_broker::revocation::Revocations;
 use causeway_broker::tls::{Expect, Trust, client_config, server_name};
+use causeway_broker::{Credentials, Limits, Rate};
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,10 +111,23 @@ fn a_thousand_sites_fit_into_an_index() {
     println!("a record is checked against all others in {admitted:.0?}");
 }
 
+/// All gateways have one address here.
+fn unbounded() -> Limits {
+    let hellos = Rate {
+        in_all: u32::MAX,
+        to_one: u32::MAX,
+        every: Duration::from_secs(1),
+    };
+    Limits {
+        hellos,
+        ..Limits::default()
+    }
+}
+
 #[test]
 #[ignore = "prints figures, which a debug build falsifies"]
 fn a_thousand_gateways_register_with_a_broker() {
-    let mut grid = Grid::new("g5k");
+    let mut grid = Grid::with("g5k", unbounded());
     let authority = Authority::load("g5k", &grid.config.directory).unwrap();
     let clock = grid.clock.clock();
     let trust = Trust::new(
