@@ -1,7 +1,8 @@
 //! The broker's server: HTTPS for gateways, a Unix socket for this host's commands, in threads of its own.
 //!
-//! `slots` bounds who may be connected, `hellos` how often TLS is begun, `connection` brings a connection up, `requests` answers, `reach` dials back,
-//! `admin` serves commands, `reflect` tells over UDP who comes from where.
+//! `slots` bounds who may be connected, `hellos` how often TLS is begun, `connection` brings a connection up,
+//! `requests` answers, `reach` dials back, `admin` serves commands, `reflect` tells over UDP who comes from
+//! where.
 
 pub mod admin;
 mod body;
@@ -302,8 +303,7 @@ impl Broker {
         drop(entered);
         runtime.spawn(admin::serve(shared.clone(), commands));
         runtime.spawn(own::keep_fresh(shared.clone()));
-        let is_one_of_several = shared.lock().number().is_some();
-        if is_one_of_several {
+        if shared.lock().number().is_some() {
             runtime.spawn(others::meet(shared.clone()));
         }
         Ok(Broker {
