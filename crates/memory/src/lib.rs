@@ -9,6 +9,7 @@ mod arena;
 mod before;
 mod free;
 mod half;
+mod heap;
 mod journal;
 mod mapping;
 mod place;
@@ -20,6 +21,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 pub use arena::{Arena, Block, Found, Reading};
+pub use heap::return_free_heap;
 pub use journal::Journal;
 pub use place::BLOCK_BYTES;
 pub use queue::{Places, Queue};

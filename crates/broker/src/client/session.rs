@@ -192,6 +192,9 @@ impl Session {
         self.cache.borrow_mut().end(key, is_expelled);
         let changes = self.cache.borrow_mut().look_again(self.is_out());
         self.tell_changes(changes);
+        if is_expelled {
+            causeway_memory::return_free_heap();
+        }
         if self.first.get() == Some(key) {
             self.first.set(None);
             self.choose_first();

@@ -283,6 +283,9 @@ impl State {
             self.trust.set_records(grown);
             self.stir();
         }
+        if expelled_by(&news).next().is_some() {
+            causeway_memory::return_free_heap();
+        }
         Ok(count)
     }
 
