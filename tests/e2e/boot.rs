@@ -11,11 +11,11 @@ const NANCY: &str = "198.51.100.5";
 const LOGIN: &str = "export XDG_RUNTIME_DIR=/run/user-0";
 
 /// A host whose user lingers, before systemd runs.
-const LINGERS: &str = "mkdir -p /run/home /run/systemd/system; mkdir -m 700 /run/user-0; mount --bind /run/home ~; \
+pub const LINGERS: &str = "mkdir -p /run/home /run/systemd/system; mkdir -m 700 /run/user-0; mount --bind /run/home ~; \
     mount -t tmpfs tmpfs /var/lib/systemd; mkdir /var/lib/systemd/linger; touch /var/lib/systemd/linger/root";
 
 /// What the host's own systemd does for a user who lingers.
-const MANAGER: &str = "dbus-daemon --session --address=unix:path=/run/user-0/bus --fork --nopidfile; \
+pub const MANAGER: &str = "dbus-daemon --session --address=unix:path=/run/user-0/bus --fork --nopidfile; \
     setsid /lib/systemd/systemd --user >/run/manager.log 2>&1 </dev/null & \
     until systemctl --user show >/dev/null 2>&1; do sleep 0.1; done";
 

@@ -37,6 +37,7 @@ mod shells;
 mod statuses;
 mod transparent;
 mod tune;
+mod ways;
 
 use mpi::Mpi;
 use programs::Extent;

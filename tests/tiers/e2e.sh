@@ -8,7 +8,7 @@ made setup build programs
 # Tests that mostly wait.
 background() {
     e2e accounts:: batch::debian_ boot:: chaos:: creates:: cuts::debian_ endure:: files:: known_paths:: newcomers:: odd:: \
-        own_mpi:: punching:: relays:: shells:: statuses:: tune:: --skip endure::long_
+        own_mpi:: punching:: relays:: shells:: statuses:: tune:: ways:: --skip endure::long_
 }
 foreground() {
     e2e debian_mpich_runs debian_open_mpi_runs debian_mpis_exchange plain_sockets \

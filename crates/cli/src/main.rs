@@ -4,6 +4,7 @@
 mod ask;
 mod audit;
 mod background;
+mod bare_environment;
 mod batch;
 mod bench;
 mod broker;
@@ -160,6 +161,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
+    bare_environment::complete();
     if let Some(words) = remote::agent::called_by_name() {
         return remote::agent::main(remote::agent::Args { words });
     }

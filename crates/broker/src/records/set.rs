@@ -248,6 +248,12 @@ impl Records {
         again.collect()
     }
 
+    /// Whether a broker has let in a site of this name; what another one has revoked counts, too.
+    pub(crate) fn has_admitted(&self, broker: u8, site: &str) -> bool {
+        let there = self.admitted.get(site);
+        there.is_some_and(|there| there.keys().any(|admission| admission.broker == broker))
+    }
+
     /// Whether a broker has revoked this site.
     pub(crate) fn has_revoked(&self, broker: u8, site: &str) -> bool {
         self.revocations.contains_key(&(broker, site.to_owned()))

@@ -295,11 +295,13 @@ impl State {
         let Some(own) = self.number() else {
             return Ok(Vec::new());
         };
+        let before = self.trust.records();
+        // The token may be forgotten by now, and the admission have been of an earlier store.
         let has_admitted = |site: &str| {
             let mut tokens = self.tokens.values();
-            tokens.any(|token| token.site == site && token.used_at().is_some())
+            before.has_admitted(own, site)
+                || tokens.any(|token| token.site == site && token.used_at().is_some())
         };
-        let before = self.trust.records();
         let expelled = expelled_by(news).filter(|number| *number != own);
         let again = expelled.flat_map(|number| before.to_say_again(number, own, has_admitted));
         let signed = again.map(|revocation| {

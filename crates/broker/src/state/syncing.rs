@@ -77,10 +77,11 @@ impl State {
         })
     }
 
-    /// Lists the addresses from which gateways poll, in IPv6 their networks.
+    /// Lists the addresses from which gateways of members poll or have polled last, in IPv6 their networks.
     pub(crate) fn networks(&self) -> HashSet<IpAddr> {
-        let from = self.presence.values().filter_map(|presence| presence.from);
-        from.map(|from| network_of(from.ip())).collect()
+        let now = self.presence.values().filter_map(|presence| presence.from);
+        let before = self.members.iter().filter_map(|member| member.observed);
+        now.chain(before).map(|from| network_of(from.ip())).collect()
     }
 
     /// The ranges that a site may have, whichever broker has admitted it.

@@ -74,9 +74,8 @@ impl Commands {
     /// Whether one more holder may be started for a job of another site. Holders are no processes of the job,
     /// and so do not count among these.
     fn may_hold(&self, token: Token, site: &str, most: Option<u32>) -> Result<(), Refusal> {
-        let holders =
-            || { self.starters.iter() }.filter(|starter| starter.node == HOLDER && starter.site == site);
-        let own = holders().filter(|starter| starter.token == token).count();
+        let holders = || { self.under_way() }.filter(|process| process.is_holder() && process.site == site);
+        let own = holders().filter(|process| *process.token == token).count();
         let all = holders().count();
         match most {
             Some(most) if all as u64 >= u64::from(most) => Err((

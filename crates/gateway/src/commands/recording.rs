@@ -2,14 +2,13 @@
 
 use crate::audit::{PATIENCE, Word};
 use crate::base::Bundle;
-use crate::commands::starter::{GRACE, Start, Starter, Waiting};
+use crate::commands::starter::{GRACE, Start, Starter, Waiting, Whose};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::membership::consent::Refusal;
 use crate::membership::jobs::Job;
 use crate::sys::timers::CommandsDeadline;
 use causeway_control::audit::{AuditEntry, AuditEvent};
-use causeway_wire::Token;
 use nix::unistd::Pid;
 use std::io::{Error, ErrorKind};
 use std::time::Instant;
@@ -27,8 +26,8 @@ impl Unrecorded {
     }
 
     /// Says for which job of which site it is.
-    pub(super) fn whose(&self) -> (&Token, &str) {
-        (&self.starter.token, &self.starter.site)
+    pub(super) fn whose(&self) -> Whose<'_> {
+        self.starter.whose()
     }
 }
 

@@ -38,6 +38,20 @@ pub(super) enum Purpose {
     Carry,
 }
 
+/// For whom a process is, wherever its start has come to.
+pub(super) struct Whose<'a> {
+    pub(super) token: &'a Token,
+    pub(super) site: &'a str,
+    node: &'a str,
+}
+
+impl Whose<'_> {
+    /// Whether it holds an allocation.
+    pub(super) fn is_holder(&self) -> bool {
+        self.node == HOLDER
+    }
+}
+
 /// A process that is being started.
 pub(super) struct Start {
     /// Token of its job.
@@ -49,6 +63,17 @@ pub(super) struct Start {
     /// The allocation of the site's batch system that has the node, and the slots of its nodes.
     pub(super) allocation: Option<(String, Vec<u32>)>,
     pub(super) waiting: Waiting,
+}
+
+impl Start {
+    /// Says for which job of which site it is.
+    pub(super) fn whose(&self) -> Whose<'_> {
+        Whose {
+            token: &self.token,
+            site: &self.site,
+            node: &self.node,
+        }
+    }
 }
 
 /// A process that runs.
@@ -69,6 +94,15 @@ pub(crate) struct Starter {
 }
 
 impl Starter {
+    /// Says for which job of which site it is.
+    pub(super) fn whose(&self) -> Whose<'_> {
+        Whose {
+            token: &self.token,
+            site: &self.site,
+            node: &self.node,
+        }
+    }
+
     /// One that has just been started.
     pub(super) fn new(process: Pid, start: &Start, doomed: Option<Instant>) -> Starter {
         Starter {

@@ -6,7 +6,7 @@ use crate::commands::allocations::allocation_of;
 use crate::commands::batch_words::start_arguments;
 use crate::commands::recording::{Unrecorded, can_record, note};
 use crate::commands::spawner::{Outcome, Program};
-use crate::commands::starter::{GRACE, HOLDER, Start, Waiting};
+use crate::commands::starter::{GRACE, Start, Starter, Waiting, Whose};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
@@ -203,6 +203,15 @@ impl Commands {
         )
     }
 
+    /// Lists the processes of this host for jobs: those that run, and those that are on their way, which count
+    /// as much.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = Whose<'_>> {
+        let running = self.starters.iter().map(Starter::whose);
+        let unrecorded = self.unrecorded.values().map(Unrecorded::whose);
+        let starting = self.starts.iter().map(|(_, start)| start.whose());
+        running.chain(unrecorded).chain(starting)
+    }
+
     /// Whether one more process may be started for a job of another site: neither one job nor one site takes
     /// all.
     pub(super) fn has_room(
@@ -216,22 +225,12 @@ impl Commands {
         let add = |sum: u32, slots: u32| sum.saturating_add(slots).saturating_add(FOR_FILES);
         let usual = nodes.iter().map(|node| node.slots).fold(0, add);
         let most = config.accept.max_processes.unwrap_or(usual).max(1) as usize;
-        let running = self
-            .starters
-            .iter()
-            .filter(|known| known.node != HOLDER)
-            .map(|known| (&known.token, known.site.as_str()));
-        let running = running.chain(self.unrecorded.values().map(Unrecorded::whose));
-        let starting = self
-            .starts
-            .iter()
-            .map(|(_, start)| (&start.token, start.site.as_str()));
-        let known: Vec<(&Token, &str)> = running.chain(starting).collect();
-        let count =
-            |is: &dyn Fn(&Token, &str) -> bool| known.iter().filter(|known| is(known.0, known.1)).count();
-        let whose = if count(&|of, _| of == token) >= most {
+        let processes = || self.under_way().filter(|process| !process.is_holder());
+        let whose = if processes().filter(|process| process.token == token).count() >= most {
             format!("its job has {most} processes")
-        } else if count(&|_, of| of == site) >= most.saturating_mul(JOBS_OF_FULL_SIZE) {
+        } else if processes().filter(|process| process.site == site).count()
+            >= most.saturating_mul(JOBS_OF_FULL_SIZE)
+        {
             format!("jobs of its site have {JOBS_OF_FULL_SIZE} times {most} processes")
         } else {
             return Ok(());
@@ -318,7 +317,7 @@ impl Commands {
         }
         // Nobody waits for these any more.
         self.unrecorded
-            .retain(|_, unrecorded| unrecorded.whose().0 != token);
+            .retain(|_, unrecorded| unrecorded.whose().token != token);
         context.set_deadline(GRACE, CommandsDeadline::Starters);
     }
 
