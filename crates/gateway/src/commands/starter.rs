@@ -38,7 +38,7 @@ pub(super) enum Purpose {
     Carry,
 }
 
-/// For whom a process is, wherever its start has come to.
+/// Names the job and the site that a process is for, while it is being started and afterwards.
 pub(super) struct Whose<'a> {
     pub(super) token: &'a Token,
     pub(super) site: &'a str,

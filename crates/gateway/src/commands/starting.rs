@@ -203,8 +203,8 @@ impl Commands {
         )
     }
 
-    /// Lists the processes of this host for jobs: those that run, and those that are on their way, which count
-    /// as much.
+    /// Lists the processes of this host for jobs; those that are still being started count as much as those
+    /// that run.
     pub(super) fn under_way(&self) -> impl Iterator<Item = Whose<'_>> {
         let running = self.starters.iter().map(Starter::whose);
         let unrecorded = self.unrecorded.values().map(Unrecorded::whose);
