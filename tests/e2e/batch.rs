@@ -110,6 +110,14 @@ fn debian_mpis_get_allocations_of_two_sites_of_slurm_at_once_and_however_they_en
             ],
         ),
         time(
+            "drained",
+            &[
+                "rennes: nodes are down or drained; it begins when they are back",
+                "ring_mpi: 8 ranks, all right",
+                "status 0",
+            ],
+        ),
+        time(
             "busy",
             &["had not begun within 8s; all are given back", "status 3"],
         ),

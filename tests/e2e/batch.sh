@@ -157,6 +157,11 @@ time-*)
         run --sites rennes,nancy --time 10min -- $mpirun hostname
         run $four --batch nancy:--partition=all@other.example -- $mpirun hostname
         ;;
+    time-drained)
+        # Nobody is in these nodes: sbatch queues what they are asked for, with --test-only it refuses.
+        scontrol update NodeName=rennes-[1-2] State=drain Reason=test
+        once 'waits: ReqNodeNotAvail' 1 'scontrol update NodeName=rennes-[1-2] State=resume' $four -- mpirun.mpich -n 8 "$mpich/ring_mpi"
+        ;;
     time-budget)
         # Four ranks for ten minutes are 0.6 core-hours; what an allocation has not used is there again.
         nancys=/run/causeway-lab/gateway/nancy.toml

@@ -267,6 +267,15 @@ impl System {
         }
     }
 
+    /// The command that prints nothing where all nodes are there for jobs, if an estimate was refused for want
+    /// of nodes.
+    pub fn unavailable_words(self, why: &str) -> Option<Vec<String>> {
+        match self {
+            System::Slurm => slurm::lacks_nodes(why).then(slurm::unavailable_words),
+            System::Pbs | System::Oar => None,
+        }
+    }
+
     /// The command that asks for an allocation of this name; the script is its standard input, and it prints
     /// the id. Where it is not to begin at once, `start` says after how many seconds, and what time it is.
     pub fn submit_words(

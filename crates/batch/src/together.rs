@@ -1,7 +1,7 @@
 //! How a run gets allocations of several sites at the same time, or none: what the sites' holders tell and
 //! the time go in, orders come out. Pure.
 
-use crate::word::{FromHolder, HeldNode, ToHolder};
+use crate::word::{FromHolder, HeldNode, ToHolder, UNAVAILABLE};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -104,6 +104,9 @@ impl Together {
                 self.say(
                     site,
                     match after {
+                        Some(UNAVAILABLE) => {
+                            format!("{name}: nodes are down or drained; it begins when they are back")
+                        }
                         Some(after) => format!("{name}: could begin {}", shown(Duration::from_secs(after))),
                         None => format!("{name}: does not say beforehand when it could begin"),
                     },

@@ -51,11 +51,15 @@ pub struct HeldNode {
     pub slots: u32,
 }
 
+/// Stands for an estimate, a day, where nodes are down or drained: nobody knows when they are back, and other
+/// sites are not to hold any until then.
+pub const UNAVAILABLE: u64 = 86_400;
+
 /// What the holder tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FromHolder {
-    /// The batch system would begin after so many seconds; none where it cannot say.
+    /// The batch system would begin after so many seconds; none where it cannot say. See [`UNAVAILABLE`].
     Estimate(Option<u64>),
     /// The request waits.
     Queued {

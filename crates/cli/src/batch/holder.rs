@@ -2,6 +2,7 @@
 //! input ends, which is the run's connection. A gateway starts it; `causeway run` is at the other end.
 
 use super::commands::{Batch, NAME};
+use super::estimate::now;
 use super::intent::Intent;
 use super::listener::{Heard, Secret, accept, random, script, spawn};
 use super::release;
@@ -19,7 +20,7 @@ use std::os::fd::FromRawFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The pauses between looks. The start of an allocation is told by its first node; looks tell why it waits,
 /// and whether it is refused or lost. Sites ask users to look rarely.
@@ -221,17 +222,10 @@ impl<'a> Holder<'a> {
         if let Err(why) = self.judge(&request) {
             return self.fail(why);
         }
-        let system = self.args.batch.system;
-        let Some(words) = system.estimate_words(&request, &self.args.options) else {
-            self.request = Some(request);
-            return self.tell(FromHolder::Estimate(None));
-        };
-        match self.args.batch.run(&words, SCRIPT) {
-            Ok(said) => {
-                // Slurm says it on standard error.
-                let at = system.estimate(&(said.output + &said.errors));
+        match self.args.batch.estimate(&request, &self.args.options) {
+            Ok(after) => {
                 self.request = Some(request);
-                self.tell(FromHolder::Estimate(at.map(from_now)));
+                self.tell(FromHolder::Estimate(after));
             }
             Err(why) => self.fail(why),
         }
@@ -470,9 +464,6 @@ impl<'a> Holder<'a> {
     }
 }
 
-/// What an estimate is asked for: it never runs.
-const SCRIPT: &str = "#!/bin/sh\n";
-
 /// Reads what the run says.
 fn read(mut input: File, events: &SyncSender<Event>) {
     while let Ok(Some(frame)) = Frame::read(&mut input) {
@@ -491,10 +482,4 @@ fn read(mut input: File, events: &SyncSender<Event>) {
 /// A time of this host's clock, in seconds from now.
 fn from_now(at: u64) -> u64 {
     at.saturating_sub(now())
-}
-
-/// This host's clock, in seconds since 1970.
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.unwrap_or_default().as_secs()
 }

@@ -7,11 +7,13 @@
 //! ```
 //! `ask` finds the nodes of an allocation that a user has made; `allocations` is how a command gets them from
 //! the site's gateway. `holder` gets one for a run, `intent` is what it writes down first, `spending` keeps
-//! what other sites have taken, `commands` runs the batch system's commands.
+//! what other sites have taken, `commands` runs the batch system's commands,
+//! `estimate` asks when it could begin.
 
 pub mod allocations;
 pub mod ask;
 pub mod commands;
+mod estimate;
 pub mod far;
 pub mod hold;
 pub mod holder;

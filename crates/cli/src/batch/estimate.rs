@@ -1,0 +1,43 @@
+//! When the batch system could begin an allocation.
+
+use super::commands::Batch;
+use causeway_batch::word::{Request, UNAVAILABLE};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What an estimate is asked for: it never runs.
+const SCRIPT: &str = "#!/bin/sh\n";
+
+impl Batch {
+    /// Asks after how many seconds the batch system would begin this, where it says so. Where nodes are down or
+    /// drained, the answer is [`UNAVAILABLE`].
+    ///
+    /// # Errors
+    /// It refuses the request, in its own words.
+    pub fn estimate(&self, request: &Request, options: &[String]) -> Result<Option<u64>, String> {
+        let Some(words) = self.system.estimate_words(request, options) else {
+            return Ok(None);
+        };
+        match self.run(&words, SCRIPT) {
+            Ok(said) => {
+                // Slurm says it on standard error.
+                let at = self.system.estimate(&(said.output + &said.errors));
+                Ok(at.map(|at| at.saturating_sub(now())))
+            }
+            Err(why) if self.lacks_nodes_now(&why) => Ok(Some(UNAVAILABLE)),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Whether nodes are down or drained, where a request was refused for want of nodes.
+    fn lacks_nodes_now(&self, why: &str) -> bool {
+        let listed = self.system.unavailable_words(why);
+        let listed = listed.and_then(|words| self.run(&words, "").ok());
+        listed.is_some_and(|said| !said.output.trim().is_empty())
+    }
+}
+
+/// This host's clock, in seconds since 1970.
+pub fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}
