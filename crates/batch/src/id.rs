@@ -16,6 +16,11 @@ pub fn is_id(text: &str) -> bool {
     parts.all(is_number) && (1..=MAX_SERVER).contains(&server.len()) && server.bytes().all(is_of_name)
 }
 
+/// The component of a heterogeneous allocation that an id names.
+pub fn component(id: &str) -> Option<&str> {
+    id.split_once('+').map(|(_, component)| component)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,7 +25,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 pub use hostlist::expand;
-pub use id::is_id;
+pub use id::{component, is_id};
 use offer::{Limit, Offer, OfferError};
 use word::Request;
 
@@ -124,6 +124,11 @@ impl Listed {
         self.state == State::Ended
     }
 
+    /// Says whether it is a component of a heterogeneous allocation.
+    fn is_component(&self) -> bool {
+        self.shown.as_deref().and_then(component).is_some()
+    }
+
     /// Says whether it has its nodes.
     pub fn runs(&self) -> bool {
         self.state == State::Active && !self.nodes.is_empty()
@@ -139,6 +144,9 @@ pub enum AllocationError {
     /// It has not begun, or is over.
     #[error("allocation {0} is not running: it is {1}")]
     NotRunning(String, String),
+    /// It is part of a heterogeneous allocation, named by its own number.
+    #[error("allocation {0} is heterogeneous: name a component as squeue shows it, such as {1}")]
+    Component(String, String),
     /// The answer is not what the batch system's manual says.
     #[error("the answer about allocation {0} is not understood: {1}")]
     Answer(String, String),
@@ -147,6 +155,14 @@ pub enum AllocationError {
 /// Says whether a variable is a batch system's, of which a process of another allocation must know nothing.
 pub fn is_of_a_process(name: &OsStr) -> bool {
     SYSTEMS.iter().any(|system| system.is_of_a_process(name))
+}
+
+/// The allocation in which a process runs, by this variable of its batch system: of a heterogeneous one the
+/// first component, which has the process.
+pub fn own_id(variable: &str, present: impl Fn(&str) -> Option<OsString>) -> Option<String> {
+    let id = present(variable)?.into_string().ok()?;
+    let is_heterogeneous = variable == slurm::OWN_ALLOCATION && present(slurm::COMPONENTS).is_some();
+    Some(if is_heterogeneous { format!("{id}+0") } else { id })
 }
 
 /// How a process is started on a node of an allocation.
@@ -212,6 +228,10 @@ impl System {
     pub fn running(self, id: &str, answer: &str) -> Result<String, AllocationError> {
         let is_it = |listed: &Listed| listed.id == id || listed.shown.as_deref() == Some(id);
         match self.listed(answer).into_iter().find(is_it) {
+            Some(listed) if listed.id == id && listed.is_component() => {
+                let shown = listed.shown.unwrap_or_default();
+                Err(AllocationError::Component(id.to_owned(), shown))
+            }
             Some(listed) if listed.runs() => Ok(listed.nodes),
             Some(listed) => Err(AllocationError::NotRunning(id.to_owned(), listed.word)),
             None => Err(AllocationError::Unknown(id.to_owned())),
@@ -267,8 +287,8 @@ impl System {
         }
     }
 
-    /// The command that prints nothing where all nodes are there for jobs, if an estimate was refused for want
-    /// of nodes.
+    /// The command that prints nothing where all nodes are there for jobs, if an estimate was refused for
+    /// want of nodes.
     pub fn unavailable_words(self, why: &str) -> Option<Vec<String>> {
         match self {
             System::Slurm => slurm::lacks_nodes(why).then(slurm::unavailable_words),

@@ -11,6 +11,9 @@ pub const CONFIGURATION: &str = "SLURM_CONF";
 
 pub const OWN_ALLOCATION: &str = "SLURM_JOB_ID";
 
+/// Has how many components the heterogeneous allocation of a process has.
+pub const COMPONENTS: &str = "SLURM_HET_SIZE";
+
 /// Times as seconds since 1970: neither the site's zone nor the user's is known to who reads them.
 pub const ANSWERS: &[(&str, &str)] = &[("SLURM_TIME_FORMAT", "%s"), ("LC_ALL", "C")];
 

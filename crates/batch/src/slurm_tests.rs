@@ -85,6 +85,30 @@ fn nodes_have_addresses_and_as_many_slots_as_tasks_have_room() {
 }
 
 #[test]
+fn a_process_in_a_heterogeneous_allocation_runs_in_its_first_component() {
+    let own = |components: Option<&str>| {
+        let present = |name: &str| match name {
+            OWN_ALLOCATION => Some("10".into()),
+            COMPONENTS => components.map(Into::into),
+            _ => None,
+        };
+        crate::own_id(OWN_ALLOCATION, present).unwrap()
+    };
+    assert_eq!((own(None), own(Some("2"))), ("10".to_owned(), "10+0".to_owned()));
+    let listed = "10|10+0|RUNNING|a-1|N/A|None|x\n11|10+1|RUNNING|a-2|N/A|None|x\n";
+    let running = |id| {
+        crate::System::Slurm
+            .running(id, listed)
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        (running("10+0"), running("10+1")),
+        (Ok("a-1".into()), Ok("a-2".into()))
+    );
+    assert!(running("11").unwrap_err().contains("such as 10+1"));
+}
+
+#[test]
 fn of_an_array_or_a_heterogeneous_allocation_one_part_is_used() {
     // As Slurm 22.05.8 answers for the number that an array has with one of its elements.
     let both = "JobId=1 ArrayJobId=1 ArrayTaskId=2 NodeList=a-1 CPUs/Task=1 Nodes=a-1 CPU_IDs=0-1\n\

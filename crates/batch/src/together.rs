@@ -101,16 +101,7 @@ impl Together {
         match (word, &self.sites[site].1) {
             (FromHolder::Failed(why), _) => self.end(Ended::Failed(site, why)),
             (FromHolder::Estimate(after), State::Asked) => {
-                self.say(
-                    site,
-                    match after {
-                        Some(UNAVAILABLE) => {
-                            format!("{name}: nodes are down or drained; it begins when they are back")
-                        }
-                        Some(after) => format!("{name}: could begin {}", shown(Duration::from_secs(after))),
-                        None => format!("{name}: does not say beforehand when it could begin"),
-                    },
-                );
+                self.say(site, format!("{name}: {}", estimated(after)));
                 let after = Duration::from_secs(after.unwrap_or(0));
                 self.sites[site].1 = State::Estimated(now.saturating_add(after));
                 self.submit(now);
@@ -254,6 +245,14 @@ impl Together {
     fn end(&mut self, ended: Ended) {
         self.is_over = true;
         self.orders.push_back(Order::End(ended));
+    }
+}
+
+fn estimated(after: Option<u64>) -> String {
+    match after {
+        Some(UNAVAILABLE) => "nodes are down or drained; it begins when they are back".to_owned(),
+        Some(after) => format!("could begin {}", shown(Duration::from_secs(after))),
+        None => "does not say beforehand when it could begin".to_owned(),
     }
 }
 

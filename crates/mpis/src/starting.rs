@@ -35,6 +35,8 @@ pub struct Here {
     pub names_type: bool,
     /// What srun can be told to meet MPIs by; empty where it did not say.
     pub types: Vec<String>,
+    /// The component of the heterogeneous allocation.
+    pub component: Option<u32>,
 }
 
 impl Here {
@@ -77,7 +79,9 @@ pub fn choose(here: &Here) -> Result<(String, String), String> {
         } else {
             "there is Slurm"
         };
-        return Ok((format!("srun -n {{ranks}}{kind}"), place.to_owned()));
+        let group = here.component.map(|group| format!(" --het-group={group}"));
+        let group = group.unwrap_or_default();
+        return Ok((format!("srun -n {{ranks}}{group}{kind}"), place.to_owned()));
     }
     let (fit, of) = match here.mpi {
         Some(family) => (
@@ -132,6 +136,9 @@ mod tests {
         assert_eq!(start(&here), "srun -n {ranks} --mpi=pmi2");
         here.mpi = Some(Family::OpenMpi);
         assert_eq!(start(&here), "srun -n {ranks} --mpi=pmix");
+        here.component = Some(1);
+        assert_eq!(start(&here), "srun -n {ranks} --het-group=1 --mpi=pmix");
+        here.component = None;
         here.names_type = true;
         assert_eq!(start(&here), "srun -n {ranks}");
     }

@@ -1,5 +1,6 @@
 //! The nodes of allocations that users have made: they take the place of those that the sites list.
 
+use causeway_batch::own_id;
 use causeway_control::{self as control, ControlError, Reply, Request, Sites};
 use std::collections::BTreeMap;
 
@@ -44,8 +45,8 @@ pub fn parse(words: &[String]) -> Result<Allocations, AllocError> {
 
 /// The allocation in which this command itself runs.
 pub fn own(known: &Sites) -> Option<String> {
-    let own = known.allocated_by.as_ref().and_then(std::env::var_os);
-    own.and_then(|id| id.into_string().ok())
+    let variable = known.allocated_by.as_ref()?;
+    own_id(variable, |name| std::env::var_os(name))
 }
 
 /// Asks for the nodes of these allocations, and puts them in the place of those that the sites list.

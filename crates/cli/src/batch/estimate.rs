@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SCRIPT: &str = "#!/bin/sh\n";
 
 impl Batch {
-    /// Asks after how many seconds the batch system would begin this, where it says so. Where nodes are down or
-    /// drained, the answer is [`UNAVAILABLE`].
+    /// Asks after how many seconds the batch system would begin this, where it says so. Where nodes are down
+    /// or drained, the answer is [`UNAVAILABLE`].
     ///
     /// # Errors
     /// It refuses the request, in its own words.

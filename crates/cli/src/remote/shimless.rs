@@ -145,7 +145,8 @@ impl Watch {
     /// a rank: no library tells. A tool that asks somebody something has ended by then.
     fn suspect(&mut self, processes: &[Pid]) -> Option<Pid> {
         // The emulator of another processor is static, and has the shim of the program that it runs.
-        let is_one = |pid: &&Pid| loads_nothing_of_ours(**pid) && !has_shim(**pid) && has_connections(**pid);
+        let is_one =
+            |pid: &&Pid| loads_nothing_of_ours(**pid) && !may_have_shim(**pid) && has_connections(**pid);
         let now: HashSet<Pid> = processes.iter().filter(is_one).copied().collect();
         let found = now.intersection(&self.suspects).next().copied();
         self.suspects = now;
@@ -181,9 +182,21 @@ enum Lack {
     Hidden(PathBuf),
 }
 
-fn has_shim(pid: Pid) -> bool {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"));
-    maps.is_ok_and(|maps| objects(&maps).any(|object| object.begins(&[SHIM])))
+/// A process's mappings, unless it ended while they were read: the kernel gives them in pieces, and nothing
+/// more once it has ended, so that some libraries seem to be there and others not.
+fn mappings(pid: Pid) -> Option<String> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    is_whole(&maps).then_some(maps)
+}
+
+/// Whether these are all of a process's mappings: the stack lies above its libraries.
+fn is_whole(maps: &str) -> bool {
+    maps.contains("[stack]")
+}
+
+/// Whether a process has the shim; also where that is not known.
+fn may_have_shim(pid: Pid) -> bool {
+    mappings(pid).is_none_or(|maps| objects(&maps).any(|object| object.begins(&[SHIM])))
 }
 
 /// What a look at a process tells.
@@ -201,7 +214,7 @@ fn judge_libraries(pid: Pid) -> Verdict {
     if let Some(program) = hidden_program(pid) {
         return Verdict::Lacks(Lack::Hidden(program));
     }
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = mappings(pid).unwrap_or_default();
     let has = |names: &[&str]| objects(&maps).any(|object| object.begins(names));
     match has(&LIBRARIES) && !has(&[SHIM]) {
         true => Verdict::Lacks(Lack::Shim),
@@ -210,7 +223,7 @@ fn judge_libraries(pid: Pid) -> Verdict {
 }
 
 fn judge(pid: Pid, slots: &mut Slots) -> Verdict {
-    let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else {
+    let Some(maps) = mappings(pid) else {
         return judge_libraries(pid);
     };
     let has = |names: &[&str]| objects(&maps).any(|object| object.begins(names));
@@ -348,6 +361,14 @@ mod tests {
         assert_eq!((object.file, object.is_begin), (("08:01", "42"), true));
         let others = map("/usr/lib/libopen-rte.so.40") + "7f00-7f01 rw-p 00000000 00:00 0 \n";
         assert!(!objects(&others).any(|object| object.begins(&LIBRARIES)));
+    }
+
+    #[test]
+    fn mappings_of_a_process_that_ends_while_they_are_read_tell_nothing() {
+        let own = mappings(nix::unistd::getpid()).unwrap();
+        let stack = own.find("[stack]").unwrap();
+        assert!(!is_whole(&own[..stack]));
+        assert!(objects(&own[..stack]).any(|object| object.begins(&["libc."])));
     }
 
     /// A process of this test's own with an MPI's library, until its standard input closes.

@@ -35,6 +35,12 @@ pub enum RunError {
         "--own-mpi needs a program, which each site starts with its own launcher; leave out {0}: --own-mpi --sites rennes=32,nancy=16 -- ./app"
     )]
     OwnLauncher(String),
+    /// A command in a component of a heterogeneous allocation, of which srun knows nothing.
+    #[error(
+        "site {0}: srun in its command of --at does not say in which component of its heterogeneous allocation to start: \
+         add --het-group={1}"
+    )]
+    Component(String, String),
     /// Ranks could not meet.
     #[error("let the ranks of the sites meet: {0}")]
     Rendezvous(String),

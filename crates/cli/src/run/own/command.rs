@@ -53,6 +53,15 @@ pub fn commands(at: &[String]) -> Result<Vec<Command<'_>>, RunError> {
 }
 
 impl Command<'_> {
+    /// Whether it has srun start something, and does not say in which component of a heterogeneous
+    /// allocation.
+    pub fn lacks_component(&self) -> bool {
+        let mut words = self
+            .text
+            .split(|c: char| c.is_whitespace() || ";&|\"'".contains(c));
+        words.any(|word| word == "srun") && !self.text.contains("--het-group")
+    }
+
     /// A word that the site's sh may not know.
     pub fn word_of_bash(&self) -> Option<&'static str> {
         let mut words = self.text.split(|c: char| c.is_whitespace() || ";&|".contains(c));
@@ -76,7 +85,7 @@ pub fn job_name(program: &[OsString], commands: &[Command<'_>]) -> String {
 }
 
 /// The commands by which each site starts a program as it does that itself, in the form of --at, and the
-/// ranks of each.
+/// ranks of each. `options` are those of `causeway start-program` at a site.
 ///
 /// # Errors
 /// No program, or a site without ranks.
@@ -84,7 +93,7 @@ pub fn of_program(
     own: &Path,
     shares: &[(&str, Option<u32>)],
     program: &[OsString],
-    is_verbose: bool,
+    options: impl Fn(&str) -> String,
 ) -> Result<(Vec<String>, Vec<u32>), RunError> {
     let ranks: Option<Vec<u32>> = shares.iter().map(|(_, ranks)| *ranks).collect();
     let ranks = ranks.filter(|_| !program.is_empty()).ok_or(RunError::NoShares)?;
@@ -93,13 +102,13 @@ pub fn of_program(
         return Err(RunError::OwnLauncher(name.to_string_lossy().into_owned()));
     }
     let words: Vec<String> = program.iter().map(quoted).collect();
-    let verbose = if is_verbose { " --verbose" } else { "" };
     let at = shares.iter().zip(&ranks).flat_map(|((site, _), ranks)| {
         let own = quoted(own);
         // Where the site has it at another path, it says so itself.
         let there = env::OWN_PROGRAM;
         let text = format!(
-            "own={own}; \"${{{there}:-$own}}\" start-program --ranks {ranks}{verbose} -- {}",
+            "own={own}; \"${{{there}:-$own}}\" start-program --ranks {ranks}{} -- {}",
+            options(site),
             words.join(" ")
         );
         [(*site).to_owned(), text]
@@ -201,6 +210,13 @@ mod tests {
         assert_eq!(word("[[ -e input ]]&&mpirun ./app"), Some("[["));
         assert_eq!(word("bash -c 'set -o pipefail; mpirun ./app'"), None);
         assert_eq!(word("mpirun ./app pipefail-test"), None);
+    }
+
+    #[test]
+    fn an_srun_that_names_no_component_is_found() {
+        let lacks = |text| Command { site: "nancy", text }.lacks_component();
+        assert!(lacks("srun -n 4 ./app") && lacks("module load x;srun ./app"));
+        assert!(!lacks("srun --het-group=1 -n 4 ./app") && !lacks("mpirun ./srun-app"));
     }
 
     #[test]
@@ -317,16 +333,20 @@ mod tests {
     fn a_program_is_started_by_each_site_itself() {
         let program = ["./my app", "it's"].map(OsString::from);
         let shares = [("rennes", Some(32)), ("nancy", Some(16))];
-        let (at, ranks) = of_program(Path::new("/c/causeway"), &shares, &program, true).unwrap();
+        let (at, ranks) = of_program(Path::new("/c/causeway"), &shares, &program, |_| {
+            " --verbose".into()
+        })
+        .unwrap();
         assert_eq!(ranks, [32, 16]);
         assert_eq!(at[2], "nancy");
         let words = r#"own=/c/causeway; "${CAUSEWAY_PROGRAM:-$own}" start-program --ranks 16 --verbose -- './my app' 'it'\''s'"#;
         assert_eq!(at[3], words);
         let launcher = ["/usr/bin/mpirun", "-n", "2", "./app"].map(OsString::from);
-        let refused = of_program(Path::new("/c/causeway"), &shares, &launcher, false).unwrap_err();
+        let refused =
+            of_program(Path::new("/c/causeway"), &shares, &launcher, |_| String::new()).unwrap_err();
         assert!(refused.to_string().contains("leave out mpirun"));
         for (shares, program) in [(&[("rennes", None)][..], &program[..]), (&shares[..], &[])] {
-            let refused = of_program(Path::new("/c/causeway"), shares, program, false);
+            let refused = of_program(Path::new("/c/causeway"), shares, program, |_| String::new());
             assert!(
                 refused
                     .unwrap_err()

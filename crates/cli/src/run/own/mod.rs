@@ -24,9 +24,11 @@ use super::job::{ask_for_job, known_sites};
 use super::phase;
 use super::sites::{self, own_address};
 use super::{Args, collectives, groups};
+use crate::batch::allocations::parse;
 use crate::preload::{SHIM, UCX, unsayable};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
+use causeway_batch::component;
 use causeway_control::{JobReply, Plan, Request, SiteMpi, Sites};
 use causeway_mpis::names::WORLD;
 use causeway_wire::Token;
@@ -118,13 +120,23 @@ fn warn_of_bash(commands: &[Command<'_>]) {
 
 /// Sites and their commands, and the ranks of each where they are known.
 fn asked(args: &Args, own: &Path) -> Result<(Vec<String>, Vec<u32>), RunError> {
-    match args.own_mpi {
-        true => {
-            let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
-            command::of_program(own, &shares, &args.command, args.verbose)
-        }
-        false => Ok((args.at.clone(), Vec::new())),
+    let allocations = parse(&args.alloc)?;
+    let component = |site: &str| component(allocations.get(site)?);
+    if args.own_mpi {
+        let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
+        let options = |site: &str| {
+            let verbose = if args.verbose { " --verbose" } else { "" };
+            let component = component(site).map(|component| format!(" --component {component}"));
+            format!("{verbose}{}", component.unwrap_or_default())
+        };
+        return command::of_program(own, &shares, &args.command, options);
     }
+    for command in command::commands(&args.at)? {
+        if let Some(component) = component(command.site).filter(|_| command.lacks_component()) {
+            return Err(RunError::Component(command.site.to_owned(), component.to_owned()));
+        }
+    }
+    Ok((args.at.clone(), Vec::new()))
 }
 
 /// Checks what can be checked without the gateway.

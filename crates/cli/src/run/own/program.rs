@@ -17,6 +17,9 @@ pub struct Args {
     /// How many processes.
     #[arg(long)]
     ranks: u32,
+    /// The component of the heterogeneous allocation in which it runs.
+    #[arg(long)]
+    component: Option<u32>,
     /// Say what starts them, and why.
     #[arg(long)]
     verbose: bool,
@@ -31,7 +34,7 @@ pub fn main(args: &Args) -> ExitCode {
     let chosen = match std::env::var(env::MPI_START) {
         Ok(start) => Ok((start, "its gateway's [mpi] says so".to_owned())),
         Err(_) => {
-            let here = look(&args.command[0]);
+            let here = look(&args.command[0], args.component);
             if here.lacks_program {
                 // No error: it may be there on the nodes that the launcher takes.
                 say::error(format_args!(
@@ -81,7 +84,7 @@ fn missing(program: &OsStr) -> String {
 }
 
 /// Looks at what decides.
-fn look(program: &OsStr) -> Here {
+fn look(program: &OsStr, component: Option<u32>) -> Here {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let exists = |name: &&str| in_path(&path, OsStr::new(name)).is_some();
@@ -95,6 +98,7 @@ fn look(program: &OsStr) -> Here {
         has_slurm: configured || SLURM.iter().any(|file| Path::new(file).exists()),
         names_type: is_set("SLURM_MPI_TYPE"),
         types: Vec::new(),
+        component,
     };
     if here.asks_srun() {
         here.types = srun_types(&srun_list());
