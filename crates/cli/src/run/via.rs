@@ -7,9 +7,11 @@
 
 use super::directory::RunDirectory;
 use super::error::RunError;
+use super::sites::own_address;
+use crate::batch::allocations;
 use crate::remote::tree;
-use crate::{ask, join, own_file};
-use causeway_control as control;
+use crate::{ask, join, own_file, say};
+use causeway_control::{self as control, Sites};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
@@ -121,9 +123,26 @@ pub fn open() -> Result<Option<Via>, RunError> {
     };
     via.wait_for(&socket).map_err(&failed)?;
     // ssh listens whether there is a gateway or not.
-    ask::sites(&socket).map_err(|error| failed(error.to_string()))?;
+    let known = ask::sites(&socket).map_err(|error| failed(error.to_string()))?;
+    warn_of_launcher(&known, &there.host);
     control::use_socket(socket);
     Ok(Some(via))
+}
+
+/// Says where processes of other sites cannot connect to a launcher on this host, as far as is known:
+/// gateways let them connect to nodes, and to launchers on their own hosts.
+fn warn_of_launcher(known: &Sites, gateways_host: &str) {
+    let is_allocated = allocations::own(known).is_some();
+    let own = known.sites.iter().find(|site| site.name == known.site);
+    let nodes = own.and_then(|own| own.info.as_ref()).map(|info| &info.nodes);
+    let is_node = |address| nodes.is_some_and(|nodes| nodes.iter().any(|node| node.address == address));
+    if !is_allocated && !own_address(known, true).is_some_and(|(_, address)| is_node(address)) {
+        say::error(format_args!(
+            "causeway: this host is no node of {}: processes of other sites reach a launcher here only if addresses in [accept] \
+             of its gateway names this host; on {gateways_host}, the gateway's own, they do",
+            known.site
+        ));
+    }
 }
 
 impl Via {

@@ -2,6 +2,7 @@
 
 use super::host::{COPY_PATIENCE, Host, PATIENCE};
 use crate::own_file;
+use crate::preload::unsayable;
 use causeway_mpis::quoted;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -196,6 +197,13 @@ impl Installation {
                 looked.home,
                 mib(self.bytes),
                 looked.room
+            ));
+        }
+        if let Some(what) = unsayable(Path::new(&looked.home)) {
+            return Err(format!(
+                "Causeway cannot lie below {}: {what} is in that path, which the loader and MPI's launchers read otherwise; \
+                 name another directory as HOME",
+                looked.home
             ));
         }
         match looked.runs.as_str() {
