@@ -23,7 +23,7 @@ const BESIDE: u64 = 10;
 const LEAD: u64 = 2;
 
 /// Around that: mpirun's start, and the start of the foreign flows.
-const MARGIN: u64 = 3;
+const MARGIN: u64 = 10;
 
 const RESERVED_MBIT: f64 = 400.0;
 
