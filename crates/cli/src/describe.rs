@@ -1,11 +1,15 @@
 //! What the commands are, for shells, for man and for docs/commands.md: all of it from what clap knows.
 
 use crate::failure::Failure;
+use crate::run::apart;
 use crate::say;
 use clap::{Arg, Command};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// The command whose options have a table of their own.
+const RUN: &str = "causeway run";
 
 /// The width of a line of a document.
 const COLUMNS: usize = 100;
@@ -95,6 +99,9 @@ fn section(text: &mut String, command: &Command, parent: &str) {
         for arg in shown {
             let _ = writeln!(text, "{}", row(arg));
         }
+    }
+    if name == RUN {
+        let _ = write!(text, "\nOptions that exclude each other:\n\n{}", apart::table());
     }
     subcommands().for_each(|command| section(text, command, &name));
 }

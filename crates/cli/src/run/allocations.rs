@@ -4,6 +4,7 @@
 use super::Args;
 use super::error::RunError;
 use super::job::known_sites;
+use super::mode::Mode;
 use super::sites::{may_use, named, usable_site};
 use crate::batch::allocations::{self, own, parse};
 use causeway_control::Sites;
@@ -31,13 +32,14 @@ pub fn sites(args: &Args) -> Result<Option<String>, RunError> {
 /// Those of [`apply`] and [`known_sites`].
 pub fn known(
     args: &Args,
+    mode: Mode,
     wanted: Option<&str>,
     line: &CommandLine,
 ) -> Result<(Sites, Allocations), RunError> {
-    let mut known = known_sites(args, &named(wanted))?;
-    let allocations = match args.direct || args.transparent || line.starts_nothing {
-        true => Allocations::new(),
-        false => apply(args, &mut known, |site| may_use(wanted, site))?,
+    let mut known = known_sites(mode, &named(wanted))?;
+    let allocations = match mode.has_shim() && !line.starts_nothing {
+        true => apply(args, &mut known, |site| may_use(wanted, site))?,
+        false => Allocations::new(),
     };
     Ok((known, allocations))
 }

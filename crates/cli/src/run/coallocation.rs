@@ -5,6 +5,7 @@ use super::Args;
 use super::allocations::{self, Allocations};
 use super::error::RunError;
 use super::job::start_job;
+use super::mode::Mode;
 use super::phase::{self, Phase};
 use super::{LOST, sites};
 use crate::batch::far::{self, GONE, Line, send};
@@ -160,10 +161,11 @@ pub struct Begun {
 /// Those of [`allocations::known`] and [`begin`].
 pub fn known(
     args: &Args,
+    mode: Mode,
     wanted: Option<&str>,
     line: &CommandLine,
 ) -> Result<(Sites, Allocations, Option<Begun>), RunError> {
-    let (mut known, allocations) = allocations::known(args, wanted, line)?;
+    let (mut known, allocations) = allocations::known(args, mode, wanted, line)?;
     let begun = begin(args, &mut known)?;
     Ok((known, allocations, begun))
 }
@@ -189,7 +191,7 @@ pub fn begin(args: &Args, known: &mut Sites) -> Result<Option<Begun>, RunError> 
         ranks: wish.ranks(),
         ..Plan::default()
     };
-    let (job, connection) = start_job(args, plan)?;
+    let (job, connection) = start_job(args, Mode::of(args), plan)?;
     let (held, allocations) = hold(known, &wish, &job.token, args.report.as_deref())?;
     Ok(Some(Begun {
         job,

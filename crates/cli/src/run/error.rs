@@ -16,6 +16,9 @@ pub enum RunError {
     /// Rules for collectives.
     #[error("--collectives: {0}")]
     Rules(#[from] super::rules::RulesError),
+    /// Two options, and why there cannot be both.
+    #[error("{0} and {1} exclude each other: {2}")]
+    Apart(&'static str, &'static str, &'static str),
     /// `--at` without a site and a command.
     #[error("--at takes a site and a command: --at rennes 'mpirun -n 4 ./app'")]
     NoAt,

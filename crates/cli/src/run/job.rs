@@ -4,6 +4,7 @@ use super::Args;
 use super::MAX_NAME;
 use super::error::RunError;
 use super::gateways;
+use super::mode::Mode;
 use super::sites;
 use crate::ask;
 use causeway_control::{
@@ -19,11 +20,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What the gateway knows of the sites, once those are there that are named. Without the shim this site's own
 /// nodes have their real addresses.
-pub(super) fn known_sites(args: &Args, wanted: &[String]) -> Result<Sites, RunError> {
+pub(super) fn known_sites(mode: Mode, wanted: &[String]) -> Result<Sites, RunError> {
     let socket = control::socket();
-    let wait = || match args.direct {
-        true => gateway_status().map(drop),
-        false => wait_for_sites(wanted),
+    let wait = || match mode.passes_gateways() {
+        true => wait_for_sites(wanted),
+        false => gateway_status().map(drop),
     };
     match wait() {
         Err(RunError::Control(ControlError::NoGateway { .. })) if gateways::start_own(&socket)? => wait()?,
@@ -33,7 +34,7 @@ pub(super) fn known_sites(args: &Args, wanted: &[String]) -> Result<Sites, RunEr
     if gateways::start_others(&sites, wanted)? {
         sites = ask_for_sites()?;
     }
-    if args.direct || args.transparent {
+    if !mode.has_shim() {
         sites::name_own_hosts_as_they_are(&mut sites);
     }
     Ok(sites)
@@ -44,16 +45,16 @@ fn ask_for_sites() -> Result<Sites, RunError> {
 }
 
 /// Starts the job at the sites of the plan, all of which take part.
-pub(super) fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
+pub(super) fn start_job(args: &Args, mode: Mode, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     let name: String = words.join(" ").chars().take(MAX_NAME).collect();
     let weight = args.weight;
-    let request = match args.transparent {
-        true => Request::Transparent { name, weight, plan },
-        false => Request::Job { name, weight, plan },
+    let request = match mode {
+        Mode::Transparent => Request::Transparent { name, weight, plan },
+        _ => Request::Job { name, weight, plan },
     };
     let (job, connection) = ask_for_job(&request)?;
-    if !args.direct && !args.transparent {
+    if mode.has_shim() {
         job.grid.parse::<Grid>()?;
     }
     Ok((job, connection))

@@ -6,6 +6,7 @@
 //! program.
 
 mod allocations;
+pub mod apart;
 mod arguments;
 mod child;
 mod coallocation;
@@ -19,6 +20,7 @@ mod groups;
 mod job;
 pub mod launcher;
 pub mod leftovers;
+mod mode;
 pub mod own;
 mod patience;
 pub mod phase;
@@ -47,6 +49,7 @@ use directory::RunDirectory;
 use error::RunError;
 use job::{gateway_status, start_job};
 use launcher::Launcher;
+use mode::Mode;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use patience::Patience;
@@ -85,17 +88,15 @@ const MAX_NAME: usize = 200;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Sites to use, with or without the ranks of each: rennes=2,nancy=2 or rennes,nancy [default: all].
-    #[arg(long, value_name = "SITE[=RANKS],...", group = "ranks_of_sites")]
+    #[arg(long, value_name = "SITE[=RANKS],...")]
     pub sites: Option<String>,
     /// Use nodes of an allocation that the site's batch system has given: rennes:1234, once for each site.
     /// Without it, an allocation in which causeway run itself runs is used (docs/batch.md).
-    #[arg(long, value_name = "SITE:ID", conflicts_with_all = ["direct", "transparent"])]
+    #[arg(long, value_name = "SITE:ID")]
     pub alloc: Vec<String>,
     /// Get allocations of the batch systems of all sites of --sites at the same time, each for so long, run,
     /// and give them back (docs/batch.md).
-    #[arg(long, value_name = "TIME", value_parser = causeway_units::time, requires = "sites", conflicts_with_all = [
-        "alloc", "direct", "transparent",
-    ])]
+    #[arg(long, value_name = "TIME", value_parser = causeway_units::time, requires = "sites")]
     pub time: Option<Duration>,
     /// Give up if the allocations of --time, or a submitted job, have not begun after so long [default: 6h].
     #[arg(long, value_name = "TIME", value_parser = causeway_units::time)]
@@ -112,19 +113,17 @@ pub struct Args {
     pub direct: bool,
     /// Run without the shim, for example for statically linked programs. The routers of all sites must hand
     /// connections to the gateways (docs/transparent.md).
-    #[arg(long, conflicts_with = "direct")]
+    #[arg(long)]
     pub transparent: bool,
     /// Leave collective operations to the MPI (docs/collectives.md).
     #[arg(long)]
     pub no_collectives: bool,
     /// Profile that names groups of ranks, which the program can query (docs/topology.md, docs/profile.md).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["direct", "transparent", "no_collectives"])]
+    #[arg(long, value_name = "FILE")]
     pub groups: Option<PathBuf>,
     /// Place the groups of a job's profile on sites, and run the profile's command or program there, for the
     /// profile's time. A command given here takes the place of the profile's (docs/profile.md).
-    #[arg(long, value_name = "FILE", group = "ranks_of_sites", conflicts_with_all = [
-        "sites", "alloc", "time", "at", "groups", "direct", "transparent", "no_collectives",
-    ])]
+    #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     #[command(flatten)]
     pub weighing: Weighing,
@@ -132,40 +131,36 @@ pub struct Args {
     #[arg(skip)]
     pub placed: Option<String>,
     /// Rules that choose the algorithms of collective operations (docs/collectives.md).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["no_collectives", "direct", "transparent"])]
+    #[arg(long, value_name = "FILE")]
     pub collectives: Option<PathBuf>,
     /// Combine in rank order in reductions, so that the result has the same bits wherever the ranks run.
     /// Takes longer (docs/collectives.md).
-    #[arg(long, conflicts_with_all = ["no_collectives", "direct", "transparent"])]
+    #[arg(long)]
     pub same_bits: bool,
     /// This job's share of busy tunnels: a job of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
     /// Apply all settings of tested MPI versions to one that was not tested with Causeway
     /// (docs/settings.md).
-    #[arg(long, conflicts_with = "direct")]
+    #[arg(long)]
     pub tune_untested: bool,
     /// Keep the MPI's own limits and collective operations, to see what tuning gains.
-    #[arg(long, conflicts_with_all = ["direct", "tune_untested", "collectives", "groups", "same_bits"])]
+    #[arg(long)]
     pub no_tune: bool,
     /// Print which MPI was found, where its ranks run and which environment variables are set.
     #[arg(long, short)]
     pub verbose: bool,
     /// Run COMMAND at SITE, where it starts that site's own MPI. Give this option once for each site, in rank
     /// order (docs/own-mpi.md).
-    #[arg(long, num_args = 2, value_names = ["SITE", "COMMAND"], conflicts_with_all = [
-        "direct", "transparent", "collectives", "same_bits", "tune_untested", "no_tune", "command",
-    ])]
+    #[arg(long, num_args = 2, value_names = ["SITE", "COMMAND"])]
     pub at: Vec<String>,
     /// Let each site start a program with its own MPI, with as many ranks as --sites or a placement says:
     /// --own-mpi --sites rennes=32,nancy=16 -- ./app (docs/own-mpi.md).
-    #[arg(long, requires = "ranks_of_sites", conflicts_with_all = [
-        "at", "direct", "transparent", "collectives", "same_bits", "tune_untested", "no_tune",
-    ])]
+    #[arg(long)]
     pub own_mpi: bool,
     /// Run a script, or any other program, that starts MPI by itself: each launcher that it finds in PATH
     /// runs over the sites, by these options (docs/scripts.md).
-    #[arg(long, conflicts_with_all = ["at", "own_mpi", "profile", "send"])]
+    #[arg(long)]
     pub script: bool,
     #[command(flatten)]
     pub files: files::Wanted,
@@ -214,6 +209,7 @@ pub fn main(args: Args) -> ExitCode {
 }
 
 fn carried_out(args: &Args) -> Result<u8, RunError> {
+    apart::check(args)?;
     files::check(&args.files)?;
     if args.script {
         let _via = via::open()?;
@@ -227,9 +223,9 @@ fn carried_out(args: &Args) -> Result<u8, RunError> {
         Some(file) => placed::placed(args.clone(), file)?,
         None => args.clone(),
     };
-    match args.runs_own_mpis() {
-        true => own::run(&args),
-        false => run(&args),
+    match Mode::of(&args) {
+        Mode::OwnMpis => own::run(&args),
+        mode => run(&args, mode),
     }
 }
 
@@ -238,6 +234,7 @@ fn carried_out(args: &Args) -> Result<u8, RunError> {
 /// # Errors
 /// What is wrong with the command line.
 pub fn check(args: &Args) -> Result<(), RunError> {
+    apart::check(args)?;
     if args.script {
         return script::check(args);
     }
@@ -247,7 +244,7 @@ pub fn check(args: &Args) -> Result<(), RunError> {
     coallocation::check(args)?;
     files::check(&args.files)?;
     let wanted = allocations::sites(args)?;
-    if args.runs_own_mpis() {
+    if Mode::of(args) == Mode::OwnMpis {
         return own::check(args);
     }
     let own = std::env::current_exe().map_err(RunError::Own)?;
@@ -260,14 +257,9 @@ impl Args {
     pub fn wait(&self) -> Duration {
         self.wait.unwrap_or(WAIT)
     }
-
-    /// Whether each site runs an MPI of its own.
-    fn runs_own_mpis(&self) -> bool {
-        self.own_mpi || !self.at.is_empty()
-    }
 }
 
-fn run(args: &Args) -> Result<u8, RunError> {
+fn run(args: &Args, mode: Mode) -> Result<u8, RunError> {
     let own = std::env::current_exe().map_err(RunError::Own)?;
     let rules = rules::asked(&own, args.collectives.as_deref())?;
     let wanted = allocations::sites(args)?;
@@ -275,20 +267,19 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let launcher = typed.launcher.clone();
     // Where the user names hosts, they say which sites.
     let wanted = { wanted.as_deref() }.filter(|_| args.sites.is_some() || !typed.line.names_hosts);
-    // Whether connections are the shim's to redirect.
-    let redirects = !args.direct && !args.transparent;
+    let redirects = mode.has_shim();
     let preloads = preloads(&own, launcher.mpi, redirects)?;
-    let (known, allocations, coallocated) = coallocation::known(args, wanted, &typed.line)?;
-    let (chosen, ip) = agree(args, wanted, &known, &launcher, &typed.line)?;
+    let (known, allocations, coallocated) = coallocation::known(args, mode, wanted, &typed.line)?;
+    let (chosen, ip) = agree(mode, wanted, &known, &launcher, &typed.line)?;
     let plan = sites::plan(&known, &chosen, &typed.line, allocations);
     let is_allocated = coallocated.is_some() || !plan.allocations.is_empty();
-    let (job, connection, held) = started(args, plan, coallocated)?;
+    let (job, connection, held) = started(args, mode, plan, coallocated)?;
     let files = files::of_run(&args.files, &job, &known.site, chosen.nodes())?;
-    let (is_tuned, eager) = tuned(args, &launcher, &chosen)?;
+    let (is_tuned, eager) = tuned(args, mode, &launcher, &chosen)?;
     let sites = chosen.names();
     let groups = groups::of_run(args, &known, &sites, chosen.wish.ranks())?;
     let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
-    let (hierarchical, collectives) = libraries(args, &own, &launcher, &places)?;
+    let (hierarchical, collectives) = libraries((args, mode), &own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
     // it on to.
     let signals =
@@ -347,12 +338,13 @@ fn settle(command: &mut Command, is_allocated: bool, files: Option<&files::Files
 /// The job, its connection, and the allocations that it has for itself.
 fn started(
     args: &Args,
+    mode: Mode,
     plan: Plan,
     coallocated: Option<Begun>,
 ) -> Result<(JobReply, UnixStream, Held), RunError> {
     match coallocated {
         Some(begun) => Ok((begun.job, begun.connection, begun.held)),
-        None => start_job(args, plan).map(|(job, connection)| (job, connection, Held::default())),
+        None => start_job(args, mode, plan).map(|(job, connection)| (job, connection, Held::default())),
     }
 }
 
@@ -365,9 +357,14 @@ fn variables(typed: &Typed, facts: &environment::Facts) -> Vec<(&'static str, Os
 }
 
 /// Whether the MPI gets what makes it faster, and its eager limits.
-fn tuned(args: &Args, launcher: &Launcher, chosen: &Chosen) -> Result<(bool, Option<Eager>), RunError> {
+fn tuned(
+    args: &Args,
+    mode: Mode,
+    launcher: &Launcher,
+    chosen: &Chosen,
+) -> Result<(bool, Option<Eager>), RunError> {
     // The baseline of comparisons is the MPI as it comes.
-    let status = (!args.direct).then(gateway_status).transpose()?;
+    let status = mode.passes_gateways().then(gateway_status).transpose()?;
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
     let is_known = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
     let is_tuned = is_known && !args.no_tune;
@@ -377,18 +374,17 @@ fn tuned(args: &Args, launcher: &Launcher, chosen: &Chosen) -> Result<(bool, Opt
 
 /// The sites that take part, all checks passed, and the addresses by which processes reach each other.
 fn agree<'a>(
-    args: &Args,
+    mode: Mode,
     wanted: Option<&str>,
     known: &'a Sites,
     launcher: &Launcher,
     line: &CommandLine,
 ) -> Result<(Chosen<'a>, Ip), RunError> {
-    let redirects = !args.direct && !args.transparent;
     let chosen = sites::choose(known, wanted, line)?;
-    if args.transparent {
+    if mode == Mode::Transparent {
         sites::check_transparent(known, &chosen)?;
     }
-    if !redirects {
+    if !mode.has_shim() {
         sites::check_real(&chosen)?;
     }
     sites::check_names(known, &chosen)?;
@@ -451,18 +447,18 @@ impl RankPlaces {
 /// Decides whether collectives cross between sites once, and finds the libraries that are preloaded for that
 /// and for the user's wishes.
 fn libraries(
-    args: &Args,
+    (args, mode): (&Args, Mode),
     own: &Path,
     launcher: &Launcher,
     ranks: &RankPlaces,
 ) -> Result<(bool, Vec<PathBuf>), RunError> {
     let (is_tuned, has_groups) = (ranks.is_tuned, ranks.has_groups);
-    let redirects = !args.direct && !args.transparent;
     // The shim tells a process its site, this library the program its site and its group. On one site there
     // is nothing else to do but for keeping an order.
     let wants_library = has_groups || args.same_bits || args.collectives.is_some();
-    let hierarchical = redirects && !args.no_collectives && (wants_library || (ranks.sites != 1 && is_tuned));
-    if !args.direct && !args.no_tune && !is_tuned {
+    let hierarchical =
+        mode.has_shim() && !args.no_collectives && (wants_library || (ranks.sites != 1 && is_tuned));
+    if mode.passes_gateways() && !args.no_tune && !is_tuned {
         say::error(format_args!("causeway: {}", untested(launcher)));
     }
     let collectives = match hierarchical {

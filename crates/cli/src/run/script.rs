@@ -9,6 +9,7 @@ use super::directory::RunDirectory;
 use super::error::RunError;
 use super::job::known_sites;
 use super::launcher::find_in;
+use super::mode::Mode;
 use super::patience::Patience;
 use super::sites::named;
 use super::{Args, allocations, phase, sites};
@@ -57,7 +58,7 @@ fn begin(args: &Args) -> Result<Option<Begun>, RunError> {
     if args.time.is_none() {
         return Ok(None);
     }
-    let mut known = known_sites(args, &named(args.sites.as_deref()))?;
+    let mut known = known_sites(Mode::of(args), &named(args.sites.as_deref()))?;
     coallocation::begin(args, &mut known)
 }
 

@@ -53,7 +53,7 @@ const AT_ONCE: usize = 16;
 pub struct Wanted {
     /// Copy this file or directory to the nodes of each site, or of SITE alone, and run there, in a directory
     /// of the job's own, where it is NAME (docs/files.md).
-    #[arg(long, value_name = "[SITE:]PATH[=NAME]", conflicts_with_all = ["direct", "transparent"])]
+    #[arg(long, value_name = "[SITE:]PATH[=NAME]")]
     pub send: Vec<PathBuf>,
     /// Send all files, and leave no copies of large ones at the nodes for later jobs.
     #[arg(long, requires = "send")]

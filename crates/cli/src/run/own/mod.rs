@@ -21,6 +21,7 @@ use super::coallocation::{self, Begun, Held};
 use super::error::RunError;
 use super::files;
 use super::job::{ask_for_job, known_sites};
+use super::mode::Mode;
 use super::phase;
 use super::sites::{self, own_address};
 use super::{Args, collectives, groups};
@@ -53,7 +54,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
     let name = command::job_name(&args.command, &commands);
     check_sites(args, &names)?;
-    let mut known = known_sites(args, &names)?;
+    let mut known = known_sites(Mode::OwnMpis, &names)?;
     let coallocated = coallocation::begin(args, &mut known)?;
     let plan = Plan {
         sites: names.clone(),
@@ -123,7 +124,7 @@ fn asked(args: &Args, own: &Path) -> Result<(Vec<String>, Vec<u32>), RunError> {
     let allocations = parse(&args.alloc)?;
     let component = |site: &str| component(allocations.get(site)?);
     if args.own_mpi {
-        let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
+        let shares = sites::parse(args.sites.as_deref().ok_or(RunError::NoShares)?)?;
         let options = |site: &str| {
             let verbose = if args.verbose { " --verbose" } else { "" };
             let component = component(site).map(|component| format!(" --component {component}"));
