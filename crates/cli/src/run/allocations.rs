@@ -3,12 +3,9 @@
 
 use super::Args;
 use super::error::RunError;
-use super::job::known_sites;
-use super::mode::Mode;
-use super::sites::{may_use, named, usable_site};
+use super::sites::usable_site;
 use crate::batch::allocations::{self, own, parse};
 use causeway_control::Sites;
-use causeway_mpis::command_line::CommandLine;
 use std::process::Command;
 
 pub use crate::batch::allocations::Allocations;
@@ -24,24 +21,6 @@ pub fn sites(args: &Args) -> Result<Option<String>, RunError> {
         .sites
         .clone()
         .or_else(|| (!allocations.is_empty()).then(named)))
-}
-
-/// What the gateway knows of the sites, with the nodes of this run's allocations, which it returns, too.
-///
-/// # Errors
-/// Those of [`apply`] and [`known_sites`].
-pub fn known(
-    args: &Args,
-    mode: Mode,
-    wanted: Option<&str>,
-    line: &CommandLine,
-) -> Result<(Sites, Allocations), RunError> {
-    let mut known = known_sites(mode, &named(wanted))?;
-    let allocations = match mode.has_shim() && !line.starts_nothing {
-        true => apply(args, &mut known, |site| may_use(wanted, site))?,
-        false => Allocations::new(),
-    };
-    Ok((known, allocations))
 }
 
 /// Asks for the nodes of the allocations, and puts them in the place of those that the sites list. Adds the

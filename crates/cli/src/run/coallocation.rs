@@ -2,7 +2,7 @@
 //! none. Each site's holder gets one; this decides when, by `causeway_batch::together`.
 
 use super::Args;
-use super::allocations::{self, Allocations};
+use super::allocations::Allocations;
 use super::error::RunError;
 use super::job::start_job;
 use super::mode::Mode;
@@ -13,7 +13,6 @@ use crate::say;
 use causeway_batch::together::{Ended, Order, Together};
 use causeway_batch::word::{FromHolder, HeldNode, Request, ToHolder};
 use causeway_control::{ControlError, JobReply, NodeInfo, Plan, Sites};
-use causeway_mpis::command_line::CommandLine;
 use causeway_wire::grid::is_node_name;
 use nix::sys::signal::SigSet;
 use std::collections::BTreeMap;
@@ -152,22 +151,6 @@ pub struct Begun {
     pub allocations: Allocations,
     /// Gives them back.
     pub held: Held,
-}
-
-/// What the gateway knows of the sites, with the nodes of this run's allocations: those that there are, or
-/// the new ones of a job that this starts.
-///
-/// # Errors
-/// Those of [`allocations::known`] and [`begin`].
-pub fn known(
-    args: &Args,
-    mode: Mode,
-    wanted: Option<&str>,
-    line: &CommandLine,
-) -> Result<(Sites, Allocations, Option<Begun>), RunError> {
-    let (mut known, allocations) = allocations::known(args, mode, wanted, line)?;
-    let begun = begin(args, &mut known)?;
-    Ok((known, allocations, begun))
 }
 
 /// Checks what a run with `--time` asks for.

@@ -1,7 +1,6 @@
 //! Asks this site's gateway for the job, once the sites are there.
 
 use super::Args;
-use super::MAX_NAME;
 use super::error::RunError;
 use super::gateways;
 use super::mode::Mode;
@@ -13,6 +12,9 @@ use causeway_control::{
 use causeway_wire::Grid;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+
+/// Characters of a job's name.
+const MAX_NAME: usize = 200;
 
 /// How long a run waits for a site that has just gone.
 const BACK_WITHIN: Duration = Duration::from_secs(2);
@@ -46,8 +48,7 @@ fn ask_for_sites() -> Result<Sites, RunError> {
 
 /// Starts the job at the sites of the plan, all of which take part.
 pub(super) fn start_job(args: &Args, mode: Mode, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
-    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
-    let name: String = words.join(" ").chars().take(MAX_NAME).collect();
+    let name = name(args);
     let weight = args.weight;
     let request = match mode {
         Mode::Transparent => Request::Transparent { name, weight, plan },
@@ -58,6 +59,20 @@ pub(super) fn start_job(args: &Args, mode: Mode, plan: Plan) -> Result<(JobReply
         job.grid.parse::<Grid>()?;
     }
     Ok((job, connection))
+}
+
+/// What `causeway status` calls a run: its command, or with `--at` each site's.
+fn name(args: &Args) -> String {
+    let words = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    let each = args.at.chunks(2).map(|pair| pair.join(": "));
+    let name = match args.at.is_empty() {
+        true => words.collect::<Vec<_>>().join(" "),
+        false => each.collect::<Vec<_>>().join("; "),
+    };
+    name.chars().take(MAX_NAME).collect()
 }
 
 /// Waits for sites that have been there and are not now: a gateway that has just been handed over, and one
@@ -93,5 +108,26 @@ pub(super) fn gateway_status() -> Result<Status, RunError> {
     match control::ask(&control::socket(), &Request::Status {})? {
         (Reply::Status(status), _) => Ok(*status),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        run: Args,
+    }
+
+    #[test]
+    fn a_run_is_called_by_what_the_user_typed() {
+        let called = |words: &[&str]| name(&Command::parse_from([&["run"], words].concat()).run);
+        let at = ["--at", "rennes", "srun ./a", "--at", "nancy", "mpirun ./a"];
+        assert_eq!(called(&at), "rennes: srun ./a; nancy: mpirun ./a");
+        let program = ["--own-mpi", "--sites", "rennes=2", "--", "./a", "-v"];
+        assert_eq!(called(&program), "./a -v");
     }
 }

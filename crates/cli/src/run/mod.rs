@@ -1,9 +1,12 @@
-//! `causeway run -- mpirun ...`: the user's own launcher, told how to start and connect its processes at all
-//! sites.
+//! `causeway run -- mpirun ...`: one job over the sites of the grid.
 //!
-//! It asks the gateway for a job, finds out which MPI the launcher belongs to, writes a host list, sets the
-//! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the
-//! program.
+//! ```text
+//!   Args -- apart: what excludes what -- placed: a profile's placement -- Mode
+//!     script                          each launcher of a script is a run
+//!     pipeline: reserve, start        which sites there are, their nodes, the job
+//!       one_mpi  or  own              a launcher over all sites, or a command of each site's
+//!     pipeline: finish                nodes go back, files are fetched
+//! ```
 
 mod allocations;
 pub mod apart;
@@ -21,9 +24,11 @@ mod job;
 pub mod launcher;
 pub mod leftovers;
 mod mode;
+mod one_mpi;
 pub mod own;
 mod patience;
 pub mod phase;
+mod pipeline;
 mod placed;
 mod programs;
 pub mod rewrite;
@@ -36,33 +41,16 @@ mod typed;
 pub mod via;
 
 use crate::place::Weighing;
-use crate::preload::{SHIM, UCX, unsayable};
 use crate::say;
-use arguments::{extra_arguments, not_for_ranks, of_the_job, of_the_system};
-use causeway_control::{JobReply, Plan, Sites};
-use causeway_mpis::command_line::CommandLine;
-use causeway_mpis::eager::Eager;
-use causeway_mpis::environment::Ip;
-use causeway_mpis::{Mpi, environment, versions};
-use coallocation::{Begun, Held};
-use directory::RunDirectory;
 use error::RunError;
-use job::{gateway_status, start_job};
-use launcher::Launcher;
 use mode::Mode;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
-use patience::Patience;
 use phase::Phase;
-use rewrite::Libraries;
-use rules::RULES;
-use sites::Chosen;
 use std::ffi::OsString;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
-use telling::{tell, tell_before, tell_left_alone, untested};
 use typed::Typed;
 
 /// Status for whatever the user has to put right before anything is started.
@@ -80,9 +68,6 @@ const WAIT: Duration = Duration::from_secs(6 * 3600);
 
 /// Status where a site, its allocation or a node's part of the job was lost.
 pub const LOST: u8 = 4;
-
-/// Characters of a job's name.
-const MAX_NAME: usize = 200;
 
 /// Run an MPI launcher over the sites of the grid.
 #[derive(Debug, Clone, clap::Args)]
@@ -223,9 +208,10 @@ fn carried_out(args: &Args) -> Result<u8, RunError> {
         Some(file) => placed::placed(args.clone(), file)?,
         None => args.clone(),
     };
+    let own = std::env::current_exe().map_err(RunError::Own)?;
     match Mode::of(&args) {
-        Mode::OwnMpis => own::run(&args),
-        mode => run(&args, mode),
+        Mode::OwnMpis => own::run(&args, &own),
+        mode => one_mpi::run(&args, mode, &own),
     }
 }
 
@@ -259,235 +245,7 @@ impl Args {
     }
 }
 
-fn run(args: &Args, mode: Mode) -> Result<u8, RunError> {
-    let own = std::env::current_exe().map_err(RunError::Own)?;
-    let rules = rules::asked(&own, args.collectives.as_deref())?;
-    let wanted = allocations::sites(args)?;
-    let mut typed = Typed::read(&args.command, wanted.is_some())?;
-    let launcher = typed.launcher.clone();
-    // Where the user names hosts, they say which sites.
-    let wanted = { wanted.as_deref() }.filter(|_| args.sites.is_some() || !typed.line.names_hosts);
-    let redirects = mode.has_shim();
-    let preloads = preloads(&own, launcher.mpi, redirects)?;
-    let (known, allocations, coallocated) = coallocation::known(args, mode, wanted, &typed.line)?;
-    let (chosen, ip) = agree(mode, wanted, &known, &launcher, &typed.line)?;
-    let plan = sites::plan(&known, &chosen, &typed.line, allocations);
-    let is_allocated = coallocated.is_some() || !plan.allocations.is_empty();
-    let (job, connection, held) = started(args, mode, plan, coallocated)?;
-    let files = files::of_run(&args.files, &job, &known.site, chosen.nodes())?;
-    let (is_tuned, eager) = tuned(args, mode, &launcher, &chosen)?;
-    let sites = chosen.names();
-    let groups = groups::of_run(args, &known, &sites, chosen.wish.ranks())?;
-    let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
-    let (hierarchical, collectives) = libraries((args, mode), &own, &launcher, &places)?;
-    // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
-    // it on to.
-    let signals =
-        child::hold_signals(Patience::with(launcher.mpi, typed.words)).map_err(RunError::Signals)?;
-    let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
-    let host_file = typed.host_file(&directory, &chosen.shares)?;
-    let facts = environment::Facts {
-        causeway: &own,
-        agent: &directory.agent(),
-        host_file: host_file.as_deref(),
-        ip,
-        two_netmods: launcher.two_netmods,
-        eager,
-    };
-    let (first, last) = (&preloads[..], &collectives[..]);
-    let libraries = Libraries { first, last };
-    let mut environment = variables(&typed, &facts);
-    environment.push(not_for_ranks(&typed, &facts));
-    environment.extend(of_the_system(&typed));
-    let crossed = hierarchical.then_some(&sites[..]);
-    environment.extend(of_collectives(args, &known, crossed, groups, rules));
-    let preload = libraries.around(std::env::var_os("LD_PRELOAD").as_deref());
-    environment.extend(of_the_job(&launcher, &job, redirects, preload, typed.word));
-    let words = typed.rewritten(&libraries, &directory)?;
-    let address = sites::own_address(&known, redirects);
-    let extra = extra_arguments(&typed, &chosen.wish, address, host_file.as_deref());
-    let mut command = typed.command(extra, words.words, &environment);
-    settle(&mut command, is_allocated, files.as_ref());
-    tell_before(redirects && args.verbose, &typed, &words.left_out, &chosen);
-    if args.verbose {
-        tell(&launcher, &chosen.shares, &environment, &command);
-        tell_left_alone(&launcher, &facts);
-    }
-    phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
-    let expected = typed.expected(&known.site, &chosen);
-    let ended = child::run(command, &connection, directory.path(), signals, expected)?;
-    fetched(files.as_ref(), held.status_after(ended.status()?))
-}
-
-/// Fetches what is to be fetched after a job with this status; a signal breaks it off.
-fn fetched(files: Option<&files::Files>, status: u8) -> Result<u8, RunError> {
-    let mut asked = files::coming::signals().map_err(RunError::Signals)?;
-    files::fetched(files, status, &mut asked)
-}
-
-/// Takes a launcher out of this shell's allocation, and puts it where the job's files are.
-fn settle(command: &mut Command, is_allocated: bool, files: Option<&files::Files>) {
-    if is_allocated {
-        allocations::leave(command);
-    }
-    if let Some(files) = files {
-        files.enter(command);
-    }
-}
-
-/// The job, its connection, and the allocations that it has for itself.
-fn started(
-    args: &Args,
-    mode: Mode,
-    plan: Plan,
-    coallocated: Option<Begun>,
-) -> Result<(JobReply, UnixStream, Held), RunError> {
-    match coallocated {
-        Some(begun) => Ok((begun.job, begun.connection, begun.held)),
-        None => start_job(args, mode, plan).map(|(job, connection)| (job, connection, Held::default())),
-    }
-}
-
-/// The variables of the MPI's tables, but for those that the user has set and may set.
-fn variables(typed: &Typed, facts: &environment::Facts) -> Vec<(&'static str, OsString)> {
-    let replaced = typed.replaced();
-    environment::settings(typed.mpi(), facts, |name| {
-        is_set(name) && !replaced.contains(&name)
-    })
-}
-
-/// Whether the MPI gets what makes it faster, and its eager limits.
-fn tuned(
-    args: &Args,
-    mode: Mode,
-    launcher: &Launcher,
-    chosen: &Chosen,
-) -> Result<(bool, Option<Eager>), RunError> {
-    // The baseline of comparisons is the MPI as it comes.
-    let status = mode.passes_gateways().then(gateway_status).transpose()?;
-    let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
-    let is_known = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
-    let is_tuned = is_known && !args.no_tune;
-    let status = status.filter(|_| is_tuned);
-    Ok((is_tuned, status.and_then(|status| tuning::eager(&status, ranks))))
-}
-
-/// The sites that take part, all checks passed, and the addresses by which processes reach each other.
-fn agree<'a>(
-    mode: Mode,
-    wanted: Option<&str>,
-    known: &'a Sites,
-    launcher: &Launcher,
-    line: &CommandLine,
-) -> Result<(Chosen<'a>, Ip), RunError> {
-    let chosen = sites::choose(known, wanted, line)?;
-    if mode == Mode::Transparent {
-        sites::check_transparent(known, &chosen)?;
-    }
-    if !mode.has_shim() {
-        sites::check_real(&chosen)?;
-    }
-    sites::check_names(known, &chosen)?;
-    let ip = sites::common_ip(known, launcher.mpi, &chosen.sites)?;
-    Ok((chosen, ip))
-}
-
-/// Variables for the library of collectives: the links between these sites, where it crosses between them,
-/// and what the user asks of it.
-fn of_collectives(
-    args: &Args,
-    known: &Sites,
-    hierarchical: Option<&[String]>,
-    groups: Option<String>,
-    rules: Option<String>,
-) -> Vec<(&'static str, OsString)> {
-    let mut environment = Vec::new();
-    if let Some(sites) = hierarchical {
-        let settings = collectives::settings(&known.links, sites).into_iter();
-        let open = settings.filter(|(name, _)| !collectives::is_set(name));
-        environment.extend(open.map(|(name, value)| (name, value.into())));
-    }
-    environment.extend(groups.map(|groups| (groups::VARIABLE, groups.into())));
-    if args.same_bits {
-        environment.push((collectives::SAME_BITS, "1".into()));
-    }
-    // Rank 0, which reads them, may be at a site where there is no such file.
-    if let Some(rules) = rules {
-        let all = rules::with_rules(std::env::var_os(RULES), &rules);
-        environment.push((RULES, all));
-    }
-    environment
-}
-
 /// Whether the user has set a variable.
 fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
-}
-
-/// What decides whether ranks need the library above MPI.
-struct RankPlaces {
-    /// Sites that take part.
-    sites: usize,
-    /// The MPI's version was tested, or the user wants it set up all the same.
-    is_tuned: bool,
-    /// The ranks have groups, by the job's profile.
-    has_groups: bool,
-}
-
-impl RankPlaces {
-    fn new(sites: usize, is_tuned: bool, has_groups: bool) -> RankPlaces {
-        RankPlaces {
-            sites,
-            is_tuned,
-            has_groups,
-        }
-    }
-}
-
-/// Decides whether collectives cross between sites once, and finds the libraries that are preloaded for that
-/// and for the user's wishes.
-fn libraries(
-    (args, mode): (&Args, Mode),
-    own: &Path,
-    launcher: &Launcher,
-    ranks: &RankPlaces,
-) -> Result<(bool, Vec<PathBuf>), RunError> {
-    let (is_tuned, has_groups) = (ranks.is_tuned, ranks.has_groups);
-    // The shim tells a process its site, this library the program its site and its group. On one site there
-    // is nothing else to do but for keeping an order.
-    let wants_library = has_groups || args.same_bits || args.collectives.is_some();
-    let hierarchical =
-        mode.has_shim() && !args.no_collectives && (wants_library || (ranks.sites != 1 && is_tuned));
-    if mode.passes_gateways() && !args.no_tune && !is_tuned {
-        say::error(format_args!("causeway: {}", untested(launcher)));
-    }
-    let collectives = match hierarchical {
-        true => collectives::libraries(own, launcher.mpi),
-        false => Vec::new(),
-    };
-    if has_groups && collectives.is_empty() {
-        return Err(RunError::NoLibrary(collectives::wanted(own, launcher.mpi)));
-    }
-    Ok((hierarchical, collectives))
-}
-
-/// Lists Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with
-/// `--direct`, too, where it hangs and errs as often.
-fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
-    if let Some(what) = unsayable(own) {
-        let own = own.to_owned();
-        return Err(RunError::Unsayable { own, what });
-    }
-    let wanted = [(SHIM, redirects), (UCX, mpi.row().needs_ucx_cure)];
-    let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);
-    wanted
-        .map(|(name, _)| {
-            let library = own.with_file_name(name);
-            if library.is_file() {
-                Ok(library)
-            } else {
-                Err(RunError::NoLibrary(library))
-            }
-        })
-        .collect()
 }

@@ -1,7 +1,6 @@
 //! The commands of a run, as the user gives them, and what each is told in its environment. Pure.
 
 use crate::preload::{ASAN_OPTIONS, asan_options, preload};
-use crate::run::MAX_NAME;
 use crate::run::error::RunError;
 use crate::run::own::rendezvous::message::VERSION;
 use causeway_mpis::names::{FORWARDED, FORWARDS_ALL, JOINS_FORWARDED, SRUN_ENDS_ALL};
@@ -70,18 +69,6 @@ impl Command<'_> {
             .find_map(|word| OF_BASH.into_iter().find(|of_bash| *of_bash == word))
             .filter(|_| !is_for_bash)
     }
-}
-
-/// What `causeway status` calls a run: its program with --own-mpi, else each site's command.
-pub fn job_name(program: &[OsString], commands: &[Command<'_>]) -> String {
-    let words = program.iter().map(|word| word.to_string_lossy().into_owned());
-    let each = |command: &Command<'_>| format!("{}: {}", command.site, command.text);
-    let name = if program.is_empty() {
-        commands.iter().map(each).collect::<Vec<_>>().join("; ")
-    } else {
-        words.collect::<Vec<_>>().join(" ")
-    };
-    name.chars().take(MAX_NAME).collect()
 }
 
 /// The commands by which each site starts a program as it does that itself, in the form of --at, and the
@@ -217,15 +204,6 @@ mod tests {
         let lacks = |text| Command { site: "nancy", text }.lacks_component();
         assert!(lacks("srun -n 4 ./app") && lacks("module load x;srun ./app"));
         assert!(!lacks("srun --het-group=1 -n 4 ./app") && !lacks("mpirun ./srun-app"));
-    }
-
-    #[test]
-    fn a_run_is_called_by_what_the_user_typed() {
-        let at = given(&["rennes", "srun ./a", "nancy", "mpirun ./a"]);
-        let commands = commands(&at).unwrap();
-        assert_eq!(job_name(&[], &commands), "rennes: srun ./a; nancy: mpirun ./a");
-        let program = [OsString::from("./a"), OsString::from("-v")];
-        assert_eq!(job_name(&program, &commands), "./a -v");
     }
 
     #[test]

@@ -16,21 +16,20 @@ pub mod program;
 pub mod rendezvous;
 mod site;
 
-use super::allocations::{self, Allocations};
-use super::coallocation::{self, Begun, Held};
+use super::allocations::Allocations;
 use super::error::RunError;
 use super::files;
-use super::job::{ask_for_job, known_sites};
 use super::mode::Mode;
 use super::phase;
+use super::pipeline::{self, Job};
 use super::sites::{self, own_address};
 use super::{Args, collectives, groups};
 use crate::batch::allocations::parse;
-use crate::preload::{SHIM, UCX, unsayable};
+use crate::preload::{SHIM, UCX};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
 use causeway_batch::component;
-use causeway_control::{JobReply, Plan, Request, SiteMpi, Sites};
+use causeway_control::{Plan, SiteMpi, Sites};
 use causeway_mpis::names::WORLD;
 use causeway_wire::Token;
 use command::{Command, Facts};
@@ -39,40 +38,35 @@ use events::{Event, Events};
 use rendezvous::{Meeting, Origins, Server};
 use site::Site;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Runs the commands to their end; the status is the first failing site's.
 ///
 /// # Errors
 /// What keeps the run from beginning.
-pub fn run(args: &Args) -> Result<u8, RunError> {
-    let own = std::env::current_exe().map_err(RunError::Own)?;
-    let (at, ranks) = asked(args, &own)?;
+pub fn run(args: &Args, own: &Path) -> Result<u8, RunError> {
+    let (at, ranks) = asked(args, own)?;
     let commands = command::commands(&at)?;
-    let preloads = preloads(&own, !args.no_collectives)?;
+    let preloads = preloads(own, !args.no_collectives)?;
     let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
-    let name = command::job_name(&args.command, &commands);
     check_sites(args, &names)?;
-    let mut known = known_sites(Mode::OwnMpis, &names)?;
-    let coallocated = coallocation::begin(args, &mut known)?;
+    let takes_part = |site: &str| names.iter().any(|name| name == site);
+    let (known, reserved) = pipeline::reserve(args, Mode::OwnMpis, (&names, false), takes_part)?;
     let plan = Plan {
         sites: names.clone(),
         ranks: ranks.iter().sum(),
-        allocations: match &coallocated {
-            Some(begun) => begun.allocations.clone(),
-            None => allocations::apply(args, &mut known, |site| names.iter().any(|name| name == site))?,
-        },
+        allocations: reserved.allocations.clone(),
     };
     let nodes = nodes(&known, &commands, &plan.allocations)?;
-    let (job, connection, held) = started(args, name, plan, coallocated)?;
+    let begun = Job::start(args, Mode::OwnMpis, plan, reserved)?;
+    let job = &begun.reply;
     let files = files::send(&args.files, &job.token, &known.site, &all_nodes(&known, &names))?;
     // Before this run's own threads, which inherit the mask.
     let signals = events::hold_signals().map_err(RunError::Signals)?;
     let (server, rendezvous) = open(&known, &job.token, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
     events
-        .hear(signals, &connection, server)
+        .hear(signals, &begun.connection, server)
         .map_err(RunError::Threads)?;
     let collectives = of_collectives(args, &known, &names, &ranks)?;
     let directory = files::directory(files.as_ref());
@@ -91,7 +85,7 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
         let host = match node {
             Some(node) => Host::Node(node),
-            None => Host::Here(&own, &known.mpi),
+            None => Host::Here(own, &known.mpi),
         };
         let site = start(command, &host, &facts, number, commands.len() == 1, &events);
         match site {
@@ -102,9 +96,8 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
             }
         }
     }
-    // The job lasts as long as its connection, which ends with this function.
-    let status = held.status_after(follow(&mut course, &events, &mut started));
-    files::fetched(files.as_ref(), status, &mut || events.asked_to_end())
+    let status = follow(&mut course, &events, &mut started);
+    begun.finish(status, files.as_ref(), &mut || events.asked_to_end())
 }
 
 /// Says which commands the sites' sh may not understand.
@@ -168,21 +161,6 @@ fn check_sites(args: &Args, names: &[String]) -> Result<(), RunError> {
     }
 }
 
-/// The job, its connection, and the allocations that it has for itself.
-fn started(
-    args: &Args,
-    name: String,
-    plan: Plan,
-    coallocated: Option<Begun>,
-) -> Result<(JobReply, UnixStream, Held), RunError> {
-    let weight = args.weight;
-    match coallocated {
-        Some(begun) => Ok((begun.job, begun.connection, begun.held)),
-        None => ask_for_job(&Request::Job { name, weight, plan })
-            .map(|(job, connection)| (job, connection, Held::default())),
-    }
-}
-
 /// Takes events until the run is over.
 fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) -> u8 {
     loop {
@@ -219,10 +197,7 @@ fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) ->
 /// collectives where they are wanted, and below them the world libraries. What does not fit a process's MPI
 /// hands calls on.
 fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError> {
-    if let Some(what) = unsayable(own) {
-        let own = own.to_owned();
-        return Err(RunError::Unsayable { own, what });
-    }
+    pipeline::check_path(own)?;
     let beside = |name: &str| own.with_file_name(name);
     let always = [SHIM, UCX].map(beside);
     let mut world = Vec::new();

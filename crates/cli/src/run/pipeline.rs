@@ -1,0 +1,99 @@
+//! The steps that every run takes, whichever way its processes start: it asks which sites there are, reserves
+//! their nodes and starts the job; in the end it fetches files and gives the nodes back. In between one of
+//! two executes: `one_mpi` a launcher over all sites, `own` a command of each site's.
+
+use super::Args;
+use super::allocations::{self, Allocations};
+use super::coallocation::{self, Begun, Held};
+use super::error::RunError;
+use super::files::coming::Asked;
+use super::files::{self, Files};
+use super::job::{known_sites, start_job};
+use super::mode::Mode;
+use crate::preload::unsayable;
+use causeway_control::{JobReply, Plan, Sites};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// What a run has of the sites' batch systems.
+pub struct Reserved {
+    /// Its allocations, by site.
+    pub allocations: Allocations,
+    /// The job that has got them, where the run asked for them itself.
+    begun: Option<Begun>,
+}
+
+/// Asks for these sites, or all, gets the allocations of `--time` or those that the user has made, and puts
+/// their nodes in the place of those that the sites list. `takes_part` says whether the run may use a site.
+/// A launcher that starts nothing gets no nodes.
+///
+/// # Errors
+/// Those of [`known_sites`], [`coallocation::begin`] and [`allocations::apply`].
+pub fn reserve(
+    args: &Args,
+    mode: Mode,
+    (names, starts_nothing): (&[String], bool),
+    takes_part: impl Fn(&str) -> bool,
+) -> Result<(Sites, Reserved), RunError> {
+    let mut known = known_sites(mode, names)?;
+    let begun = coallocation::begin(args, &mut known)?;
+    let allocations = match &begun {
+        Some(begun) => begun.allocations.clone(),
+        None if mode.has_shim() && !starts_nothing => allocations::apply(args, &mut known, takes_part)?,
+        None => Allocations::new(),
+    };
+    Ok((known, Reserved { allocations, begun }))
+}
+
+/// A job that the gateway has started.
+pub struct Job {
+    /// What the gateway has said of it.
+    pub reply: JobReply,
+    /// It lasts as long as this.
+    pub connection: UnixStream,
+    /// Gives its allocations back.
+    held: Held,
+}
+
+impl Job {
+    /// Starts the job of a run, unless that has begun with its allocations.
+    ///
+    /// # Errors
+    /// Those of [`start_job`].
+    pub fn start(args: &Args, mode: Mode, plan: Plan, reserved: Reserved) -> Result<Job, RunError> {
+        let (reply, connection, held) = match reserved.begun {
+            Some(begun) => (begun.job, begun.connection, begun.held),
+            None => {
+                let (reply, connection) = start_job(args, mode, plan)?;
+                (reply, connection, Held::default())
+            }
+        };
+        Ok(Job {
+            reply,
+            connection,
+            held,
+        })
+    }
+
+    /// Gives back what the job has, fetches its files, and returns the status of the run.
+    ///
+    /// # Errors
+    /// Those of [`files::fetched`].
+    pub fn finish(self, status: u8, files: Option<&Files>, asked: Asked<'_>) -> Result<u8, RunError> {
+        files::fetched(files, self.held.status_after(status), asked)
+    }
+}
+
+/// Refuses to run where the loader or a launcher would split the path of this program.
+///
+/// # Errors
+/// The path, and what is in it.
+pub fn check_path(own: &Path) -> Result<(), RunError> {
+    match unsayable(own) {
+        Some(what) => Err(RunError::Unsayable {
+            own: own.to_owned(),
+            what,
+        }),
+        None => Ok(()),
+    }
+}
