@@ -5,7 +5,7 @@
 //!     script                          each launcher of a script is a run
 //!     pipeline: reserve, start        which sites there are, their nodes, the job
 //!       one_mpi  or  own              a launcher over all sites, or a command of each site's
-//!     pipeline: finish                nodes go back, files are fetched
+//!     pipeline: finish                files are fetched, nodes go back
 //! ```
 
 mod allocations;

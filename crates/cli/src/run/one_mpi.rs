@@ -48,7 +48,8 @@ pub fn run(args: &Args, mode: Mode, own: &Path) -> Result<u8, RunError> {
     let is_allocated = !reserved.allocations.is_empty();
     let plan = sites::plan(&known, &chosen, &typed.line, reserved.allocations.clone());
     let started = Job::start(args, mode, plan, reserved)?;
-    let files = files::of_run(&args.files, &started.reply, &known.site, chosen.nodes())?;
+    let job = &started.reply;
+    let files = files::of_run(&args.files, job, &known.site, chosen.nodes())?;
     let (is_tuned, eager) = tuned(args, mode, &launcher, &chosen)?;
     let sites = chosen.names();
     let groups = groups::of_run(args, &known, &sites, chosen.wish.ranks())?;
@@ -76,13 +77,7 @@ pub fn run(args: &Args, mode: Mode, own: &Path) -> Result<u8, RunError> {
     let crossed = hierarchical.then_some(&sites[..]);
     environment.extend(of_collectives(args, &known, crossed, groups, rules));
     let preload = libraries.around(std::env::var_os("LD_PRELOAD").as_deref());
-    environment.extend(of_the_job(
-        &launcher,
-        &started.reply,
-        redirects,
-        preload,
-        typed.word,
-    ));
+    environment.extend(of_the_job(&launcher, job, redirects, preload, typed.word));
     let words = typed.rewritten(&libraries, &directory)?;
     let address = sites::own_address(&known, redirects);
     let extra = extra_arguments(&typed, &chosen.wish, address, host_file.as_deref());
@@ -96,9 +91,8 @@ pub fn run(args: &Args, mode: Mode, own: &Path) -> Result<u8, RunError> {
     phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
     let expected = typed.expected(&known.site, &chosen);
     let ended = child::run(command, &started.connection, directory.path(), signals, expected)?;
-    let status = ended.status()?;
     let mut asked = files::coming::signals().map_err(RunError::Signals)?;
-    started.finish(status, files.as_ref(), &mut asked)
+    started.finish(ended.status()?, files, &mut asked)
 }
 
 /// The sites, and what of them is this run's.

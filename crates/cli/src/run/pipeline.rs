@@ -49,10 +49,10 @@ pub fn reserve(
 pub struct Job {
     /// What the gateway has said of it.
     pub reply: JobReply,
-    /// It lasts as long as this.
-    pub connection: UnixStream,
     /// Gives its allocations back.
     held: Held,
+    /// It lasts as long as this.
+    pub connection: UnixStream,
 }
 
 impl Job {
@@ -70,17 +70,20 @@ impl Job {
         };
         Ok(Job {
             reply,
-            connection,
             held,
+            connection,
         })
     }
 
-    /// Gives back what the job has, fetches its files, and returns the status of the run.
+    /// Fetches the job's files, gives back what it has, and returns the status of the run. What keeps the
+    /// files at nodes are processes of the job, on nodes of its allocations: they end first.
     ///
     /// # Errors
     /// Those of [`files::fetched`].
-    pub fn finish(self, status: u8, files: Option<&Files>, asked: Asked<'_>) -> Result<u8, RunError> {
-        files::fetched(files, self.held.status_after(status), asked)
+    pub fn finish(self, status: u8, files: Option<Files>, asked: Asked<'_>) -> Result<u8, RunError> {
+        let fetched = files::fetched(files.as_ref(), self.held.status_after(status), asked);
+        drop(files);
+        fetched
     }
 }
 

@@ -97,7 +97,7 @@ pub fn run(args: &Args, own: &Path) -> Result<u8, RunError> {
         }
     }
     let status = follow(&mut course, &events, &mut started);
-    begun.finish(status, files.as_ref(), &mut || events.asked_to_end())
+    begun.finish(status, files, &mut || events.asked_to_end())
 }
 
 /// Says which commands the sites' sh may not understand.
