@@ -71,6 +71,8 @@ pub const LOST: u8 = 4;
 
 /// Run an MPI launcher over the sites of the grid.
 #[derive(Debug, Clone, clap::Args)]
+// `causeway submit` has arguments of the same name, which take these in.
+#[group(skip)]
 pub struct Args {
     /// Sites to use, with or without the ranks of each: rennes=2,nancy=2 or rennes,nancy [default: all].
     #[arg(long, value_name = "SITE[=RANKS],...")]
