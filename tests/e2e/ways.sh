@@ -2,7 +2,7 @@
 # shellcheck disable=SC2016 # Commands for other shells stand in quotes.
 # ways.sh WAY [SHELL...]: the commands of a user as this environment starts them, for ways.rs. It runs in a
 # directory of the user's. With SHELL..., each command is that shell's, such as `fish -c`. For each command it
-# prints `WAY COMMAND: ok`, or the command's status and what it printed.
+# prints `WAY COMMAND: ok`, or the last lines that it printed.
 set -u
 way=$1
 shift
