@@ -5,10 +5,10 @@ use crate::fresh::Fresh;
 use crate::grid::{causeway, is_root_in_labs, root};
 
 /// Where rennes, whose NAT lets nobody in, finds nancy.
-const NANCY: &str = "198.51.100.5";
+pub const NANCY: &str = "198.51.100.5";
 
 /// What a login has that PAM made.
-const LOGIN: &str = "export XDG_RUNTIME_DIR=/run/user-0";
+pub const LOGIN: &str = "export XDG_RUNTIME_DIR=/run/user-0";
 
 /// A host whose user lingers, before systemd runs.
 pub const LINGERS: &str = "mkdir -p /run/home /run/systemd/system; mkdir -m 700 /run/user-0; mount --bind /run/home ~; \

@@ -1,15 +1,9 @@
 //! The ways in which a user's commands are started on a head node: a login session, cron, `su`, `sudo`,
 //! `env -i`, a systemd unit, another shell. ways.sh has the commands.
 
-use crate::boot::{LINGERS, MANAGER};
+use crate::boot::{LINGERS, LOGIN, MANAGER, NANCY};
 use crate::fresh::Fresh;
 use crate::grid::{causeway, is_root_in_labs, root};
-
-/// Where rennes, whose NAT lets nobody in, finds nancy.
-const NANCY: &str = "198.51.100.5";
-
-/// What a login has that PAM made.
-const LOGIN: &str = "export XDG_RUNTIME_DIR=/run/user-0";
 
 const COMMANDS: [&str; 7] = ["status", "check", "run", "files", "submit", "wait", "up"];
 

@@ -32,7 +32,7 @@ const RULES: &[Rule] = &[
     Rule {
         of: &["--direct"],
         excludes: &["--tune-untested", "--no-tune"],
-        reason: "direct connections are tuned for nothing",
+        reason: "with --direct, nothing is tuned for the link",
     },
     Rule {
         of: &["--no-tune"],
@@ -140,16 +140,9 @@ pub fn table() -> String {
 mod tests {
     use super::*;
     use crate::run::mode::Mode;
-    use clap::{CommandFactory, Parser};
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        run: Args,
-    }
 
     fn read(line: &str) -> Args {
-        Command::parse_from(["run"].into_iter().chain(line.split(' '))).run
+        Args::typed(&line.split(' ').collect::<Vec<_>>())
     }
 
     /// An example of each option, with what it needs.
@@ -167,11 +160,8 @@ mod tests {
 
     #[test]
     fn each_option_of_the_table_is_one_and_is_refused_beside_each_that_it_excludes() {
-        let command = Command::command();
-        let is_option = |option: &str| {
-            let mut known = command.get_arguments().filter_map(|argument| argument.get_long());
-            known.any(|long| option == format!("--{long}")) || option == LAUNCHER
-        };
+        let known = Args::long_options();
+        let is_option = |option: &str| known.iter().any(|known| known == option) || option == LAUNCHER;
         for rule in RULES {
             for option in rule.of.iter().chain(rule.excludes) {
                 assert!(is_option(option), "{option}");

@@ -114,17 +114,10 @@ pub(super) fn gateway_status() -> Result<Status, RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        run: Args,
-    }
 
     #[test]
     fn a_run_is_called_by_what_the_user_typed() {
-        let called = |words: &[&str]| name(&Command::parse_from([&["run"], words].concat()).run);
+        let called = |words: &[&str]| name(&Args::typed(words));
         let at = ["--at", "rennes", "srun ./a", "--at", "nancy", "mpirun ./a"];
         assert_eq!(called(&at), "rennes: srun ./a; nancy: mpirun ./a");
         let program = ["--own-mpi", "--sites", "rennes=2", "--", "./a", "-v"];

@@ -205,7 +205,8 @@ fn carried_out(args: &Args) -> Result<u8, RunError> {
     if args.profile.is_none() && !args.weighing.is_usual() {
         return Err(RunError::NothingToWeigh);
     }
-    let _via = via::open()?;
+    let via = via::open()?;
+    via.iter().for_each(via::Via::warn_of_launcher);
     let args = match &args.profile {
         Some(file) => placed::placed(args.clone(), file)?,
         None => args.clone(),
@@ -250,4 +251,30 @@ impl Args {
 /// Whether the user has set a variable.
 fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        run: Args,
+    }
+
+    impl Args {
+        /// What somebody has typed behind `causeway run`.
+        pub fn typed(words: &[&str]) -> Args {
+            Command::parse_from([&["run"], words].concat()).run
+        }
+
+        /// The names of all long options.
+        pub fn long_options() -> Vec<String> {
+            let command = <Command as clap::CommandFactory>::command();
+            let long = command.get_arguments().filter_map(|argument| argument.get_long());
+            long.map(|long| format!("--{long}")).collect()
+        }
+    }
 }

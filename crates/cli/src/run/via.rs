@@ -71,14 +71,21 @@ impl Drop for Announced {
 /// A forwarded control socket, which lasts as long as this.
 #[derive(Debug)]
 pub struct Via {
-    ssh: Child,
+    _ssh: Forwarding,
+    /// What the gateway knows, and its host.
+    known: Sites,
+    host: String,
     _directory: RunDirectory,
 }
 
-impl Drop for Via {
+/// The ssh that forwards it; it ends when this is dropped.
+#[derive(Debug)]
+struct Forwarding(Child);
+
+impl Drop for Forwarding {
     fn drop(&mut self) {
-        let _ = self.ssh.kill();
-        let _ = self.ssh.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -117,51 +124,53 @@ pub fn open() -> Result<Option<Via>, RunError> {
     }
     let ssh = { ssh.spawn() }.map_err(|error| failed(format!("ssh: {error}")))?;
     tree::spare(&ssh);
-    let mut via = Via {
-        ssh,
-        _directory: directory,
-    };
-    via.wait_for(&socket).map_err(&failed)?;
+    let mut forwarding = Forwarding(ssh);
+    wait_for(&mut forwarding.0, &socket).map_err(&failed)?;
     // ssh listens whether there is a gateway or not.
     let known = ask::sites(&socket).map_err(|error| failed(error.to_string()))?;
-    warn_of_launcher(&known, &there.host);
     control::use_socket(socket);
-    Ok(Some(via))
-}
-
-/// Says where processes of other sites cannot connect to a launcher on this host, as far as is known:
-/// gateways let them connect to nodes, and to launchers on their own hosts.
-fn warn_of_launcher(known: &Sites, gateways_host: &str) {
-    let is_allocated = allocations::own(known).is_some();
-    let own = known.sites.iter().find(|site| site.name == known.site);
-    let nodes = own.and_then(|own| own.info.as_ref()).map(|info| &info.nodes);
-    let is_node = |address| nodes.is_some_and(|nodes| nodes.iter().any(|node| node.address == address));
-    if !is_allocated && !own_address(known, true).is_some_and(|(_, address)| is_node(address)) {
-        say::error(format_args!(
-            "causeway: this host is no node of {}: processes of other sites reach a launcher here only if addresses in [accept] \
-             of its gateway names this host; on {gateways_host}, the gateway's own, they do",
-            known.site
-        ));
-    }
+    Ok(Some(Via {
+        _ssh: forwarding,
+        known,
+        host: there.host,
+        _directory: directory,
+    }))
 }
 
 impl Via {
-    fn wait_for(&mut self, socket: &Path) -> Result<(), String> {
-        let until = Instant::now() + REACHES_WITHIN;
-        // Its file is there a moment before it listens.
-        while UnixStream::connect(socket).is_err() {
-            if let Some(status) = self.ssh.try_wait().map_err(|error| error.to_string())? {
-                return Err(format!("ssh ended with {status}"));
-            }
-            if Instant::now() > until {
-                return Err(format!("ssh has not reached it within {REACHES_WITHIN:?}"));
-            }
-            std::thread::sleep(LOOK_EVERY);
+    /// Says where processes of other sites cannot connect to a launcher on this host, as far as is known:
+    /// gateways let them connect to nodes, and to launchers on their own hosts.
+    pub fn warn_of_launcher(&self) {
+        let known = &self.known;
+        let is_allocated = allocations::own(known).is_some();
+        let own = known.sites.iter().find(|site| site.name == known.site);
+        let nodes = own.and_then(|own| own.info.as_ref()).map(|info| &info.nodes);
+        let is_node = |address| nodes.is_some_and(|nodes| nodes.iter().any(|node| node.address == address));
+        if !is_allocated && !own_address(known, true).is_some_and(|(_, address)| is_node(address)) {
+            say::error(format_args!(
+                "causeway: this host is no node of {}: processes of other sites reach a launcher here only if addresses in \
+                 [accept] of its gateway names this host; on {}, the gateway's own, they do",
+                known.site, self.host
+            ));
         }
-        Ok(())
     }
 }
 
+/// Waits until ssh forwards a socket.
+fn wait_for(ssh: &mut Child, socket: &Path) -> Result<(), String> {
+    let until = Instant::now() + REACHES_WITHIN;
+    // Its file is there a moment before it listens.
+    while UnixStream::connect(socket).is_err() {
+        if let Some(status) = ssh.try_wait().map_err(|error| error.to_string())? {
+            return Err(format!("ssh ended with {status}"));
+        }
+        if Instant::now() > until {
+            return Err(format!("ssh has not reached it within {REACHES_WITHIN:?}"));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
 /// What the gateway of this user's configuration has written of itself, if it is one of this host, or of
 /// another, as is wanted.
 fn noted(wanted: impl Fn(bool) -> bool) -> Option<Whereabouts> {
