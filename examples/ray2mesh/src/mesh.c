@@ -51,9 +51,13 @@ struct spot {
     double r, distance;
 };
 
+/* On the straight line from a to b. Radius and distance by themselves would make a spiral of it, which is
+ * longer: by half, where a ray passes near the centre. */
 static struct spot part_of(struct spot a, struct spot b, double part)
 {
-    return (struct spot){a.r + (b.r - a.r) * part, a.distance + (b.distance - a.distance) * part};
+    double turn = b.distance - a.distance;
+    double along = a.r * (1 - part) + b.r * cos(turn) * part, across = b.r * sin(turn) * part;
+    return (struct spot){hypot(along, across), a.distance + atan2(across, along)};
 }
 
 static int64_t cell_at(const struct tracing *tracing, struct spot spot)

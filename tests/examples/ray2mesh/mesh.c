@@ -31,6 +31,17 @@ static double measured(const struct rays_mesh *mesh, const struct rays_path *pat
     return sum;
 }
 
+static double length_of(const struct rays_path *path)
+{
+    double sum = 0;
+    for (int i = 1; i < path->points; i++) {
+        const struct rays_point *a = &path->point[i - 1], *b = &path->point[i];
+        sum += sqrt(pow(a->r_km - b->r_km, 2) +
+                    4 * a->r_km * b->r_km * pow(sin((b->distance - a->distance) / 2), 2));
+    }
+    return sum;
+}
+
 static void pieces_are_what_points_along_the_ray_say(const struct rays_model *model)
 {
     const double steps[][3] = {{5, 5, 100}, {10, 15, 250}, {1, 2, 50}, {180, 360, 6371}, {45, 0.5, 7000}};
@@ -54,7 +65,7 @@ static void pieces_are_what_points_along_the_ray_say(const struct rays_model *mo
                      !rays_path_make(&fine, &search, &arrival, 0.5) &&
                      !rays_mesh_trace(&mesh, &coarse, &circle, &pieces),
                  "the ray is traced");
-            double length = 0, whole = 0, astray = 0;
+            double length = 0, whole = length_of(&fine), astray = 0;
             for (int i = 0; i < pieces.count; i++) {
                 double found = measured(&mesh, &fine, &circle, pieces.piece[i].cell);
                 astray += fabs(found - pieces.piece[i].length_km);
@@ -62,13 +73,8 @@ static void pieces_are_what_points_along_the_ray_say(const struct rays_model *mo
                      "cells exist");
                 length += pieces.piece[i].length_km;
             }
-            for (int i = 1; i < fine.points; i++) {
-                const struct rays_point *a = &fine.point[i - 1], *b = &fine.point[i];
-                whole += sqrt(pow(a->r_km - b->r_km, 2) +
-                              4 * a->r_km * b->r_km * pow(sin((b->distance - a->distance) / 2), 2));
-            }
             must(fabs(length - whole) < 1e-4 * whole + 1e-9, "pieces sum to the ray: %.6f km, not %.6f",
-                 whole, length);
+                 length, whole);
             /* Each time a ray goes from cell to cell half a kilometre may count for the other; more where it
              * goes along a boundary. Where it is deepest, a chord of length h lies h^2/8R below an arc of
              * radius R. If the boundary is there, as much as h of the ray is missing in one cell and too much
@@ -82,6 +88,35 @@ static void pieces_are_what_points_along_the_ray_say(const struct rays_model *mo
     must(traced > 2, "many rays exist, not %d", traced);
     rays_path_free(&coarse);
     rays_path_free(&fine);
+    free(pieces.piece);
+}
+
+static void pieces_near_the_centre_lie_on_straight_lines(const struct rays_model *model)
+{
+    struct rays_path path = {0};
+    struct rays_pieces pieces = {0};
+    struct rays_mesh mesh;
+    must(!rays_mesh_init(&mesh, 6371, 1, 2, 50), "a mesh");
+    for (int run = 1; run < 12; run++) {
+        struct rays_search search;
+        struct rays_arrival arrival;
+        double short_of = pow(0.5, run);
+        struct rays_place from = rays_place_at(0, -20);
+        struct rays_place to = rays_place_at(run % 2 * 0.01, 160 - short_of);
+        must(!rays_search_make(&search, model, RAYS_PHASE_PKPDF, 30), "a search");
+        must(rays_search_find(&search, rays_place_distance(from, to), &arrival, 1), "PKP to the antipode");
+        struct rays_circle circle = rays_circle_make(from, to, arrival.distance > M_PI);
+        must(!rays_path_make(&path, &search, &arrival, STEP_KM) &&
+                 !rays_mesh_trace(&mesh, &path, &circle, &pieces),
+             "the ray is traced");
+        double length = 0, whole = length_of(&path);
+        for (int i = 0; i < pieces.count; i++)
+            length += pieces.piece[i].length_km;
+        must(fabs(length - whole) < 1e-9 * whole,
+             "%g degrees short of the antipode: pieces of %.6f km, not %.6f", short_of, length, whole);
+        rays_search_free(&search);
+    }
+    rays_path_free(&path);
     free(pieces.piece);
 }
 
@@ -178,6 +213,7 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/ak135.tvel", argv[1]);
     must(!rays_model_read(&model, path, error, sizeof error), "%s", error);
     pieces_are_what_points_along_the_ray_say(&model);
+    pieces_near_the_centre_lie_on_straight_lines(&model);
     meshes_have_whole_cells();
     tables_of_known_services_are_read();
     wrong_tables_are_refused();
