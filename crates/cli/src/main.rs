@@ -177,7 +177,7 @@ fn main() -> ExitCode {
         Task::Up(args) => up::main(&args),
         Task::Down(args) => up::down(&args),
         Task::UpPart(part) => up::part::main(&part),
-        Task::Run(args) => run::main(args),
+        Task::Run(args) => run::main(&args),
         Task::Fetch(args) => run::files::again::main(&args),
         Task::Submit(args) => queue::submit::main(&args),
         Task::Jobs(args) => queue::show::main(&args),

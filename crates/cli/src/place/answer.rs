@@ -65,12 +65,6 @@ impl Placed {
         }
     }
 
-    /// The value of `--sites`.
-    pub fn sites_option(&self) -> String {
-        let all = self.sites.iter().map(|(site, ranks)| format!("{site}={ranks}"));
-        all.collect::<Vec<_>>().join(",")
-    }
-
     /// A line for each group.
     pub fn groups(&self) -> Vec<String> {
         { self.shares.iter() }
@@ -84,7 +78,8 @@ impl Placed {
     /// The groups, and what follows from them.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = self.groups();
-        lines.push(format!("--sites {}", self.sites_option()));
+        let sites = self.sites.iter().map(|(site, ranks)| format!("{site}={ranks}"));
+        lines.push(format!("--sites {}", sites.collect::<Vec<_>>().join(",")));
         lines.extend(self.quality.iter().cloned());
         lines
     }

@@ -19,7 +19,7 @@ const REFERENCE: u32 = 1000;
 const OF_PRICE: f64 = 1e6;
 
 /// What makes one placement better than another.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct Weighing {
     /// Choose a placement that starts as soon as can be; among these one in which the program takes the least
     /// time, by the figures that causeway bench worth has left in FILE (worth.json).

@@ -2,6 +2,8 @@
 
 use super::refused;
 use super::store::{self, Job, Submitted, now};
+use crate::run::gateways;
+use crate::run::meant::Run;
 use crate::{ask, run, say};
 use causeway_control::{self as control, ControlError};
 use causeway_wire::TextError;
@@ -19,10 +21,11 @@ pub struct Args {
 
 /// Prints the job's number.
 pub fn main(args: &Args) -> ExitCode {
-    if let Err(error) = run::check(&args.run) {
-        return refused("submit", &TextError::of(error));
-    }
-    match submit(args) {
+    let run = match run::read(&args.run).and_then(|run| run::check(&run).map(|()| run)) {
+        Ok(run) => run,
+        Err(error) => return refused("submit", &TextError::of(error)),
+    };
+    match submit(&run) {
         Ok(job) => {
             say::error(format_args!(
                 "causeway: job {} is queued: 'causeway jobs' shows it, 'causeway output --follow {}' its output",
@@ -34,13 +37,11 @@ pub fn main(args: &Args) -> ExitCode {
     }
 }
 
-fn submit(args: &Args) -> Result<Job, TextError> {
+fn submit(run: &Run) -> Result<Job, TextError> {
     let control = control::socket();
     // Without a gateway nobody would carry it.
     let status = match ask::status(&control) {
-        Err(ControlError::NoGateway { .. })
-            if run::gateways::start_own(&control).map_err(TextError::of)? =>
-        {
+        Err(ControlError::NoGateway { .. }) if gateways::start_own(&control).map_err(TextError::of)? => {
             ask::status(&control)
         }
         asked => asked,
@@ -48,8 +49,7 @@ fn submit(args: &Args) -> Result<Job, TextError> {
     let status = status.map_err(TextError::of)?;
     let directory =
         std::env::current_dir().map_err(|error| format!("find the current directory: {error}"))?;
-    // What this command was given, but for its name.
-    let words: Vec<_> = std::env::args_os().skip(2).collect();
+    let words = run.words();
     let command = words.iter().map(|word| word.to_string_lossy().into_owned());
     let command = command
         .collect::<Vec<_>>()
@@ -62,7 +62,7 @@ fn submit(args: &Args) -> Result<Job, TextError> {
         control: std::path::absolute(&control).map_err(|error| error.to_string())?,
         directory,
         at: now(),
-        wait_seconds: args.run.wait().as_secs(),
+        wait_seconds: run.wait().as_secs(),
         command,
     };
     let place = store::place()?;

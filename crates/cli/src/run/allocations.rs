@@ -1,39 +1,24 @@
 //! Allocations of the sites' batch systems: `--alloc`, and the one that a run starts in. Their nodes take the
 //! place of those that the sites list, for this run.
 
-use super::Args;
 use super::error::RunError;
 use super::sites::usable_site;
-use crate::batch::allocations::{self, own, parse};
+use crate::batch::allocations::{self, own};
 use causeway_control::Sites;
 use std::process::Command;
 
 pub use crate::batch::allocations::Allocations;
 
-/// The sites that a run is to use: those of `--sites`, or without it those of `--alloc`.
-///
-/// # Errors
-/// Those of [`parse`].
-pub fn sites(args: &Args) -> Result<Option<String>, RunError> {
-    let allocations = parse(&args.alloc)?;
-    let named = || { allocations.keys() }.cloned().collect::<Vec<_>>().join(",");
-    Ok(args
-        .sites
-        .clone()
-        .or_else(|| (!allocations.is_empty()).then(named)))
-}
-
-/// Asks for the nodes of the allocations, and puts them in the place of those that the sites list. Adds the
+/// Asks for the nodes of these allocations, and puts them in the place of those that the sites list. Adds the
 /// allocation in which this run starts, where the own site takes part and the user has named none.
 ///
 /// # Errors
 /// An allocation cannot be used, or its site takes no part.
 pub fn apply(
-    args: &Args,
+    mut allocations: Allocations,
     known: &mut Sites,
     takes_part: impl Fn(&str) -> bool,
 ) -> Result<Allocations, RunError> {
-    let mut allocations = parse(&args.alloc)?;
     if let Some(site) = allocations.keys().find(|site| !takes_part(site)) {
         return Err(RunError::AllocElsewhere(site.clone()));
     }

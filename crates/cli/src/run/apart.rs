@@ -109,7 +109,7 @@ fn is_given(args: &Args, option: &str) -> bool {
         "--at" => !args.at.is_empty(),
         "--own-mpi" => args.own_mpi,
         "--script" => args.script,
-        "--send" => !args.files.send.is_empty(),
+        "--send" => !args.send.is_empty(),
         LAUNCHER => !args.command.is_empty(),
         _ => false,
     }
@@ -140,6 +140,7 @@ pub fn table() -> String {
 mod tests {
     use super::*;
     use crate::run::mode::Mode;
+    use crate::run::read::read as meant;
 
     fn read(line: &str) -> Args {
         Args::typed(&line.split(' ').collect::<Vec<_>>())
@@ -196,8 +197,7 @@ mod tests {
             ("--own-mpi --sites rennes=2 --groups file -- ./app", Mode::OwnMpis),
         ] {
             let args = read(line);
-            assert!(check(&args).is_ok(), "{line}");
-            assert_eq!(Mode::of(&args), mode, "{line}");
+            assert_eq!(meant(&args).unwrap().mode, mode, "{line}");
         }
     }
 }

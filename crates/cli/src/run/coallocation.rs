@@ -1,13 +1,12 @@
 //! `causeway run --sites rennes=16,nancy=8 --time 1h`: allocations of all these sites at the same time, or
 //! none. Each site's holder gets one; this decides when, by `causeway_batch::together`.
 
-use super::Args;
+use super::LOST;
 use super::allocations::Allocations;
 use super::error::RunError;
 use super::job::start_job;
-use super::mode::Mode;
+use super::meant::{Nodes, Run};
 use super::phase::{self, Phase};
-use super::{LOST, sites};
 use crate::batch::far::{self, GONE, Line, send};
 use crate::say;
 use causeway_batch::together::{Ended, Order, Together};
@@ -86,39 +85,20 @@ struct Wish {
 }
 
 impl Wish {
-    /// Reads what the user asks for; none without `--time`.
-    ///
-    /// # Errors
-    /// Options that contradict each other.
-    fn read(args: &Args) -> Result<Option<Wish>, RunError> {
-        let Some(time) = args.time else { return Ok(None) };
-        let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
-        let shares = shares
-            .into_iter()
-            .map(|(site, ranks)| Some((site.to_owned(), ranks?)));
-        let shares: Vec<(String, u32)> =
-            { shares.collect::<Option<_>>() }.ok_or(RunError::TimeWithoutRanks)?;
-        let mut options = BTreeMap::new();
-        for word in &args.batch {
-            let (site, words) = word
-                .split_once(':')
-                .ok_or_else(|| RunError::BatchOptions(word.clone()))?;
-            if !shares.iter().any(|(share, _)| share == site) {
-                return Err(RunError::BatchOptions(word.clone()));
-            }
-            let words = words.split_whitespace().map(str::to_owned);
-            options
-                .entry(site.to_owned())
-                .or_insert_with(Vec::new)
-                .extend(words);
-        }
-        Ok(Some(Wish {
-            shares,
-            minutes: u32::try_from(time.as_secs().div_ceil(60)).unwrap_or(u32::MAX),
-            wait: left(args),
-            idle: args.idle,
-            options,
-        }))
+    /// What a run asks for; `None` if it asks for no nodes.
+    fn of(run: &Run) -> Option<Wish> {
+        let Nodes::Asked(asked) = &run.nodes else {
+            return None;
+        };
+        let shares = run.sites.iter().flatten();
+        let shares = shares.filter_map(|(site, ranks)| Some((site.clone(), (*ranks)?)));
+        Some(Wish {
+            shares: shares.collect(),
+            minutes: u32::try_from(asked.time.as_secs().div_ceil(60)).unwrap_or(u32::MAX),
+            wait: left(run),
+            idle: asked.idle,
+            options: asked.options.clone(),
+        })
     }
 
     /// Names of the sites.
@@ -135,10 +115,10 @@ impl Wish {
 }
 
 /// How long this run may wait: a submitted job has waited before.
-fn left(args: &Args) -> Duration {
+fn left(run: &Run) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let until = args.wait_until.map(Duration::from_secs);
-    until.map_or(args.wait(), |until| until.saturating_sub(now).min(args.wait()))
+    let left = run.wait_until.map(|until| until.saturating_sub(now));
+    left.map_or(run.wait(), |left| left.min(run.wait()))
 }
 
 /// A job whose allocations are held.
@@ -153,20 +133,12 @@ pub struct Begun {
     pub held: Held,
 }
 
-/// Checks what a run with `--time` asks for.
-///
-/// # Errors
-/// See [`Wish::read`].
-pub fn check(args: &Args) -> Result<(), RunError> {
-    Wish::read(args).map(drop)
-}
-
 /// Starts the job of a run with `--time`, and gets its allocations; none without.
 ///
 /// # Errors
-/// See [`Wish::read`] and [`hold`].
-pub fn begin(args: &Args, known: &mut Sites) -> Result<Option<Begun>, RunError> {
-    let Some(wish) = Wish::read(args)? else {
+/// Those of [`start_job`] and [`hold`].
+pub fn begin(run: &Run, known: &mut Sites) -> Result<Option<Begun>, RunError> {
+    let Some(wish) = Wish::of(run) else {
         return Ok(None);
     };
     let plan = Plan {
@@ -174,8 +146,8 @@ pub fn begin(args: &Args, known: &mut Sites) -> Result<Option<Begun>, RunError> 
         ranks: wish.ranks(),
         ..Plan::default()
     };
-    let (job, connection) = start_job(args, Mode::of(args), plan)?;
-    let (held, allocations) = hold(known, &wish, &job.token, args.report.as_deref())?;
+    let (job, connection) = start_job(run, plan)?;
+    let (held, allocations) = hold(known, &wish, &job.token, run.report.as_deref())?;
     Ok(Some(Begun {
         job,
         connection,

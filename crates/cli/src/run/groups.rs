@@ -1,15 +1,25 @@
 //! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which one it
 //! is in. What a profile may say is in crates/profile.
 
-use super::Args;
 use crate::{say, text_file};
 use causeway_control::Sites;
 use causeway_profile::{Job, MAX_BYTES, Mistakes, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Variable of mpi/collectives/topology/groups.c: `0=master,4-7=solvers,@nancy=store`. The first entry that
 /// fits a rank counts.
 pub const VARIABLE: &str = "CAUSEWAY_COLLECTIVES_GROUPS";
+
+/// What names the groups of a run's ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Groups {
+    /// Nothing.
+    None,
+    /// A profile.
+    File(PathBuf),
+    /// A placement, as the variable's value.
+    Placed(String),
+}
 
 /// Why a profile is not used.
 #[derive(Debug, thiserror::Error)]
@@ -27,13 +37,15 @@ pub enum GroupsError {
 /// # Errors
 /// See [`GroupsError`].
 pub fn of_run(
-    args: &Args,
+    groups: &Groups,
     known: &Sites,
     sites: &[String],
     ranks: Option<u32>,
 ) -> Result<Option<String>, GroupsError> {
-    let Some(file) = &args.groups else {
-        return Ok(args.placed.clone());
+    let file = match groups {
+        Groups::None => return Ok(None),
+        Groups::Placed(value) => return Ok(Some(value.clone())),
+        Groups::File(file) => file,
     };
     let any: Vec<String> = known.sites.iter().map(|site| site.name.clone()).collect();
     let sites = if sites.is_empty() { &any } else { sites };

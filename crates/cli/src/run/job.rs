@@ -1,8 +1,8 @@
 //! Asks this site's gateway for the job, once the sites are there.
 
-use super::Args;
 use super::error::RunError;
 use super::gateways;
+use super::meant::{Run, Start};
 use super::mode::Mode;
 use super::sites;
 use crate::ask;
@@ -47,30 +47,34 @@ fn ask_for_sites() -> Result<Sites, RunError> {
 }
 
 /// Starts the job at the sites of the plan, all of which take part.
-pub(super) fn start_job(args: &Args, mode: Mode, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
-    let name = name(args);
-    let weight = args.weight;
-    let request = match mode {
+pub(super) fn start_job(run: &Run, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
+    let name = name(&run.start);
+    let weight = run.weight;
+    let request = match run.mode {
         Mode::Transparent => Request::Transparent { name, weight, plan },
         _ => Request::Job { name, weight, plan },
     };
     let (job, connection) = ask_for_job(&request)?;
-    if mode.has_shim() {
+    if run.mode.has_shim() {
         job.grid.parse::<Grid>()?;
     }
     Ok((job, connection))
 }
 
 /// What `causeway status` calls a run: its command, or with `--at` each site's.
-fn name(args: &Args) -> String {
-    let words = args
-        .command
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned());
-    let each = args.at.chunks(2).map(|pair| pair.join(": "));
-    let name = match args.at.is_empty() {
-        true => words.collect::<Vec<_>>().join(" "),
-        false => each.collect::<Vec<_>>().join("; "),
+fn name(start: &Start) -> String {
+    let name = match start {
+        Start::Launcher(words) | Start::Program(words) | Start::Script(words) => {
+            let words = words.iter().map(|word| word.to_string_lossy());
+            words.collect::<Vec<_>>().join(" ")
+        }
+        Start::Commands(commands) => {
+            let each = commands
+                .iter()
+                .map(|command| format!("{}: {}", command.site, command.text));
+            each.collect::<Vec<_>>().join("; ")
+        }
+        Start::Profile => String::new(),
     };
     name.chars().take(MAX_NAME).collect()
 }
@@ -113,14 +117,19 @@ pub(super) fn gateway_status() -> Result<Status, RunError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::meant::SiteCommand;
     use super::*;
 
     #[test]
     fn a_run_is_called_by_what_the_user_typed() {
-        let called = |words: &[&str]| name(&Args::typed(words));
-        let at = ["--at", "rennes", "srun ./a", "--at", "nancy", "mpirun ./a"];
-        assert_eq!(called(&at), "rennes: srun ./a; nancy: mpirun ./a");
-        let program = ["--own-mpi", "--sites", "rennes=2", "--", "./a", "-v"];
-        assert_eq!(called(&program), "./a -v");
+        let at = [("rennes", "srun ./a"), ("nancy", "mpirun ./a")].map(|(site, text)| SiteCommand {
+            site: site.to_owned(),
+            text: text.to_owned(),
+        });
+        assert_eq!(
+            name(&Start::Commands(at.to_vec())),
+            "rennes: srun ./a; nancy: mpirun ./a"
+        );
+        assert_eq!(name(&Start::Program(vec!["./a".into(), "-v".into()])), "./a -v");
     }
 }

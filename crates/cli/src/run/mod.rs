@@ -1,7 +1,7 @@
 //! `causeway run -- mpirun ...`: one job over the sites of the grid.
 //!
 //! ```text
-//!   Args -- apart: what excludes what -- placed: a profile's placement -- Mode
+//!   Args -- read, apart: what fits together -- meant::Run -- placed: with a profile's placement
 //!     script                          each launcher of a script is a run
 //!     pipeline: reserve, start        which sites there are, their nodes, the job
 //!       one_mpi  or  own              a launcher over all sites, or a command of each site's
@@ -23,7 +23,8 @@ mod groups;
 mod job;
 pub mod launcher;
 pub mod leftovers;
-mod mode;
+pub mod meant;
+pub mod mode;
 mod one_mpi;
 pub mod own;
 mod patience;
@@ -31,6 +32,7 @@ pub mod phase;
 mod pipeline;
 mod placed;
 mod programs;
+mod read;
 pub mod rewrite;
 pub mod rules;
 pub mod script;
@@ -43,10 +45,11 @@ pub mod via;
 use crate::place::Weighing;
 use crate::say;
 use error::RunError;
-use mode::Mode;
+use meant::{Run, Start};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use phase::Phase;
+pub use read::read;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,9 +65,6 @@ pub const NO_COMMON_START: u8 = 3;
 
 /// Status for `causeway carry` where a gateway was away and nothing has begun: EX_TEMPFAIL of sysexits.
 pub const AWAY: u8 = 75;
-
-/// How long allocations may take to begin, where nothing else is said.
-const WAIT: Duration = Duration::from_secs(6 * 3600);
 
 /// Status where a site, its allocation or a node's part of the job was lost.
 pub const LOST: u8 = 4;
@@ -114,9 +114,6 @@ pub struct Args {
     pub profile: Option<PathBuf>,
     #[command(flatten)]
     pub weighing: Weighing,
-    /// The group of each range of ranks, by a placement.
-    #[arg(skip)]
-    pub placed: Option<String>,
     /// Rules that choose the algorithms of collective operations (docs/collectives.md).
     #[arg(long, value_name = "FILE")]
     pub collectives: Option<PathBuf>,
@@ -149,8 +146,17 @@ pub struct Args {
     /// runs over the sites, by these options (docs/scripts.md).
     #[arg(long)]
     pub script: bool,
-    #[command(flatten)]
-    pub files: files::Wanted,
+    /// Copy this file or directory to the nodes of each site, or of SITE alone, and run there, in a directory
+    /// of the job's own, where it is NAME (docs/files.md).
+    #[arg(long, value_name = "[SITE:]PATH[=NAME]")]
+    pub send: Vec<PathBuf>,
+    /// Send all files, and leave no copies of large ones at the nodes for later jobs.
+    #[arg(long, requires = "send")]
+    pub send_anew: bool,
+    /// When the job has ended, copy what matches this pattern from the job's directory at each site to the
+    /// current directory.
+    #[arg(long, value_name = "PATTERN", requires = "send")]
+    pub fetch: Vec<String>,
     /// Write to this file how far the run is; causeway carry passes this.
     #[arg(long, hide = true, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -167,17 +173,20 @@ pub struct Args {
 }
 
 /// Runs the launcher; the status is the launcher's, 2 when the command line or the grid does not allow it.
-pub fn main(args: Args) -> ExitCode {
-    // Whatever kills the process that carries this run, the run ends.
-    if args.report.is_some() {
-        let _ = set_pdeathsig(Signal::SIGKILL);
-    }
-    let is_ignored = args.wait.is_some() && args.time.is_none() && args.report.is_none();
-    if is_ignored && args.profile.is_none() {
-        say::error(format_args!("causeway: {}", RunError::WaitWithoutTime));
-        return ExitCode::from(WRONG_USE);
-    }
-    match carried_out(&args) {
+pub fn main(args: &Args) -> ExitCode {
+    let done = read(args).and_then(|run| {
+        let is_of_a_job = run.report.is_some();
+        // Whatever kills the process that carries this run, the run ends.
+        if is_of_a_job {
+            let _ = set_pdeathsig(Signal::SIGKILL);
+        }
+        let waits = run.asks_for_nodes() || run.profile.is_some() || is_of_a_job;
+        match run.wait {
+            Some(_) if !waits => Err(RunError::WaitWithoutTime),
+            _ => execute(run),
+        }
+    });
+    match done {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             say::error(format_args!("causeway: {error}"));
@@ -195,57 +204,38 @@ pub fn main(args: Args) -> ExitCode {
     }
 }
 
-fn carried_out(args: &Args) -> Result<u8, RunError> {
-    apart::check(args)?;
-    files::check(&args.files)?;
-    if args.script {
-        let _via = via::open()?;
-        return script::run(args);
-    }
-    if args.profile.is_none() && !args.weighing.is_usual() {
-        return Err(RunError::NothingToWeigh);
-    }
-    let via = via::open()?;
-    via.iter().for_each(via::Via::warn_of_launcher);
-    let args = match &args.profile {
-        Some(file) => placed::placed(args.clone(), file)?,
-        None => args.clone(),
-    };
+/// Runs what is meant to its end, and returns its status.
+///
+/// # Errors
+/// What keeps it from beginning.
+fn execute(run: Run) -> Result<u8, RunError> {
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    match Mode::of(&args) {
-        Mode::OwnMpis => own::run(&args, &own),
-        mode => one_mpi::run(&args, mode, &own),
+    let via = via::open()?;
+    if let Start::Script(command) = &run.start {
+        return script::run(&run, command, &own);
+    }
+    via.iter().for_each(via::Via::warn_of_launcher);
+    let run = placed::placed(run)?;
+    match &run.start {
+        Start::Launcher(command) => one_mpi::run(&run, command, &own),
+        _ => own::run(&run, &own),
     }
 }
 
 /// Checks what can be checked without the gateway, so that mistakes show when a job is submitted.
 ///
 /// # Errors
-/// What is wrong with the command line.
-pub fn check(args: &Args) -> Result<(), RunError> {
-    apart::check(args)?;
-    if args.script {
-        return script::check(args);
+/// A profile, a rule, a launcher or its programs cannot be used.
+pub fn check(run: &Run) -> Result<(), RunError> {
+    if let Some(profile) = &run.profile {
+        return placed::check(run, &profile.file);
     }
-    if let Some(file) = &args.profile {
-        return placed::check(args, file);
-    }
-    coallocation::check(args)?;
-    files::check(&args.files)?;
-    let wanted = allocations::sites(args)?;
-    if Mode::of(args) == Mode::OwnMpis {
-        return own::check(args);
-    }
+    let Start::Launcher(command) = &run.start else {
+        return Ok(());
+    };
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    rules::asked(&own, args.collectives.as_deref())?;
-    Typed::read(&args.command, wanted.is_some()).map(drop)
-}
-
-impl Args {
-    /// How long it may wait for its nodes.
-    pub fn wait(&self) -> Duration {
-        self.wait.unwrap_or(WAIT)
-    }
+    rules::asked(&own, run.collectives.rules.as_deref())?;
+    Typed::read(command, run.named_sites().is_some()).map(drop)
 }
 
 /// Whether the user has set a variable.
@@ -257,6 +247,7 @@ fn is_set(name: &str) -> bool {
 mod tests {
     use super::Args;
     use clap::Parser;
+    use std::ffi::OsStr;
 
     #[derive(Parser)]
     struct Command {
@@ -266,8 +257,9 @@ mod tests {
 
     impl Args {
         /// What somebody has typed behind `causeway run`.
-        pub fn typed(words: &[&str]) -> Args {
-            Command::parse_from([&["run"], words].concat()).run
+        pub fn typed(words: &[impl AsRef<OsStr>]) -> Args {
+            let words = words.iter().map(AsRef::as_ref);
+            Command::parse_from([OsStr::new("run")].into_iter().chain(words)).run
         }
 
         /// The names of all long options.

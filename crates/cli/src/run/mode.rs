@@ -1,8 +1,6 @@
-//! How the processes of a run reach other sites, which is read once from the command line.
+//! How the processes of a run reach other sites.
 
-use super::Args;
-
-/// How the processes of a run reach other sites.
+/// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// One MPI over all sites; the shim redirects its connections to gateways.
@@ -16,16 +14,6 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode of a run with these arguments, of which [`super::apart::check`] has found nothing wrong.
-    pub fn of(args: &Args) -> Mode {
-        match () {
-            () if args.own_mpi || !args.at.is_empty() => Mode::OwnMpis,
-            () if args.direct => Mode::Direct,
-            () if args.transparent => Mode::Transparent,
-            () => Mode::Shim,
-        }
-    }
-
     /// Whether processes have the shim, and with it the map of the grid.
     pub fn has_shim(self) -> bool {
         matches!(self, Mode::Shim | Mode::OwnMpis)

@@ -9,6 +9,7 @@ use super::directory::RunDirectory;
 use super::error::RunError;
 use super::job::gateway_status;
 use super::launcher::Launcher;
+use super::meant::{Run, Tuning};
 use super::mode::Mode;
 use super::patience::Patience;
 use super::pipeline::{self, Job, Reserved};
@@ -18,7 +19,7 @@ use super::sites::{self, Chosen};
 use super::telling::{tell, tell_before, tell_left_alone, untested};
 use super::tuning;
 use super::typed::Typed;
-use super::{Args, allocations, collectives, files, groups, is_set, phase};
+use super::{allocations, collectives, files, groups, is_set, phase};
 use crate::preload::{SHIM, UCX};
 use crate::say;
 use causeway_control::Sites;
@@ -34,27 +35,27 @@ use std::process::Command;
 ///
 /// # Errors
 /// What keeps the run from beginning.
-pub fn run(args: &Args, mode: Mode, own: &Path) -> Result<u8, RunError> {
-    let rules = rules::asked(own, args.collectives.as_deref())?;
-    let wanted = allocations::sites(args)?;
-    let mut typed = Typed::read(&args.command, wanted.is_some())?;
+pub fn run(run: &Run, command: &[OsString], own: &Path) -> Result<u8, RunError> {
+    let rules = rules::asked(own, run.collectives.rules.as_deref())?;
+    let wanted = run.named_sites();
+    let mut typed = Typed::read(command, wanted.is_some())?;
     let launcher = typed.launcher.clone();
     // Where the user names hosts, they say which sites.
-    let wanted = { wanted.as_deref() }.filter(|_| args.sites.is_some() || !typed.line.names_hosts);
-    let redirects = mode.has_shim();
+    let wanted = { wanted.as_deref() }.filter(|_| run.sites.is_some() || !typed.line.names_hosts);
+    let redirects = run.mode.has_shim();
     let preloads = preloads(own, launcher.mpi, redirects)?;
-    let (known, reserved) = reserve(args, mode, wanted, &typed.line)?;
-    let (chosen, ip) = agree(mode, wanted, &known, &launcher, &typed.line)?;
+    let (known, reserved) = reserve(run, wanted, &typed.line)?;
+    let (chosen, ip) = agree(run.mode, wanted, &known, &launcher, &typed.line)?;
     let is_allocated = !reserved.allocations.is_empty();
     let plan = sites::plan(&known, &chosen, &typed.line, reserved.allocations.clone());
-    let started = Job::start(args, mode, plan, reserved)?;
+    let started = Job::start(run, plan, reserved)?;
     let job = &started.reply;
-    let files = files::of_run(&args.files, job, &known.site, chosen.nodes())?;
-    let (is_tuned, eager) = tuned(args, mode, &launcher, &chosen)?;
+    let files = files::of_run(&run.files, job, &known.site, chosen.nodes())?;
+    let (is_tuned, eager) = tuned(run, &launcher, &chosen)?;
     let sites = chosen.names();
-    let groups = groups::of_run(args, &known, &sites, chosen.wish.ranks())?;
+    let groups = groups::of_run(&run.groups, &known, &sites, chosen.wish.ranks())?;
     let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
-    let (hierarchical, collectives) = libraries((args, mode), own, &launcher, &places)?;
+    let (hierarchical, collectives) = libraries(run, own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
     // it on to.
     let signals =
@@ -75,7 +76,7 @@ pub fn run(args: &Args, mode: Mode, own: &Path) -> Result<u8, RunError> {
     environment.push(not_for_ranks(&typed, &facts));
     environment.extend(of_the_system(&typed));
     let crossed = hierarchical.then_some(&sites[..]);
-    environment.extend(of_collectives(args, &known, crossed, groups, rules));
+    environment.extend(of_collectives(run, &known, crossed, groups, rules));
     let preload = libraries.around(std::env::var_os("LD_PRELOAD").as_deref());
     environment.extend(of_the_job(&launcher, job, redirects, preload, typed.word));
     let words = typed.rewritten(&libraries, &directory)?;
@@ -83,12 +84,12 @@ pub fn run(args: &Args, mode: Mode, own: &Path) -> Result<u8, RunError> {
     let extra = extra_arguments(&typed, &chosen.wish, address, host_file.as_deref());
     let mut command = typed.command(extra, words.words, &environment);
     settle(&mut command, is_allocated, files.as_ref());
-    tell_before(redirects && args.verbose, &typed, &words.left_out, &chosen);
-    if args.verbose {
+    tell_before(redirects && run.is_verbose, &typed, &words.left_out, &chosen);
+    if run.is_verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);
     }
-    phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
+    phase::report_running(run.report.as_deref()).map_err(RunError::Report)?;
     let expected = typed.expected(&known.site, &chosen);
     let ended = child::run(command, &started.connection, directory.path(), signals, expected)?;
     let mut asked = files::coming::signals().map_err(RunError::Signals)?;
@@ -97,14 +98,13 @@ pub fn run(args: &Args, mode: Mode, own: &Path) -> Result<u8, RunError> {
 
 /// The sites, and what of them is this run's.
 fn reserve(
-    args: &Args,
-    mode: Mode,
-    wanted: Option<&str>,
+    run: &Run,
+    wanted: Option<&[(String, Option<u32>)]>,
     line: &CommandLine,
 ) -> Result<(Sites, Reserved), RunError> {
-    let names = sites::named(wanted);
-    let takes_part = |site: &str| sites::may_use(wanted, site);
-    pipeline::reserve(args, mode, (&names, line.starts_nothing), takes_part)
+    let names = sites::names(wanted);
+    let takes_part = |site: &str| wanted.is_none() || names.iter().any(|name| name == site);
+    pipeline::reserve(run, (&names, line.starts_nothing), takes_part)
 }
 
 /// Takes a launcher out of this shell's allocation, and puts it where the job's files are.
@@ -126,17 +126,15 @@ fn variables(typed: &Typed, facts: &environment::Facts) -> Vec<(&'static str, Os
 }
 
 /// Whether the MPI gets what makes it faster, and its eager limits.
-fn tuned(
-    args: &Args,
-    mode: Mode,
-    launcher: &Launcher,
-    chosen: &Chosen,
-) -> Result<(bool, Option<Eager>), RunError> {
+fn tuned(run: &Run, launcher: &Launcher, chosen: &Chosen) -> Result<(bool, Option<Eager>), RunError> {
     // The baseline of comparisons is the MPI as it comes.
-    let status = mode.passes_gateways().then(gateway_status).transpose()?;
+    let status = run.mode.passes_gateways().then(gateway_status).transpose()?;
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
-    let is_known = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
-    let is_tuned = is_known && !args.no_tune;
+    let is_tuned = match run.tuning {
+        Tuning::Tested => versions::known(launcher.mpi, &launcher.version).is_some(),
+        Tuning::Any => true,
+        Tuning::None => false,
+    };
     let status = status.filter(|_| is_tuned);
     Ok((is_tuned, status.and_then(|status| tuning::eager(&status, ranks))))
 }
@@ -144,7 +142,7 @@ fn tuned(
 /// The sites that take part, all checks passed, and the addresses by which processes reach each other.
 fn agree<'a>(
     mode: Mode,
-    wanted: Option<&str>,
+    wanted: Option<&[(String, Option<u32>)]>,
     known: &'a Sites,
     launcher: &Launcher,
     line: &CommandLine,
@@ -164,7 +162,7 @@ fn agree<'a>(
 /// Variables for the library of collectives: the links between these sites, where it crosses between them,
 /// and what the user asks of it.
 fn of_collectives(
-    args: &Args,
+    run: &Run,
     known: &Sites,
     hierarchical: Option<&[String]>,
     groups: Option<String>,
@@ -177,7 +175,7 @@ fn of_collectives(
         environment.extend(open.map(|(name, value)| (name, value.into())));
     }
     environment.extend(groups.map(|groups| (groups::VARIABLE, groups.into())));
-    if args.same_bits {
+    if run.collectives.keep_bits {
         environment.push((collectives::SAME_BITS, "1".into()));
     }
     // Rank 0, which reads them, may be at a site where there is no such file.
@@ -211,7 +209,7 @@ impl RankPlaces {
 /// Decides whether collectives cross between sites once, and finds the libraries that are preloaded for that
 /// and for the user's wishes.
 fn libraries(
-    (args, mode): (&Args, Mode),
+    run: &Run,
     own: &Path,
     launcher: &Launcher,
     ranks: &RankPlaces,
@@ -219,10 +217,11 @@ fn libraries(
     let (is_tuned, has_groups) = (ranks.is_tuned, ranks.has_groups);
     // The shim tells a process its site, this library the program its site and its group. On one site there
     // is nothing else to do but for keeping an order.
-    let wants_library = has_groups || args.same_bits || args.collectives.is_some();
+    let wanted = &run.collectives;
+    let wants_library = has_groups || wanted.keep_bits || wanted.rules.is_some();
     let hierarchical =
-        mode.has_shim() && !args.no_collectives && (wants_library || (ranks.sites != 1 && is_tuned));
-    if mode.passes_gateways() && !args.no_tune && !is_tuned {
+        run.mode.has_shim() && !wanted.are_left_alone && (wants_library || (ranks.sites != 1 && is_tuned));
+    if run.mode.passes_gateways() && run.tuning != Tuning::None && !is_tuned {
         say::error(format_args!("causeway: {}", untested(launcher)));
     }
     let collectives = match hierarchical {

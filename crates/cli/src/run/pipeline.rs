@@ -2,14 +2,13 @@
 //! their nodes and starts the job; in the end it fetches files and gives the nodes back. In between one of
 //! two executes: `one_mpi` a launcher over all sites, `own` a command of each site's.
 
-use super::Args;
 use super::allocations::{self, Allocations};
 use super::coallocation::{self, Begun, Held};
 use super::error::RunError;
 use super::files::coming::Asked;
 use super::files::{self, Files};
 use super::job::{known_sites, start_job};
-use super::mode::Mode;
+use super::meant::Run;
 use crate::preload::unsayable;
 use causeway_control::{JobReply, Plan, Sites};
 use std::os::unix::net::UnixStream;
@@ -30,16 +29,17 @@ pub struct Reserved {
 /// # Errors
 /// Those of [`known_sites`], [`coallocation::begin`] and [`allocations::apply`].
 pub fn reserve(
-    args: &Args,
-    mode: Mode,
+    run: &Run,
     (names, starts_nothing): (&[String], bool),
     takes_part: impl Fn(&str) -> bool,
 ) -> Result<(Sites, Reserved), RunError> {
-    let mut known = known_sites(mode, names)?;
-    let begun = coallocation::begin(args, &mut known)?;
+    let mut known = known_sites(run.mode, names)?;
+    let begun = coallocation::begin(run, &mut known)?;
     let allocations = match &begun {
         Some(begun) => begun.allocations.clone(),
-        None if mode.has_shim() && !starts_nothing => allocations::apply(args, &mut known, takes_part)?,
+        None if run.mode.has_shim() && !starts_nothing => {
+            allocations::apply(run.allocations(), &mut known, takes_part)?
+        }
         None => Allocations::new(),
     };
     Ok((known, Reserved { allocations, begun }))
@@ -60,11 +60,11 @@ impl Job {
     ///
     /// # Errors
     /// Those of [`start_job`].
-    pub fn start(args: &Args, mode: Mode, plan: Plan, reserved: Reserved) -> Result<Job, RunError> {
+    pub fn start(run: &Run, plan: Plan, reserved: Reserved) -> Result<Job, RunError> {
         let (reply, connection, held) = match reserved.begun {
             Some(begun) => (begun.job, begun.connection, begun.held),
             None => {
-                let (reply, connection) = start_job(args, mode, plan)?;
+                let (reply, connection) = start_job(run, plan)?;
                 (reply, connection, Held::default())
             }
         };

@@ -9,10 +9,10 @@ use super::directory::RunDirectory;
 use super::error::RunError;
 use super::job::known_sites;
 use super::launcher::find_in;
-use super::mode::Mode;
+use super::meant::{Nodes, Run, Start};
 use super::patience::Patience;
-use super::sites::named;
-use super::{Args, allocations, phase, sites};
+use super::phase;
+use super::sites::names;
 use crate::remote::parts::Expected;
 use crate::say;
 use causeway_mpis::launchers::USUAL;
@@ -36,55 +36,33 @@ const OPTIONS: &str = "options";
 /// What a shell's status is for a command that it does not find.
 const NOT_FOUND: u8 = 127;
 
-/// Options of the script's own run, each with a value: a submitted job has begun when its script begins.
-const OF_THE_SCRIPT: [&str; 3] = ["--wait", "--wait-until", "--report"];
-
-/// Options that ask for the allocations in which all launchers of the script run. Of `--sites`, launchers
-/// get the names; the script sets how many ranks each job has.
-const OF_ITS_ALLOCATIONS: [&str; 4] = ["--time", "--idle", "--batch", "--sites"];
-
-/// Checks what can be checked without the gateway.
-///
-/// # Errors
-/// There is no program, or a wrong option.
-pub fn check(args: &Args) -> Result<(), RunError> {
-    args.command.first().ok_or(RunError::NoCommand)?;
-    coallocation::check(args)?;
-    allocations::sites(args).map(drop)
-}
-
 /// Gets the allocations of `--time`, in which all jobs of the script run.
-fn begin(args: &Args) -> Result<Option<Begun>, RunError> {
-    if args.time.is_none() {
+fn begin(run: &Run) -> Result<Option<Begun>, RunError> {
+    if !run.asks_for_nodes() {
         return Ok(None);
     }
-    let mut known = known_sites(Mode::of(args), &named(args.sites.as_deref()))?;
-    coallocation::begin(args, &mut known)
+    let mut known = known_sites(run.mode, &names(run.sites.as_deref()))?;
+    coallocation::begin(run, &mut known)
 }
 
 /// Runs the script to its end, and returns its status.
 ///
 /// # Errors
 /// It cannot be started, or its directory cannot be made; those of [`coallocation::begin`].
-pub fn run(args: &Args) -> Result<u8, RunError> {
-    check(args)?;
-    let own = std::env::current_exe().map_err(RunError::Own)?;
-    let begun = begin(args)?;
-    let words: Vec<OsString> = std::env::args_os().skip(2).collect();
-    let mut options = options(&words, args.command.len(), begun.is_some());
-    if let Some(begun) = &begun {
-        options.extend(within(args, &begun.allocations)?);
-    }
+pub fn run(run: &Run, script: &[OsString], own: &Path) -> Result<u8, RunError> {
+    let (word, words) = script.split_first().ok_or(RunError::NoCommand)?;
+    let begun = begin(run)?;
+    let options = for_launchers(run, begun.as_ref().map(|begun| &begun.allocations)).options();
     let signals = child::hold_signals(Patience::without_limit()).map_err(RunError::Signals)?;
-    let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
+    let directory = RunDirectory::create(own).map_err(RunError::Directory)?;
     let launchers = directory.path().join(LAUNCHERS);
-    make(&own, directory.path(), &options).map_err(RunError::Directory)?;
-    let mut command = Command::new(&args.command[0]);
+    make(own, directory.path(), &options).map_err(RunError::Directory)?;
+    let mut command = Command::new(word);
     command
-        .args(&args.command[1..])
+        .args(words)
         .env(VARIABLE, &launchers)
         .env("PATH", with(&launchers, std::env::var_os("PATH").as_deref()));
-    phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
+    phase::report_running(run.report.as_deref()).map_err(RunError::Report)?;
     // The jobs are those of its launchers: this process has none, but for that of the allocations.
     let (none, _far_end) = UnixStream::pair().map_err(RunError::Directory)?;
     let job = begun.as_ref().map_or(&none, |begun| &begun.connection);
@@ -98,41 +76,24 @@ pub fn run(args: &Args) -> Result<u8, RunError> {
     Ok(begun.map_or(status, |begun| begun.held.status_after(status)))
 }
 
-/// Options for launchers that run in these allocations.
-///
-/// # Errors
-/// Those of [`sites::parse`].
-fn within(args: &Args, allocations: &Allocations) -> Result<Vec<OsString>, RunError> {
-    let shares = sites::parse(args.sites.as_deref().unwrap_or_default())?;
-    let names: Vec<&str> = shares.into_iter().map(|(site, _)| site).collect();
-    let mut words = vec!["--sites".to_owned(), names.join(",")];
-    for (site, id) in allocations {
-        words.extend(["--alloc".to_owned(), format!("{site}:{id}")]);
-    }
-    Ok(words.into_iter().map(OsString::from).collect())
-}
-
-/// The options of the script's command line for those of its launchers: `words` are what stands behind
-/// `causeway run`, of which the last ones are the script's. `has_allocations`: it has got them for all.
-fn options(words: &[OsString], of_script: usize, has_allocations: bool) -> Vec<OsString> {
-    let held: &[&str] = match has_allocations {
-        true => &OF_ITS_ALLOCATIONS,
-        false => &[],
+/// What each launcher of a script is meant to do: all that the script is, but for what is the script's own. A
+/// submitted job has begun when its script begins. In the allocations of `--time`, launchers use those of all
+/// its sites, and the script sets how many ranks each job has.
+fn for_launchers(run: &Run, held: Option<&Allocations>) -> Run {
+    let mut each = Run {
+        start: Start::Launcher(Vec::new()),
+        wait: None,
+        wait_until: None,
+        report: None,
+        ..run.clone()
     };
-    let is_kept_back = |name: &str| OF_THE_SCRIPT.contains(&name) || held.contains(&name);
-    let all = &words[..words.len().saturating_sub(of_script)];
-    let (mut kept, mut rest) = (Vec::new(), all.iter());
-    while let Some(word) = rest.next() {
-        let text = word.to_string_lossy();
-        let name = text.split_once('=').map_or(&*text, |(name, _)| name);
-        match () {
-            () if text == "--script" || text == "--" => {}
-            () if is_kept_back(&text) => drop(rest.next()),
-            () if is_kept_back(name) => {}
-            () => kept.push(word.clone()),
+    if let Some(held) = held {
+        each.nodes = Nodes::Allocated(held.clone());
+        for (_, ranks) in each.sites.iter_mut().flatten() {
+            *ranks = None;
         }
     }
-    kept
+    each
 }
 
 /// Makes the launchers, and writes their options.
@@ -226,22 +187,41 @@ pub fn call(called: &Called) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use super::super::meant::Asked;
+    use super::super::mode::Mode;
     use super::*;
-
-    fn words(line: &str) -> Vec<OsString> {
-        line.split_whitespace().map(OsString::from).collect()
-    }
+    use std::time::Duration;
 
     #[test]
     fn launchers_get_the_options_of_the_scripts_command_line_but_for_those_of_its_own_run() {
-        let of = |line: &str, count| options(&words(line), count, false);
-        let line =
-            "--report /f --wait-until=9 --sites rennes=2,nancy=2 --script --weight 3 -- ./driver.sh --wait 1";
-        assert_eq!(of(line, 3), words("--sites rennes=2,nancy=2 --weight 3"));
-        assert_eq!(of("--wait 1h --script ./driver.sh", 1), words(""));
-        assert_eq!(of("--script sh -c x", 3), words(""));
-        let line = "--time 1h --batch rennes:--partition=fast --idle=1min --sites rennes=2,nancy=2 --weight 3 --script x";
-        assert_eq!(options(&words(line), 1, true), words("--weight 3"));
+        let words = |run: &Run| run.options().join(OsStr::new(" "));
+        let script = Run {
+            sites: Some(vec![
+                ("rennes".to_owned(), Some(2)),
+                ("nancy".to_owned(), Some(2)),
+            ]),
+            weight: 3,
+            wait: Some(Duration::from_secs(3600)),
+            wait_until: Some(Duration::from_secs(9)),
+            report: Some("/f".into()),
+            ..Run::new(Mode::Shim, Start::Script(vec!["./driver.sh".into()]))
+        };
+        let each = for_launchers(&script, None);
+        assert_eq!(words(&each), "--sites rennes=2,nancy=2 --weight 3");
+        let script = Run {
+            nodes: Nodes::Asked(Asked {
+                time: Duration::from_secs(3600),
+                idle: Duration::from_secs(60),
+                options: [("rennes".to_owned(), vec!["--partition=fast".to_owned()])].into(),
+            }),
+            ..script
+        };
+        let held = [("rennes", "1"), ("nancy", "7")].map(|(site, id)| (site.to_owned(), id.to_owned()));
+        let each = for_launchers(&script, Some(&held.into()));
+        assert_eq!(
+            words(&each),
+            "--sites rennes,nancy --alloc nancy:7 --alloc rennes:1 --weight 3"
+        );
     }
 
     #[test]

@@ -7,12 +7,20 @@ use super::facts::Found;
 use super::host::PATIENCE;
 use super::install::programs;
 use super::steps::{self, Work, causeway, tell};
+use crate::run::meant::{Asked, IDLE, Nodes, Run, SiteCommand, Start};
+use crate::run::mode::Mode;
 use crate::say;
 use causeway_mpis::{Mpi, quoted};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// How long a job may take, with the wait for nodes of batch systems.
 const RUNS_WITHIN: Duration = Duration::from_secs(420);
+
+/// How long it asks batch systems for nodes, and waits for them.
+const NODES_FOR: Duration = Duration::from_secs(120);
+const NODES_WITHIN: Duration = Duration::from_secs(300);
 
 /// What the ping-pong is told: messages of one byte, and how many.
 const PINGPONG: [&str; 5] = ["pingpong", "--sizes", "1", "--count", "20"];
@@ -84,9 +92,6 @@ impl Jobs {
 
     /// One rank at each site.
     fn of(sites: &[Site]) -> Result<Jobs, String> {
-        let mut words = vec!["run".to_owned()];
-        let shares: Vec<String> = sites.iter().map(|site| format!("{}=1", site.host.site)).collect();
-        let shares = ["--sites".to_owned(), shares.join(",")];
         let batches = sites.iter().filter(|site| site.facts.batch.is_some()).count();
         let has_batch = match batches {
             0 => false,
@@ -94,33 +99,47 @@ impl Jobs {
             _ => return Err("some sites have a batch system and others have none".to_owned()),
         };
         let found = shared_launcher(sites);
-        if found.is_some() || has_batch {
-            words.extend(shares);
-        }
-        if has_batch {
-            words.extend(["--time", "2min", "--wait", "5min"].map(str::to_owned));
-        }
-        let Some(found) = found else {
-            for (number, site) in sites.iter().enumerate() {
-                words.extend(["--at".to_owned(), site.host.site.clone(), at(site, number == 0)?]);
+        let with = |mode, start| {
+            let shares = sites.iter().map(|site| (site.host.site.clone(), Some(1)));
+            let mut run = Run::new(mode, start);
+            run.sites = (mode == Mode::Shim || has_batch).then(|| shares.collect());
+            if has_batch {
+                let (time, idle, options) = (NODES_FOR, IDLE, BTreeMap::new());
+                run.nodes = Nodes::Asked(Asked { time, idle, options });
+                run.wait = Some(NODES_WITHIN);
             }
+            words(&run)
+        };
+        let Some(found) = found else {
+            let commands = sites.iter().enumerate().map(|(number, site)| {
+                let (site, text) = (site.host.site.clone(), at(site, number == 0)?);
+                Ok(SiteCommand { site, text })
+            });
+            let commands = commands.collect::<Result<_, String>>()?;
             return Ok(Jobs {
                 hello: None,
-                pingpong: words,
+                pingpong: with(Mode::OwnMpis, Start::Commands(commands)),
             });
         };
-        let hello: Vec<String> = Mpi::hello(&found.mpi)
-            .iter()
-            .map(|word| (*word).to_owned())
-            .collect();
         let ranks = sites.len().to_string();
-        words.extend(["--", &found.word, "-n", &ranks].map(str::to_owned));
-        let with = |more: &[String]| [words.as_slice(), more].concat();
+        let over_all = |program: &[&str]| {
+            let launcher = [&found.word, "-n", &ranks];
+            let all = launcher.iter().chain(program);
+            with(Mode::Shim, Start::Launcher(all.map(OsString::from).collect()))
+        };
+        let program: Vec<&str> = found.program.iter().map(String::as_str).chain(PINGPONG).collect();
         Ok(Jobs {
-            hello: Some(with(&hello)),
-            pingpong: with(&[found.program.as_slice(), &PINGPONG.map(str::to_owned)].concat()),
+            hello: Some(over_all(Mpi::hello(&found.mpi))),
+            pingpong: over_all(&program),
         })
     }
+}
+
+/// A command of Causeway, without its name.
+fn words(run: &Run) -> Vec<String> {
+    let words = run.words().into_iter();
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("run".to_owned()).chain(words).collect()
 }
 
 /// The launcher of one MPI for all sites. Its daemons and ranks find Causeway at the same path everywhere.

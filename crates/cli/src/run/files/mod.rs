@@ -22,6 +22,7 @@ mod sending;
 mod sent;
 
 use super::error::RunError;
+use super::meant::FilesWanted;
 use crate::first_line::first_line;
 use crate::remote::tree;
 use crate::say;
@@ -47,22 +48,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Nodes that are asked at a time.
 const AT_ONCE: usize = 16;
-
-/// What the user asks for.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct Wanted {
-    /// Copy this file or directory to the nodes of each site, or of SITE alone, and run there, in a directory
-    /// of the job's own, where it is NAME (docs/files.md).
-    #[arg(long, value_name = "[SITE:]PATH[=NAME]")]
-    pub send: Vec<PathBuf>,
-    /// Send all files, and leave no copies of large ones at the nodes for later jobs.
-    #[arg(long, requires = "send")]
-    pub send_anew: bool,
-    /// When the job has ended, copy what matches this pattern from the job's directory at each site to the
-    /// current directory.
-    #[arg(long, value_name = "PATTERN", requires = "send")]
-    pub fetch: Vec<String>,
-}
 
 /// A host with the job's directory.
 struct Host {
@@ -93,7 +78,7 @@ pub struct Files {
 /// # Errors
 /// A path or pattern that leads elsewhere; a node that does not take the files.
 pub fn send(
-    wanted: &Wanted,
+    wanted: &FilesWanted,
     token: &str,
     own_site: &str,
     nodes: &[(String, String)],
@@ -135,7 +120,7 @@ pub fn send(
 /// # Errors
 /// Those of [`send`]; the user has chosen the nodes.
 pub fn of_run(
-    wanted: &Wanted,
+    wanted: &FilesWanted,
     job: &JobReply,
     own_site: &str,
     nodes: Vec<(String, String)>,
@@ -177,7 +162,7 @@ pub fn fetched(files: Option<&Files>, status: u8, asked: Asked<'_>) -> Result<u8
 ///
 /// # Errors
 /// The first such path or pattern.
-pub fn check(wanted: &Wanted) -> Result<(), RunError> {
+pub fn check(wanted: &FilesWanted) -> Result<(), RunError> {
     read(wanted)?;
     for pattern in &wanted.fetch {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,+=@%/*?[]".contains(&byte);
@@ -191,7 +176,7 @@ pub fn check(wanted: &Wanted) -> Result<(), RunError> {
     Ok(())
 }
 
-fn read(wanted: &Wanted) -> Result<Vec<Sent>, RunError> {
+fn read(wanted: &FilesWanted) -> Result<Vec<Sent>, RunError> {
     wanted.send.iter().map(|typed| Sent::read(typed)).collect()
 }
 
@@ -333,8 +318,8 @@ fn failed(what: &str, error: io::Error) -> RunError {
 mod tests {
     use super::*;
 
-    fn wanted(send: &[&str], fetch: &[&str]) -> Wanted {
-        Wanted {
+    fn wanted(send: &[&str], fetch: &[&str]) -> FilesWanted {
+        FilesWanted {
             send: send.iter().map(PathBuf::from).collect(),
             fetch: fetch.iter().map(|pattern| (*pattern).to_owned()).collect(),
             send_anew: false,

@@ -2,6 +2,7 @@
 
 use crate::preload::{ASAN_OPTIONS, asan_options, preload};
 use crate::run::error::RunError;
+use crate::run::meant::SiteCommand;
 use crate::run::own::rendezvous::message::VERSION;
 use causeway_mpis::names::{FORWARDED, FORWARDS_ALL, JOINS_FORWARDED, SRUN_ENDS_ALL};
 use causeway_mpis::{launchers, quoted};
@@ -17,41 +18,7 @@ const SETUP: &str = "eval \\\"\\$CAUSEWAY_MPI_SETUP\\\" || \
 /// Words that bash knows, and the sh of a site need not.
 const OF_BASH: [&str; 3] = ["pipefail", "[[", "shopt"];
 
-/// One site's command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Command<'a> {
-    /// Where.
-    pub site: &'a str,
-    /// What `sh -c` is given.
-    pub text: &'a str,
-}
-
-/// The commands in the order of the command line, which is that of the ranks.
-///
-/// # Errors
-/// A site twice or without a name, a command without a word.
-pub fn commands(at: &[String]) -> Result<Vec<Command<'_>>, RunError> {
-    let mut commands: Vec<Command> = Vec::new();
-    for pair in at.chunks(2) {
-        let [site, text] = pair else {
-            return Err(RunError::NoAt);
-        };
-        if text.trim().is_empty() {
-            return Err(RunError::NoCommandAt(site.clone()));
-        }
-        if commands.iter().any(|other| other.site == site) {
-            return Err(RunError::TwiceAt(site.clone()));
-        }
-        commands.push(Command { site, text });
-    }
-    if commands.is_empty() {
-        Err(RunError::NoAt)
-    } else {
-        Ok(commands)
-    }
-}
-
-impl Command<'_> {
+impl SiteCommand {
     /// Whether it has srun start something, and does not say in which component of a heterogeneous
     /// allocation.
     pub fn lacks_component(&self) -> bool {
@@ -71,25 +38,35 @@ impl Command<'_> {
     }
 }
 
-/// The commands by which each site starts a program as it does that itself, in the form of --at, and the
-/// ranks of each. `options` are those of `causeway start-program` at a site.
+/// Refuses a launcher in the place of a program that each site starts with its own.
+///
+/// # Errors
+/// It is one.
+pub fn refuse_launcher(program: &OsStr) -> Result<(), RunError> {
+    let name = Path::new(program).file_name().unwrap_or_default();
+    match launchers::STARTING.iter().any(|launcher| name == *launcher) {
+        true => Err(RunError::OwnLauncher(name.to_string_lossy().into_owned())),
+        false => Ok(()),
+    }
+}
+
+/// The commands by which each site starts a program as it does that itself, and the ranks of each. `options`
+/// are those of `causeway start-program` at a site.
 ///
 /// # Errors
 /// No program, or a site without ranks.
 pub fn of_program(
     own: &Path,
-    shares: &[(&str, Option<u32>)],
+    shares: &[(String, Option<u32>)],
     program: &[OsString],
     options: impl Fn(&str) -> String,
-) -> Result<(Vec<String>, Vec<u32>), RunError> {
+) -> Result<(Vec<SiteCommand>, Vec<u32>), RunError> {
     let ranks: Option<Vec<u32>> = shares.iter().map(|(_, ranks)| *ranks).collect();
-    let ranks = ranks.filter(|_| !program.is_empty()).ok_or(RunError::NoShares)?;
-    let name = Path::new(&program[0]).file_name().unwrap_or_default();
-    if launchers::STARTING.iter().any(|launcher| name == *launcher) {
-        return Err(RunError::OwnLauncher(name.to_string_lossy().into_owned()));
-    }
+    let is_whole = !program.is_empty() && !shares.is_empty();
+    let ranks = ranks.filter(|_| is_whole).ok_or(RunError::NoShares)?;
+    refuse_launcher(&program[0])?;
     let words: Vec<String> = program.iter().map(quoted).collect();
-    let at = shares.iter().zip(&ranks).flat_map(|((site, _), ranks)| {
+    let commands = shares.iter().zip(&ranks).map(|((site, _), ranks)| {
         let own = quoted(own);
         // Where the site has it at another path, it says so itself.
         let there = env::OWN_PROGRAM;
@@ -98,9 +75,10 @@ pub fn of_program(
             options(site),
             words.join(" ")
         );
-        [(*site).to_owned(), text]
+        let site = site.clone();
+        SiteCommand { site, text }
     });
-    Ok((at.collect(), ranks))
+    Ok((commands.collect(), ranks))
 }
 
 /// Facts that are the same for all processes of a run.
@@ -123,7 +101,7 @@ pub struct Facts<'a> {
 /// The variables of a site's command. `present` is what that command has by itself of a variable: only at the
 /// own site is it known.
 pub fn environment(
-    command: &Command,
+    command: &SiteCommand,
     facts: &Facts,
     present: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(String, OsString)> {
@@ -183,13 +161,16 @@ pub fn line(text: &str, directory: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn given(words: &[&str]) -> Vec<String> {
-        words.iter().map(|word| (*word).to_owned()).collect()
+    fn at_nancy(text: &str) -> SiteCommand {
+        SiteCommand {
+            site: "nancy".to_owned(),
+            text: text.to_owned(),
+        }
     }
 
     #[test]
     fn words_that_only_bash_knows_are_found_unless_bash_reads_them() {
-        let word = |text| Command { site: "nancy", text }.word_of_bash();
+        let word = |text| at_nancy(text).word_of_bash();
         assert_eq!(
             word("set -o pipefail; mpirun -n 4 ./app | tee log"),
             Some("pipefail")
@@ -201,32 +182,9 @@ mod tests {
 
     #[test]
     fn an_srun_that_names_no_component_is_found() {
-        let lacks = |text| Command { site: "nancy", text }.lacks_component();
+        let lacks = |text| at_nancy(text).lacks_component();
         assert!(lacks("srun -n 4 ./app") && lacks("module load x;srun ./app"));
         assert!(!lacks("srun --het-group=1 -n 4 ./app") && !lacks("mpirun ./srun-app"));
-    }
-
-    #[test]
-    fn sites_keep_their_order_and_stand_there_once() {
-        let at = given(&["rennes", "srun ./a", "nancy", "mpirun ./a"]);
-        let sites: Vec<&str> = commands(&at)
-            .unwrap()
-            .iter()
-            .map(|command| command.site)
-            .collect();
-        assert_eq!(sites, ["rennes", "nancy"]);
-        let twice = given(&["rennes", "a", "rennes", "b"]);
-        assert_eq!(
-            commands(&twice).unwrap_err().to_string(),
-            "--at names site rennes twice; give each site one command"
-        );
-        assert!(
-            commands(&given(&["rennes", " "]))
-                .unwrap_err()
-                .to_string()
-                .contains("rennes")
-        );
-        assert!(commands(&[]).is_err());
     }
 
     fn facts() -> Facts<'static> {
@@ -242,10 +200,7 @@ mod tests {
 
     #[test]
     fn each_site_is_told_its_name_and_the_rendezvous() {
-        let command = Command {
-            site: "nancy",
-            text: "./a",
-        };
+        let command = at_nancy("./a");
         let set = environment(&command, &facts(), |_| None);
         let value = |name: &str| {
             set.iter()
@@ -262,10 +217,7 @@ mod tests {
 
     #[test]
     fn a_map_with_virtual_addresses_reaches_open_mpis_ranks_by_another_name() {
-        let command = Command {
-            site: "nancy",
-            text: "./a",
-        };
+        let command = at_nancy("./a");
         let facts = Facts {
             grid: "2|a;100.64.1.0/24=10.1.0.0/24",
             ..facts()
@@ -282,10 +234,7 @@ mod tests {
 
     #[test]
     fn the_users_own_preloads_and_lists_stay() {
-        let command = Command {
-            site: "nancy",
-            text: "mpirun ./a",
-        };
+        let command = at_nancy("mpirun ./a");
         let preloads = [PathBuf::from("/c/shim.so")];
         let facts = Facts {
             preloads: &preloads,
@@ -310,20 +259,21 @@ mod tests {
     #[test]
     fn a_program_is_started_by_each_site_itself() {
         let program = ["./my app", "it's"].map(OsString::from);
-        let shares = [("rennes", Some(32)), ("nancy", Some(16))];
-        let (at, ranks) = of_program(Path::new("/c/causeway"), &shares, &program, |_| {
+        let shares = [("rennes".to_owned(), Some(32)), ("nancy".to_owned(), Some(16))];
+        let (commands, ranks) = of_program(Path::new("/c/causeway"), &shares, &program, |_| {
             " --verbose".into()
         })
         .unwrap();
         assert_eq!(ranks, [32, 16]);
-        assert_eq!(at[2], "nancy");
+        assert_eq!(commands[1].site, "nancy");
         let words = r#"own=/c/causeway; "${CAUSEWAY_PROGRAM:-$own}" start-program --ranks 16 --verbose -- './my app' 'it'\''s'"#;
-        assert_eq!(at[3], words);
+        assert_eq!(commands[1].text, words);
         let launcher = ["/usr/bin/mpirun", "-n", "2", "./app"].map(OsString::from);
         let refused =
             of_program(Path::new("/c/causeway"), &shares, &launcher, |_| String::new()).unwrap_err();
         assert!(refused.to_string().contains("leave out mpirun"));
-        for (shares, program) in [(&[("rennes", None)][..], &program[..]), (&shares[..], &[])] {
+        let without = [("rennes".to_owned(), None)];
+        for (shares, program) in [(&without[..], &program[..]), (&shares[..], &[])] {
             let refused = of_program(Path::new("/c/causeway"), shares, program, |_| String::new());
             assert!(
                 refused

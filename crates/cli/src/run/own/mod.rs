@@ -19,12 +19,11 @@ mod site;
 use super::allocations::Allocations;
 use super::error::RunError;
 use super::files;
-use super::mode::Mode;
+use super::meant::{Run, SiteCommand, Start};
 use super::phase;
 use super::pipeline::{self, Job};
 use super::sites::{self, own_address};
-use super::{Args, collectives, groups};
-use crate::batch::allocations::parse;
+use super::{collectives, groups};
 use crate::preload::{SHIM, UCX};
 use crate::remote::frame::Request as Spawned;
 use crate::say;
@@ -32,7 +31,8 @@ use causeway_batch::component;
 use causeway_control::{Plan, SiteMpi, Sites};
 use causeway_mpis::names::WORLD;
 use causeway_wire::Token;
-use command::{Command, Facts};
+use command::Facts;
+pub use command::refuse_launcher;
 use course::{Course, Ended, Order};
 use events::{Event, Events};
 use rendezvous::{Meeting, Origins, Server};
@@ -44,23 +44,21 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// What keeps the run from beginning.
-pub fn run(args: &Args, own: &Path) -> Result<u8, RunError> {
-    let (at, ranks) = asked(args, own)?;
-    let commands = command::commands(&at)?;
-    let preloads = preloads(own, !args.no_collectives)?;
-    let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
-    check_sites(args, &names)?;
+pub fn run(run: &Run, own: &Path) -> Result<u8, RunError> {
+    let (commands, ranks) = asked(run, own)?;
+    let preloads = preloads(own, !run.collectives.are_left_alone)?;
+    let names: Vec<String> = commands.iter().map(|command| command.site.clone()).collect();
     let takes_part = |site: &str| names.iter().any(|name| name == site);
-    let (known, reserved) = pipeline::reserve(args, Mode::OwnMpis, (&names, false), takes_part)?;
+    let (known, reserved) = pipeline::reserve(run, (&names, false), takes_part)?;
     let plan = Plan {
         sites: names.clone(),
         ranks: ranks.iter().sum(),
         allocations: reserved.allocations.clone(),
     };
     let nodes = nodes(&known, &commands, &plan.allocations)?;
-    let begun = Job::start(args, Mode::OwnMpis, plan, reserved)?;
+    let begun = Job::start(run, plan, reserved)?;
     let job = &begun.reply;
-    let files = files::send(&args.files, &job.token, &known.site, &all_nodes(&known, &names))?;
+    let files = files::send(&run.files, &job.token, &known.site, &all_nodes(&known, &names))?;
     // Before this run's own threads, which inherit the mask.
     let signals = events::hold_signals().map_err(RunError::Signals)?;
     let (server, rendezvous) = open(&known, &job.token, &names).map_err(RunError::Rendezvous)?;
@@ -68,7 +66,7 @@ pub fn run(args: &Args, own: &Path) -> Result<u8, RunError> {
     events
         .hear(signals, &begun.connection, server)
         .map_err(RunError::Threads)?;
-    let collectives = of_collectives(args, &known, &names, &ranks)?;
+    let collectives = of_collectives(run, &known, &names, &ranks)?;
     let directory = files::directory(files.as_ref());
     let facts = Facts {
         directory: &directory,
@@ -78,10 +76,10 @@ pub fn run(args: &Args, own: &Path) -> Result<u8, RunError> {
         preloads: &preloads,
         collectives: &collectives,
     };
-    let mut course = Course::new(&names, &ranks, args.verbose);
-    tell(args, &commands, &nodes, &facts);
+    let mut course = Course::new(&names, &ranks, run.is_verbose);
+    tell(run, &commands, &nodes, &facts);
     let mut started = Vec::new();
-    phase::report_running(args.report.as_deref()).map_err(RunError::Report)?;
+    phase::report_running(run.report.as_deref()).map_err(RunError::Report)?;
     for (number, (command, node)) in commands.iter().zip(&nodes).enumerate() {
         let host = match node {
             Some(node) => Host::Node(node),
@@ -101,7 +99,7 @@ pub fn run(args: &Args, own: &Path) -> Result<u8, RunError> {
 }
 
 /// Says which commands the sites' sh may not understand.
-fn warn_of_bash(commands: &[Command<'_>]) {
+fn warn_of_bash(commands: &[SiteCommand]) {
     for command in commands {
         if let Some(word) = command.word_of_bash() {
             say::error(format_args!(
@@ -112,52 +110,28 @@ fn warn_of_bash(commands: &[Command<'_>]) {
     }
 }
 
-/// Sites and their commands, and the ranks of each where they are known.
-fn asked(args: &Args, own: &Path) -> Result<(Vec<String>, Vec<u32>), RunError> {
-    let allocations = parse(&args.alloc)?;
+/// What starts at each site, and the ranks of each where they are known.
+fn asked(run: &Run, own: &Path) -> Result<(Vec<SiteCommand>, Vec<u32>), RunError> {
+    let allocations = run.allocations();
     let component = |site: &str| component(allocations.get(site)?);
-    if args.own_mpi {
-        let shares = sites::parse(args.sites.as_deref().ok_or(RunError::NoShares)?)?;
-        let options = |site: &str| {
-            let verbose = if args.verbose { " --verbose" } else { "" };
-            let component = component(site).map(|component| format!(" --component {component}"));
-            format!("{verbose}{}", component.unwrap_or_default())
-        };
-        return command::of_program(own, &shares, &args.command, options);
-    }
-    for command in command::commands(&args.at)? {
-        if let Some(component) = component(command.site).filter(|_| command.lacks_component()) {
-            return Err(RunError::Component(command.site.to_owned(), component.to_owned()));
+    match &run.start {
+        Start::Commands(commands) => {
+            for command in commands {
+                if let Some(component) = component(&command.site).filter(|_| command.lacks_component()) {
+                    return Err(RunError::Component(command.site.clone(), component.to_owned()));
+                }
+            }
+            Ok((commands.clone(), Vec::new()))
         }
-    }
-    Ok((args.at.clone(), Vec::new()))
-}
-
-/// Checks what can be checked without the gateway.
-///
-/// # Errors
-/// What is wrong with the command line.
-pub fn check(args: &Args) -> Result<(), RunError> {
-    let own = std::env::current_exe().map_err(RunError::Own)?;
-    let (at, _) = asked(args, &own)?;
-    let commands = command::commands(&at)?;
-    let names: Vec<String> = commands.iter().map(|command| command.site.to_owned()).collect();
-    check_sites(args, &names)
-}
-
-/// Refuses `--sites` that do not say how many ranks allocations of the commands' sites are for.
-fn check_sites(args: &Args, names: &[String]) -> Result<(), RunError> {
-    if args.sites.is_some() && args.time.is_none() && !args.own_mpi {
-        return Err(RunError::AtSites);
-    }
-    let asked = sites::named(args.sites.as_deref());
-    let is_in_one = |site: &&String| asked.contains(site) != names.contains(site);
-    match { asked.iter().chain(names) }
-        .find(is_in_one)
-        .filter(|_| args.time.is_some())
-    {
-        Some(site) => Err(RunError::AtOtherSites(site.clone())),
-        None => Ok(()),
+        Start::Program(program) => {
+            let options = |site: &str| {
+                let verbose = if run.is_verbose { " --verbose" } else { "" };
+                let component = component(site).map(|component| format!(" --component {component}"));
+                format!("{verbose}{}", component.unwrap_or_default())
+            };
+            command::of_program(own, run.sites.as_deref().unwrap_or_default(), program, options)
+        }
+        Start::Launcher(_) | Start::Script(_) | Start::Profile => Err(RunError::NoShares),
     }
 }
 
@@ -217,16 +191,16 @@ fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError
 /// What the library of collectives is told of the links between these sites, and what the user has set of it
 /// here: rank 0, which reads that, may be at another site.
 fn of_collectives(
-    args: &Args,
+    run: &Run,
     known: &Sites,
     sites: &[String],
     ranks: &[u32],
 ) -> Result<Vec<(String, String)>, RunError> {
-    if args.no_collectives {
+    if run.collectives.are_left_alone {
         return Ok(Vec::new());
     }
     let ranks = (!ranks.is_empty()).then(|| ranks.iter().sum());
-    let groups = groups::of_run(args, known, sites, ranks)?;
+    let groups = groups::of_run(&run.groups, known, sites, ranks)?;
     let links = collectives::settings(&known.links, sites).into_iter();
     let open = links.filter(|(name, _)| !collectives::is_set(name));
     let open = open.map(|(name, value)| (name.to_owned(), value));
@@ -242,11 +216,11 @@ fn of_collectives(
 /// `None` for the own site's without an allocation, which starts here.
 fn nodes(
     known: &Sites,
-    commands: &[Command],
+    commands: &[SiteCommand],
     allocations: &Allocations,
 ) -> Result<Vec<Option<String>>, RunError> {
-    let node = |command: &Command| {
-        let site = sites::usable_site(known, command.site)?;
+    let node = |command: &SiteCommand| {
+        let site = sites::usable_site(known, &command.site)?;
         if site.name == known.site && !allocations.contains_key(&site.name) {
             return Ok(None);
         }
@@ -311,7 +285,7 @@ enum Host<'a> {
 
 /// Starts one command, whose end comes as an event.
 fn start(
-    command: &Command,
+    command: &SiteCommand,
     host: &Host,
     facts: &Facts,
     number: usize,
@@ -322,14 +296,14 @@ fn start(
     let present = |name: &str| is_here.then(|| std::env::var_os(name)).flatten();
     let environment = command::environment(command, facts, present).into_iter();
     let request = Spawned {
-        command: command::line(command.text, facts.directory).into(),
+        command: command::line(&command.text, facts.directory).into(),
         environment: environment.map(|(name, value)| (name, value.into())).collect(),
         path: Vec::new(),
         is_of_site: true,
     };
     let site = match host {
         Host::Node(node) => Site::far(facts.token, node),
-        Host::Here(own, mpi) => Site::here(own, command.site, mpi),
+        Host::Here(own, mpi) => Site::here(own, &command.site, mpi),
     };
     let site = site.map_err(|error| error.to_string())?;
     let begun = site.begin(request, number == 0, is_alone, events.on_ended(number));
@@ -337,23 +311,23 @@ fn start(
     Ok(site)
 }
 
-fn tell(args: &Args, commands: &[Command], nodes: &[Option<String>], facts: &Facts) {
-    let sites: Vec<&str> = commands.iter().map(|command| command.site).collect();
+fn tell(run: &Run, commands: &[SiteCommand], nodes: &[Option<String>], facts: &Facts) {
+    let sites: Vec<&str> = commands.iter().map(|command| command.site.as_str()).collect();
     let sites = sites.join(", ");
-    if args.own_mpi {
+    if matches!(run.start, Start::Program(_)) {
         say::error(format_args!(
             "causeway: each of {sites} starts its own MPI, because of --own-mpi (without it: one MPI over all sites)"
         ));
     }
     warn_of_bash(commands);
-    if !args.verbose {
+    if !run.is_verbose {
         return;
     }
     say::error(format_args!(
         "causeway: the ranks of {sites} meet at {}",
         facts.rendezvous
     ));
-    for (Command { site, text }, node) in commands.iter().zip(nodes) {
+    for (SiteCommand { site, text }, node) in commands.iter().zip(nodes) {
         let host = { node.as_ref() }.map_or("this host".to_owned(), |node| format!("node {node}"));
         say::error(format_args!("causeway: site {site}: on {host}: {text}"));
     }

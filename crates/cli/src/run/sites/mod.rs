@@ -6,6 +6,7 @@ mod hosts;
 use super::directory::stands_by_name;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
+use super::meant::Shares;
 use causeway_control::name::means;
 use causeway_control::{NodeInfo, Plan, SiteInfo, SiteStatus, Sites};
 use causeway_mpis::Mpi;
@@ -58,12 +59,15 @@ pub fn launchers_name(node: &NodeInfo) -> String {
 ///
 /// # Errors
 /// Unknown or unreachable sites, contradicting counts, too few slots.
-pub fn choose<'a>(known: &'a Sites, sites: Option<&str>, line: &CommandLine) -> Result<Chosen<'a>, RunError> {
-    if sites.is_some() && line.names_hosts {
+pub fn choose<'a>(
+    known: &'a Sites,
+    wanted: Option<&[(String, Option<u32>)]>,
+    line: &CommandLine,
+) -> Result<Chosen<'a>, RunError> {
+    if wanted.is_some() && line.names_hosts {
         return Err(RunError::Hosts);
     }
-    let wanted = sites.map(parse).transpose()?;
-    let wish = wish(wanted.as_deref(), line)?;
+    let wish = wish(wanted, line)?;
     check_hosts(known, line)?;
     if line.starts_nothing || line.names_hosts {
         return Ok(Chosen {
@@ -72,7 +76,7 @@ pub fn choose<'a>(known: &'a Sites, sites: Option<&str>, line: &CommandLine) -> 
             sites: Vec::new(),
         });
     }
-    let infos = match &wanted {
+    let infos = match wanted {
         Some(wanted) => named_sites(known, wanted)?,
         None => all_sites(known)?,
     };
@@ -269,21 +273,19 @@ pub fn plan(
     }
 }
 
-/// The sites that `--sites` names. What is not understood of it is said later.
-pub fn named(sites: Option<&str>) -> Vec<String> {
-    let wanted = sites.and_then(|sites| parse(sites).ok()).unwrap_or_default();
-    wanted.into_iter().map(|(name, _)| name.to_owned()).collect()
-}
-
-/// Whether a run with these `--sites` may use a site.
-pub fn may_use(sites: Option<&str>, site: &str) -> bool {
-    sites.is_none() || named(sites).iter().any(|named| named == site)
+/// Names of the sites that a run may use; none where it may use all.
+pub fn names(wanted: Option<&[(String, Option<u32>)]>) -> Vec<String> {
+    let all = wanted.into_iter().flatten();
+    all.map(|(name, _)| name.clone()).collect()
 }
 
 /// Reads `name=ranks` or `name`, all of one kind.
-pub fn parse(text: &str) -> Result<Vec<(&str, Option<u32>)>, RunError> {
+///
+/// # Errors
+/// It has another form, or names a site twice.
+pub fn parse(text: &str) -> Result<Shares, RunError> {
     let wrong = |reason| RunError::Sites(text.to_owned(), reason);
-    let mut sites: Vec<(&str, Option<u32>)> = Vec::new();
+    let mut sites = Shares::new();
     for entry in text.split(',').map(str::trim) {
         let (name, ranks) = match entry.split_once('=') {
             None => (entry, None),
@@ -299,10 +301,10 @@ pub fn parse(text: &str) -> Result<Vec<(&str, Option<u32>)>, RunError> {
         if name.is_empty() {
             return Err(wrong("a site has no name"));
         }
-        if sites.iter().any(|(other, _)| *other == name) {
+        if sites.iter().any(|(other, _)| other == name) {
             return Err(wrong("it names a site twice"));
         }
-        sites.push((name, ranks));
+        sites.push((name.to_owned(), ranks));
     }
     let counted = sites.iter().filter(|(_, ranks)| ranks.is_some()).count();
     if counted != 0 && counted != sites.len() {
@@ -312,11 +314,11 @@ pub fn parse(text: &str) -> Result<Vec<(&str, Option<u32>)>, RunError> {
     }
 }
 
-fn wish(wanted: Option<&[(&str, Option<u32>)]>, line: &CommandLine) -> Result<Wish, RunError> {
+fn wish(wanted: Option<&[(String, Option<u32>)]>, line: &CommandLine) -> Result<Wish, RunError> {
     let counted = wanted
         .into_iter()
         .flatten()
-        .filter_map(|(site, ranks)| Some(((*site).to_owned(), (*ranks)?)));
+        .filter_map(|(site, ranks)| Some((site.clone(), (*ranks)?)));
     let counted: Vec<(String, u32)> = counted.collect();
     if line.numbers_hosts {
         // The launcher chooses among all nodes.
@@ -335,8 +337,11 @@ fn wish(wanted: Option<&[(&str, Option<u32>)]>, line: &CommandLine) -> Result<Wi
     }
 }
 
-fn named_sites<'a>(known: &'a Sites, wanted: &[(&str, Option<u32>)]) -> Result<Vec<&'a SiteInfo>, RunError> {
-    let names = wanted.iter().map(|(name, _)| *name);
+fn named_sites<'a>(
+    known: &'a Sites,
+    wanted: &[(String, Option<u32>)],
+) -> Result<Vec<&'a SiteInfo>, RunError> {
+    let names = wanted.iter().map(|(name, _)| name);
     // In the user's order: the first site named gets the first ranks.
     names.map(|name| usable_site(known, name)).collect()
 }

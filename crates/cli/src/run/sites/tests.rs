@@ -76,6 +76,12 @@ fn processes_use_ipv4_where_all_sites_have_it_else_ipv6_and_without_either_nothi
     assert_eq!(common_ip(&known, Mpi::OpenMpi4, &[]).unwrap(), Ip::Any);
 }
 
+/// [`super::choose`], of what stands behind `--sites`.
+fn choose<'a>(known: &'a Sites, sites: Option<&str>, line: &CommandLine) -> Result<Chosen<'a>, RunError> {
+    let wanted = sites.map(parse).transpose()?;
+    super::choose(known, wanted.as_deref(), line)
+}
+
 fn refusal(sites: Option<&str>, line: &CommandLine) -> String {
     choose(&known(), sites, line).unwrap_err().to_string()
 }
