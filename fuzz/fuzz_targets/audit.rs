@@ -3,11 +3,7 @@
 #![no_main]
 
 use causeway_control::audit::{AuditEntry, read_lines, shown};
-use line::{Columns, readable};
-
-// A part of the command, which has no library.
-#[path = "../../crates/cli/src/audit/line.rs"]
-mod line;
+use causeway_control::audit::line::{Columns, readable};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut entries: Vec<AuditEntry> = Vec::new();

@@ -2,12 +2,8 @@
 //! or a file by its whole path, and it is written and read again the same.
 #![no_main]
 
-use entry::Target;
+use causeway_host::journal_entry::{self as entry, Target};
 use std::path::{Component, Path};
-
-// A part of the command, which has no library.
-#[path = "../../crates/cli/src/tune/entry.rs"]
-mod entry;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let entries = match entry::parse(text) {

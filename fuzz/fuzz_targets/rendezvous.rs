@@ -1,25 +1,17 @@
 //! What strangers and the first ranks of sites send to the rendezvous of a world, and what it decides: see
-//! `crates/cli/src/run/own/rendezvous`, whose pure parts are these modules. The server's sockets are played.
+//! `crates/rendezvous`. The server's sockets are played.
 //!
 //! The input is a program: an operation and a connection in one byte; with `FRAME`, the frame's length in two
 //! bytes, and what is behind its length.
 #![no_main]
 
+use causeway_rendezvous::message;
 use causeway_wire::{Grid, Token};
-use meeting::{Action, Event, FAILURE, Key, Meeting};
-use message::{HEAD_BYTES, Incoming, Join, MessageError};
-use origins::Origins;
+use causeway_rendezvous::meeting::{Action, Event, FAILURE, Key, Meeting};
+use causeway_rendezvous::message::{HEAD_BYTES, Incoming, Join, MessageError};
+use causeway_rendezvous::origins::Origins;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-
-#[path = "../../crates/cli/src/run/own/rendezvous/meeting.rs"]
-#[allow(dead_code)]
-mod meeting;
-#[path = "../../crates/cli/src/run/own/rendezvous/message.rs"]
-#[allow(dead_code)]
-mod message;
-#[path = "../../crates/cli/src/run/own/rendezvous/origins.rs"]
-mod origins;
 
 const NUMBER: u64 = 5;
 const TOKEN: Token = Token([7; Token::BYTES]);

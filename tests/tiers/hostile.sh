@@ -10,5 +10,7 @@ cargo test --release --quiet -p causeway-gateway --test gateway -- members:: ref
 cargo test --release --quiet -p causeway-broker --test broker -- abuse:: stolen::
 cargo test --release --quiet -p causeway-broker --lib -- trust:: client:: exchange::
 cargo test --release --quiet -p causeway-shim --test shim -- accept::
-cargo test --release --quiet -p causeway-cli --bins -- rendezvous files:: up:: spending::
+cargo test --release --quiet -p causeway-cli --bins -- up::
+cargo test --release --quiet -p causeway-run --lib -- files:: spending::
+cargo test --release --quiet -p causeway-rendezvous --lib
 e2e hostile::

@@ -6,6 +6,7 @@
 
 use crate::plan::Head;
 use crate::row::{Row, csv};
+use causeway_host::failure::Failure;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -214,6 +215,16 @@ impl Store {
             &serde_json::to_vec_pretty(&summary).map_err(content(&path, 1))?,
         )?;
         put(&self.directory.join("summary.csv"), summary.csv().as_bytes())
+    }
+}
+
+/// Where to write is the user's to say; the disk is not.
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        match error {
+            StoreError::Other { .. } => Failure::usage(error),
+            _ => Failure::new(error),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! An environment without `HOME` or `PATH`, as `env -i` and some services start commands with.
 
-use crate::user_directories;
+use causeway_host::user_directories;
 use std::ffi::OsString;
 
 /// What shells and execvp(3) take where `PATH` is not set.

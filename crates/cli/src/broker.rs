@@ -1,11 +1,12 @@
 //! `causeway broker`.
 
-use crate::background::{Service, leave_session};
+use crate::background::Service;
 use crate::grid::default_directory;
-use crate::say;
-use crate::user_directories::NoHome;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{Broker, BrokerConfig, Options};
+use causeway_host::processes::leave_session;
+use causeway_host::say;
+use causeway_host::user_directories::NoHome;
 use causeway_service::signals::heeded;
 use causeway_wire::TextError;
 use clap::Args;

@@ -4,10 +4,11 @@
 //! The preload library's code decides (mpi/collectives/select/model.c), and a small program beside this one
 //! shows what it decides: nothing is written twice. docs/collectives.md explains the table.
 
-use crate::run::collectives::{MEGABITS, RTT_MICROSECONDS, is_set, links_of, settings};
-use crate::run::rules::{PROGRAM, RULES, RulesError, rules, with_rules};
-use crate::{ask, say};
+use causeway_control::questions;
 use causeway_control::{self as control, Status};
+use causeway_host::say;
+use causeway_run::collectives::{MEGABITS, RTT_MICROSECONDS, is_set, links_of, settings};
+use causeway_run::rules::{PROGRAM, RULES, RulesError, rules, with_rules};
 use causeway_wire::TextError;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -67,7 +68,7 @@ fn explain(args: &Explain) -> Result<String, TextError> {
     let status = match args.link {
         Some(_) => None,
         None => Some(
-            ask::status(&control::socket())
+            questions::status(&control::socket())
                 .map_err(|error| format!("{error}; or give --link 11.6ms,1Gbit/s"))?,
         ),
     };

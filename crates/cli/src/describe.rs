@@ -1,8 +1,8 @@
 //! What the commands are, for shells, for man and for docs/commands.md: all of it from what clap knows.
 
-use crate::failure::Failure;
 use crate::run::apart;
-use crate::say;
+use causeway_host::failure::Failure;
+use causeway_host::say;
 use clap::{Arg, Command};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,14 @@
 //! `causeway gateway`.
 
-use crate::background::{Service, leave_session};
-use crate::batch;
-use crate::join::{self, JoinArgs};
-use crate::queue::carry;
-use crate::run::via;
-use crate::say;
+use crate::background::Service;
+use crate::join::JoinArgs;
 use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::nft::Rules;
 use causeway_gateway::{Config, GatewayError, Keeper, STATE_VERSION, ports};
+use causeway_host::processes::leave_session;
+use causeway_host::say;
+use causeway_run::queue::carry;
+use causeway_run::{batch, via};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,7 +44,10 @@ pub struct GatewayArgs {
 
 /// Runs a gateway until it is told to stop, or gives the one that runs to this program.
 pub fn gateway(args: GatewayArgs) -> ExitCode {
-    let file = match args.config.map_or_else(join::default_config, Ok) {
+    let file = match args
+        .config
+        .map_or_else(causeway_host::user_directories::gateway_config, Ok)
+    {
         Ok(file) => file,
         Err(error) => return refused(&error),
     };

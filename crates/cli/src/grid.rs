@@ -2,13 +2,13 @@
 
 mod brokers;
 
-use crate::say;
-use crate::user_directories::{self, NoHome};
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
 use causeway_broker::api::{Job, Subnet};
 use causeway_broker::clock::{Clock, date, span};
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MAX_TTL_SECONDS};
+use causeway_host::say;
+use causeway_host::user_directories::{self, NoHome};
 use causeway_wire::Cidr;
 use causeway_wire::TextError;
 use causeway_wire::shown::Line;

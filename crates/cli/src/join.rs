@@ -1,7 +1,6 @@
 //! `causeway gateway --join`: makes this host a site of a grid, and writes the gateway's configuration where
 //! there is none.
 
-use crate::user_directories::{self, NoHome};
 use causeway_batch::System;
 use causeway_broker::client::{JoinError, join_through};
 use causeway_broker::clock::Clock;
@@ -364,11 +363,6 @@ fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
         return Err(wrong("has no name that a configuration can contain".to_owned()));
     }
     Ok((name, address, slots))
-}
-
-/// The configuration where none is named.
-pub fn default_config() -> Result<PathBuf, NoHome> {
-    Ok(user_directories::config()?.join("gateway.toml"))
 }
 
 #[cfg(test)]

@@ -1,45 +1,32 @@
 //! The causeway command.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod ask;
 mod audit;
 mod background;
 mod bare_environment;
-mod batch;
 mod bench;
 mod broker;
 mod check;
 mod collectives;
 mod connect;
 mod describe;
-mod failure;
-mod first_line;
 mod gateway;
 mod grid;
 mod join;
 mod lab;
-mod lock;
-mod output;
-mod own_file;
 mod ping;
 mod place;
-mod preload;
 mod probe;
-mod processes;
 mod profile;
-mod programs;
 mod queue;
-mod remote;
+mod rendezvous;
 mod report;
 mod resources;
 mod run;
-mod say;
 mod sink;
 mod status;
-mod text_file;
 mod tune;
 mod up;
-mod user_directories;
 mod version;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -64,7 +51,7 @@ enum Task {
     /// Run an MPI launcher over the sites of the grid.
     Run(run::Args),
     /// Fetch what a job has left whose --fetch failed, or was broken off.
-    Fetch(run::files::again::Args),
+    Fetch(run::fetch::Args),
     /// Queue a run and return: the gateway carries it on.
     Submit(Box<queue::submit::Args>),
     /// Show submitted jobs.
@@ -118,16 +105,16 @@ enum Task {
     Describe(describe::Task),
     /// Say what this node has; called by resources --measure.
     #[command(hide = true)]
-    LookAtNode(resources::node::Args),
+    LookAtNode(causeway_run::resources::node::Args),
     /// Do a part of causeway up or down on this host.
     #[command(hide = true, subcommand)]
     UpPart(up::part::Part),
     /// Stand in for ssh under an MPI launcher.
     #[command(hide = true, disable_help_flag = true)]
-    Agent(remote::agent::Args),
+    Agent(causeway_remote::agent::Args),
     /// Start a process on a node of this site; called by its gateway.
     #[command(hide = true)]
-    StartNode(remote::start_node::Args),
+    StartNode(causeway_remote::start_node::Args),
     /// Send messages or keep a link busy, as a rank that a launcher started; called by bench.
     #[command(hide = true, subcommand)]
     BenchPart(bench::part::Part),
@@ -136,49 +123,49 @@ enum Task {
     Sink,
     /// Ask the site's batch system for the nodes of an allocation; called by a gateway.
     #[command(hide = true)]
-    AskBatch(batch::ask::Args),
+    AskBatch(causeway_run::batch::ask::Args),
     /// Get and hold an allocation of the site's batch system for a run; called by a gateway.
     #[command(hide = true)]
-    Holder(batch::holder::Args),
+    Holder(causeway_run::batch::holder::Args),
     /// Hold an allocation from its first node; called by the allocation's script.
     #[command(hide = true)]
-    Hold(batch::hold::Args),
+    Hold(causeway_run::batch::hold::Args),
     /// Give an allocation back; called by a holder or a gateway.
     #[command(hide = true)]
-    ReleaseAllocation(batch::release::Args),
+    ReleaseAllocation(causeway_run::batch::release::Args),
     /// Run a submitted job to its end; called by a gateway.
     #[command(hide = true)]
-    Carry(queue::carry::Args),
+    Carry(causeway_run::queue::carry::Args),
     /// Let sites that each run their own MPI find each other, on this host alone; for tests.
     #[command(hide = true)]
-    Rendezvous(run::own::rendezvous::command::Args),
+    Rendezvous(rendezvous::Args),
     /// Start an MPI program the way this site does; called by run --own-mpi.
     #[command(hide = true)]
-    StartProgram(run::own::program::Args),
+    StartProgram(causeway_run::own::program::Args),
     /// Run one command for an agent; called by start-node.
     #[command(hide = true)]
-    NodeExec(remote::node_exec::Args),
+    NodeExec(causeway_remote::node_exec::Args),
 }
 
 fn main() -> ExitCode {
     bare_environment::complete();
-    if let Some(words) = remote::agent::called_by_name() {
-        return remote::agent::main(remote::agent::Args { words });
+    if let Some(words) = causeway_remote::agent::called_by_name() {
+        return causeway_remote::agent::main(causeway_remote::agent::Args { words });
     }
-    if let Some(called) = run::script::called_by_name() {
-        return run::script::call(&called);
+    if let Some(called) = causeway_run::script::called_by_name() {
+        return causeway_run::script::call(&called);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(said) => return version::main(&said),
     };
-    run::via::know();
+    causeway_run::via::know();
     match cli.command {
         Task::Up(args) => up::main(&args),
         Task::Down(args) => up::down(&args),
         Task::UpPart(part) => up::part::main(&part),
         Task::Run(args) => run::main(&args),
-        Task::Fetch(args) => run::files::again::main(&args),
+        Task::Fetch(args) => run::fetch::main(&args),
         Task::Submit(args) => queue::submit::main(&args),
         Task::Jobs(args) => queue::show::main(&args),
         Task::Output(args) => queue::output::main(&args),
@@ -198,22 +185,22 @@ fn main() -> ExitCode {
         Task::Report(args) => report::main(&args),
         Task::Profile(args) => profile::main(&args),
         Task::Resources(args) => resources::main(&args),
-        Task::LookAtNode(args) => resources::node::main(&args),
+        Task::LookAtNode(args) => causeway_run::resources::node::main(&args),
         Task::Tune(args) => tune::main(&args),
         Task::BenchPart(part) => bench::part::main(&part),
         Task::Connect(args) => connect::main(args),
         Task::Lab(task) => lab::main(task),
         Task::Describe(task) => describe::main(task, Cli::command()),
-        Task::Agent(args) => remote::agent::main(args),
-        Task::StartNode(args) => remote::start_node::main(args),
+        Task::Agent(args) => causeway_remote::agent::main(args),
+        Task::StartNode(args) => causeway_remote::start_node::main(args),
         Task::Sink => sink::main(),
-        Task::AskBatch(args) => batch::ask::main(&args),
-        Task::Holder(args) => batch::holder::main(&args),
-        Task::Hold(args) => batch::hold::main(&args),
-        Task::ReleaseAllocation(args) => batch::release::main(&args),
-        Task::Carry(args) => queue::carry::main(&args),
-        Task::Rendezvous(args) => run::own::rendezvous::command::main(&args),
-        Task::StartProgram(args) => run::own::program::main(&args),
-        Task::NodeExec(args) => remote::node_exec::main(args),
+        Task::AskBatch(args) => causeway_run::batch::ask::main(&args),
+        Task::Holder(args) => causeway_run::batch::holder::main(&args),
+        Task::Hold(args) => causeway_run::batch::hold::main(&args),
+        Task::ReleaseAllocation(args) => causeway_run::batch::release::main(&args),
+        Task::Carry(args) => causeway_run::queue::carry::main(&args),
+        Task::Rendezvous(args) => rendezvous::main(&args),
+        Task::StartProgram(args) => causeway_run::own::program::main(&args),
+        Task::NodeExec(args) => causeway_remote::node_exec::main(args),
     }
 }

@@ -1,8 +1,8 @@
 //! `causeway profile`: the profile of a job is checked, and printed in its other form. What a profile may say
 //! is in crates/profile.
 
-use crate::failure::Failure;
-use crate::{say, text_file};
+use causeway_host::failure::Failure;
+use causeway_host::{say, text_file};
 use causeway_profile::{MAX_BYTES, Unsaid, is_xml, read, to_toml, to_xml};
 use std::path::PathBuf;
 use std::process::ExitCode;

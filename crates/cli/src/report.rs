@@ -1,7 +1,7 @@
 //! `causeway report`: one page of what `causeway bench` measured.
 
-use crate::{own_file, say};
 use causeway_bench::store;
+use causeway_host::{own_file, say};
 use causeway_report::{CSV_HEAD, GENERATOR, Measurement, csv, html};
 use causeway_wire::TextError;
 use std::path::PathBuf;

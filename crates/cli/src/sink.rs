@@ -1,7 +1,7 @@
 //! `causeway sink`: reads its input to the end and says how many bytes came. A gateway starts it for
 //! `causeway probe --measure`.
 
-use crate::say;
+use causeway_host::say;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use std::io;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 pub fn main() -> ExitCode {
     // As for start-node: the gateway's signals are blocked.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    if let Err(error) = crate::remote::parent::end_with_parent() {
+    if let Err(error) = causeway_remote::parent::end_with_parent() {
         say::error(error);
         return ExitCode::FAILURE;
     }

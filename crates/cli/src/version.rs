@@ -1,10 +1,10 @@
 //! What `causeway --version` says beyond the version: which other versions this one works with, and the
 //! binary interfaces of MPI whose libraries are there.
 
-use crate::preload;
-use crate::remote::frame;
-use crate::run::own::rendezvous::message;
-use crate::say;
+use causeway_host::say;
+use causeway_mpis::preload;
+use causeway_remote::frame;
+use causeway_rendezvous::message;
 use clap::error::{Error, ErrorKind};
 use std::fmt::Write as _;
 use std::path::Path;

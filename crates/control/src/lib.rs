@@ -11,6 +11,7 @@ pub mod descriptor;
 pub mod name;
 pub mod private;
 mod protocol;
+pub mod questions;
 mod site;
 pub mod spawned;
 mod status;

@@ -1,5 +1,11 @@
-//! The gateway's message to `causeway agent` when no process could be started: the one frame of the agent's
-//! protocol with `causeway node-exec` that a gateway speaks, too.
+//! What a gateway and the processes that it starts on nodes have in common: the usual remote shell, and the
+//! message to `causeway agent` when no process could be started, the one frame of the agent's protocol with
+//! `causeway node-exec` that a gateway speaks, too.
+
+/// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a
+/// hang. ConnectTimeout: a node that is switched off is given up before a user would, and well before the
+/// launchers do (Open MPI waits for ever).
+pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
 
 /// First byte of every frame.
 pub const FRAME_VERSION: u8 = 1;

@@ -17,10 +17,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::mounts;
 use crate::preflight::Owner;
-use crate::sys;
 use crate::system::System;
+use crate::{mounts, sys};
 
 pub(crate) struct Init<'a> {
     pub(crate) name: &'a str,

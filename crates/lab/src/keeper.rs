@@ -20,15 +20,13 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigHandler, Signal};
 use serde::{Deserialize, Serialize};
 
-use crate::commands;
 use crate::fabric::{self, Host};
 use crate::init::{Init, map_ids};
 use crate::plan::{Node, Plan, Role, SitePlan};
 use crate::preflight::{Owner, Tools};
 use crate::scenario::Batch;
-use crate::sys;
 use crate::system::{self, System};
-use crate::wan;
+use crate::{commands, sys, wan};
 
 pub(crate) struct Keeper<'a> {
     pub(crate) plan: &'a Plan,

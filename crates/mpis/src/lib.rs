@@ -27,6 +27,7 @@ pub mod launchers;
 mod mpi;
 pub mod names;
 pub mod options;
+pub mod preload;
 mod quoted;
 pub mod starting;
 pub mod system_file;

@@ -1,13 +1,11 @@
 //! `causeway audit`: shows what others did on this site, and what they were refused.
 
-mod line;
-
-use crate::{join, say};
 use causeway_broker::clock::{Clock, timestamp};
+use causeway_control::audit::line::{Columns, readable};
 use causeway_control::audit::{self, AuditEntry};
 use causeway_gateway::Config;
+use causeway_host::say;
 use causeway_wire::TextError;
-use line::{Columns, readable};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,7 +50,10 @@ enum Failure {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    let file = args.config.clone().map_or_else(join::default_config, Ok);
+    let file = args
+        .config
+        .clone()
+        .map_or_else(causeway_host::user_directories::gateway_config, Ok);
     let file = file.map_err(|error| Failure::Said(error.to_string()))?;
     let config = Config::load(&file).map_err(|mistakes| Failure::Said(mistakes.to_string()))?;
     let mut wanted = Vec::new();

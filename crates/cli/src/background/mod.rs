@@ -7,7 +7,7 @@
 
 pub mod systemd;
 
-use crate::{say, user_directories};
+use causeway_host::{say, user_directories};
 use causeway_mpis::quoted;
 use causeway_wire::TextError;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -231,16 +231,6 @@ fn lasting_program() -> Option<PathBuf> {
         Ok(leads_to) if leads_to == own => Some(link),
         _ => Some(own),
     }
-}
-
-/// Leaves the terminal's session, as the command that started this one in the background asks.
-///
-/// # Errors
-/// It leads a group of processes already.
-pub fn leave_session() -> Result<(), TextError> {
-    let left = nix::unistd::setsid();
-    left.map(drop)
-        .map_err(|error| format!("leave the terminal's session: {error}").into())
 }
 
 /// What it has said, from its first byte in the log on.

@@ -18,18 +18,18 @@ mod runs_on;
 mod work;
 mod worth;
 
-pub use crate::failure::Failure;
+pub use causeway_host::failure::Failure;
 pub use options::Task;
 
-use crate::say;
 use causeway_bench::cell::{Cell, Settings, Way, matrix};
 use causeway_bench::plan::{Head, Plan};
 use causeway_bench::schedule::Bounds;
-use causeway_bench::store::{Store, StoreError};
+use causeway_bench::store::Store;
 use causeway_bench::summary::Summaries;
 use causeway_bench::tables::tables;
 use causeway_bench::verdict::verdicts;
 use causeway_bench::{host, matrix as run};
+use causeway_host::say;
 use causeway_service::signals::heeded;
 use grid::Grid;
 use mpis::NamedMpi;
@@ -58,15 +58,6 @@ const OPERATION: (u32, f64) = (30, 0.5);
 
 /// More ranks than a job has: IMB then measures with all of them, and not with two, four and so on as well.
 const IMB_RANKS: &str = "1000000";
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        match error {
-            StoreError::Other { .. } => Failure::usage(error),
-            _ => Failure::new(error),
-        }
-    }
-}
 
 /// The status is 0 where every cell has a value, 1 where one has none, 2 for a wrong command, 130 after
 /// Ctrl-C.

@@ -1,9 +1,9 @@
 //! The MPIs that are measured: those that were named, or all that PATH has.
 
 use super::Failure;
-use crate::run::launcher::Launcher;
-use crate::say;
+use causeway_host::say;
 use causeway_mpis::versions;
+use causeway_run::launcher::Launcher;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -129,8 +129,8 @@ fn root(copy: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::launcher::Launcher;
     use causeway_mpis::Mpi;
+    use causeway_run::launcher::Launcher;
 
     fn mpi() -> NamedMpi {
         NamedMpi {

@@ -1,7 +1,7 @@
 //! What `causeway bench` starts as ranks of a launcher where no MPI is measured.
 
-use crate::say;
 use causeway_bench::tcp::{self, Plan};
+use causeway_host::say;
 use causeway_wire::Token;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::{Pid, gethostname};

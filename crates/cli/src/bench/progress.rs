@@ -1,7 +1,7 @@
 //! Shows how far a measurement is: a bar on a terminal, a line for each run elsewhere.
 
-use crate::say;
 use causeway_bench::matrix::Progress;
+use causeway_host::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;

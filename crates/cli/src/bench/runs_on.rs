@@ -2,12 +2,12 @@
 
 use super::Failure;
 use super::grid::Grid;
-use crate::ask;
 use causeway_bench::cell::Way;
 use causeway_bench::lab::Lab;
 use causeway_bench::plan::KnownLink;
 use causeway_bench::program::{Program, ProgramError};
 use causeway_bench::row::Network;
+use causeway_control::questions;
 use causeway_control::{self as control, NodeInfo, Status};
 use causeway_lab::Scenario;
 use std::path::Path;
@@ -66,7 +66,7 @@ impl Host {
     /// What the gateway there says.
     pub fn status(&self) -> Result<Status, Failure> {
         match self {
-            Host::Local => ask::status(&control::socket()).map_err(|error| {
+            Host::Local => questions::status(&control::socket()).map_err(|error| {
                 Failure::usage(format_args!(
                     "{error}; 'causeway bench --lab rennes-nancy ...' measures on an emulated grid"
                 ))

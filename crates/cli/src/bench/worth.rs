@@ -3,8 +3,6 @@
 use super::options::{Common, Worth};
 use super::work::Work;
 use super::{Failure, INTERRUPTED, filled, mpis, stop_flag};
-use crate::own_file;
-use crate::{ask, say};
 use causeway_bench::cell::{Settings, Traffic, Way};
 use causeway_bench::limit::Link;
 use causeway_bench::plan::KnownLink;
@@ -13,6 +11,8 @@ use causeway_bench::store;
 use causeway_bench::table::Table;
 use causeway_bench::worth::{FAR, Figure, NEAR, Needs, Round, THIN};
 use causeway_control as control;
+use causeway_control::questions;
+use causeway_host::{own_file, say};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -89,7 +89,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
 
 /// What this host's gateway sees of the first site that it has a tunnel to; without one, the papers' link.
 fn own_link() -> KnownLink {
-    let status = ask::status(&control::socket()).ok();
+    let status = questions::status(&control::socket()).ok();
     let seen = status.and_then(|status| status.tunnels.iter().find_map(control::TunnelStatus::link));
     let papers = KnownLink {
         round_trip_us: Link::RENNES_NANCY.round_trip.as_secs_f64() * 1e6,

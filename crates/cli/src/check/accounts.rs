@@ -3,12 +3,12 @@
 use super::nodes::{Remote, ask};
 use super::steps::Step;
 use crate::grid;
-use crate::remote::ask::on_each;
-use crate::remote::start_node::is_this_host;
 use causeway_control::Status;
+use causeway_control::spawned::REMOTE_SHELL;
 use causeway_gateway::Config;
-use causeway_gateway::config::REMOTE_SHELL;
 use causeway_mpis::quoted;
+use causeway_remote::ask::on_each;
+use causeway_remote::start_node::is_this_host;
 use causeway_wire::grid::ALL_SITES;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;

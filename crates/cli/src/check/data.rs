@@ -6,13 +6,13 @@
 
 use super::Subject;
 use super::steps::Step;
-use crate::output::{Beyond, Output};
-use crate::programs::MpiProgram;
-use crate::remote::guard;
-use crate::run::launcher::Launcher;
-use crate::say;
 use causeway_control::NodeInfo;
+use causeway_host::output::{Beyond, Output};
+use causeway_host::say;
 use causeway_mpis::versions;
+use causeway_remote::guard;
+use causeway_run::launcher::Launcher;
+use causeway_run::mpi_programs::MpiProgram;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;

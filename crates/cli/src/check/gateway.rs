@@ -3,10 +3,10 @@
 use super::Subject;
 use super::listeners::{self, Kind};
 use super::steps::Step;
-use crate::processes::other_causeway;
 use causeway_control::{ControlError, Status};
 use causeway_gateway::config::Transport;
 use causeway_gateway::{Config, ports};
+use causeway_host::processes::other_causeway;
 use std::path::Path;
 
 const HAND_OVER: &str = "hand it over: causeway gateway --config FILE --drain";

@@ -17,9 +17,10 @@ mod program;
 pub mod starts;
 mod steps;
 
-use crate::{ask, join, say};
+use causeway_control::questions;
 use causeway_control::{self as control, ControlError, Status};
 use causeway_gateway::{Config, config::Mistakes};
+use causeway_host::say;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -64,7 +65,7 @@ impl Subject {
             Some(Ok(config)) => config.control.clone(),
             _ => control::socket(),
         };
-        let status = ask::status(&socket);
+        let status = questions::status(&socket);
         Subject {
             config,
             socket,
@@ -83,7 +84,9 @@ impl Subject {
 
 /// Looks and tells; the status is 1 where a step failed.
 pub fn main(args: Args) -> ExitCode {
-    let usual = join::default_config().ok().filter(|file| file.exists());
+    let usual = causeway_host::user_directories::gateway_config()
+        .ok()
+        .filter(|file| file.exists());
     let file = args.config.clone().or(usual);
     let subject = Subject::new(file.as_ref());
     let mut groups = vec![

@@ -2,11 +2,11 @@
 
 use super::Subject;
 use super::steps::Step;
-use crate::output::{Beyond, Output};
-use crate::remote::ask::on_each;
-use crate::remote::start_node::shell_words;
-use causeway_gateway::config::REMOTE_SHELL;
+use causeway_control::spawned::REMOTE_SHELL;
+use causeway_host::output::{Beyond, Output};
 use causeway_mpis::quoted;
+use causeway_remote::ask::on_each;
+use causeway_remote::start_node::shell_words;
 use causeway_wire::TextError;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -82,7 +82,7 @@ fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bo
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // It ends with this process, and no longer at a signal that is for others.
-    crate::remote::guard::prepare(&mut command);
+    causeway_remote::guard::prepare(&mut command);
     answer(
         command
             .spawn()

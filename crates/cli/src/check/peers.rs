@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::steps::{Group, Step};
-use crate::ask;
+use causeway_control::questions;
 use causeway_control::{LaneStatus, Pong, SiteStatus, TunnelStatus};
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn steps(site: &SiteStatus, tunnel: Option<&TunnelStatus>, socket: &Path) -> Vec
     steps.push(loss(tunnel));
     steps.extend(jobs(tunnel));
     steps.extend(mtu(tunnel));
-    match ask::ping(socket, &site.name) {
+    match questions::ping(socket, &site.name) {
         Ok(pong) => steps.extend(answered(&pong)),
         Err(error) => {
             let remedy =

@@ -1,8 +1,8 @@
 //! The preload libraries, and a program that is to have them.
 
 use super::steps::Step;
-use crate::preload::{SHIM, UCX, unsayable};
-use crate::remote::unloaded::has_capabilities;
+use causeway_mpis::preload::{SHIM, UCX, unsayable};
+use causeway_remote::unloaded::has_capabilities;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;

@@ -10,8 +10,8 @@
 mod copy;
 pub mod destination;
 
-use crate::say;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
+use causeway_host::say;
 use causeway_wire::preface::{self, ANSWER_BYTES, NONCE_BYTES};
 use causeway_wire::{Preface, Reason, Sender, Token, Verdict};
 use destination::{Destination, DestinationError};

@@ -2,14 +2,13 @@
 //! what it has signed.
 
 use super::{GridDirectory, ask};
-use crate::say;
-use crate::user_directories;
 use causeway_broker::admin::{AdminReply, AdminRequest};
 use causeway_broker::clock::{Clock, span};
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::records::{SignedRecord, Standing};
 use causeway_broker::root::{self, AUTHORITY_DIRECTORY, Root};
 use causeway_broker::{BrokerConfig, ListedBroker};
+use causeway_host::{say, user_directories};
 use causeway_wire::TextError;
 use clap::Args;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! `causeway lab bench`: how well the emulator does what a scenario asks of it.
 
 use super::Failure;
-use crate::say;
+use causeway_host::say;
 use causeway_lab::Scenario;
 use causeway_lab::wan::LinkSpec;
 use causeway_lab::wan::bench::{Effort, Figures, bench};

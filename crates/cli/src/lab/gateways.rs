@@ -1,8 +1,8 @@
 //! A gateway on each head node of a lab, joined with the others as far as the sites' firewalls let them.
 
-use super::Failure;
-use crate::say;
+use super::{Failure, failed};
 use causeway_control::{self as control, Reply, Request};
+use causeway_host::say;
 use causeway_lab::{
     Batch, Firewall, Lab, LabError, Node, NodeChild, NodeCommand, PBS_CONF, Role, Session, SiteView, Stdio,
 };
@@ -97,7 +97,8 @@ impl Gateways {
                 // A head node is a host of its own (docs/decisions/0004).
                 before_ranks: true,
                 ..NodeCommand::default()
-            })?;
+            });
+            let child = child.map_err(failed)?;
             running.push(Running {
                 site: site.name.clone(),
                 child: Some(child),
@@ -131,7 +132,7 @@ impl Gateways {
                 return Ok(());
             }
             if let Some(signal) = lab.poll_signal() {
-                return Err(LabError::Signal(signal.number).into());
+                return Err(failed(LabError::Signal(signal.number)));
             }
             if waited > TUNNELS_DEADLINE {
                 let text = format!(

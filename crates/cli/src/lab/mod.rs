@@ -5,11 +5,11 @@ mod bench;
 mod gateways;
 mod supervise;
 
-use crate::failure::Failure;
-use crate::run::leftovers;
-use crate::say;
+use causeway_host::failure::Failure;
+use causeway_host::say;
 use causeway_lab::wan::LinkChange;
 use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all};
+use causeway_run::leftovers;
 use causeway_units as units;
 use causeway_wire::TextError;
 use clap::{Args, Subcommand};
@@ -174,21 +174,20 @@ pub fn main(task: Task) -> ExitCode {
     })
 }
 
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Failure {
-        let mut text = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(cause) = source {
-            text += &format!(": {cause}");
-            source = cause.source();
-        }
-        match error {
-            LabError::Signal(number) => Failure {
-                text,
-                code: code_of(number),
-            },
-            _ => Failure::new(text),
-        }
+/// Why the lab failed, with all that lies below it. A signal ends a command of the lab as it ends any other.
+fn failed(error: LabError) -> Failure {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text += &format!(": {cause}");
+        source = cause.source();
+    }
+    match error {
+        LabError::Signal(number) => Failure {
+            text,
+            code: code_of(number),
+        },
+        _ => Failure::new(text),
     }
 }
 
@@ -225,11 +224,13 @@ fn parse_nodes(text: &str) -> Result<Nodes, TextError> {
 
 fn down(args: &DownArgs) -> Result<ExitCode, Failure> {
     if !args.all {
-        LabState::open(args.name.as_deref())?.down()?;
+        LabState::open(args.name.as_deref())
+            .and_then(|lab| lab.down())
+            .map_err(failed)?;
         return Ok(ExitCode::SUCCESS);
     }
     leftovers::sweep();
-    for name in down_all()? {
+    for name in down_all().map_err(failed)? {
         if let Err(status) = say::output(format_args!("{name} is down")) {
             return Ok(status);
         }
@@ -268,7 +269,7 @@ fn list(json: bool) -> Result<ExitCode, Failure> {
 }
 
 fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
-    let lab = LabState::open(args.lab.as_deref())?;
+    let lab = LabState::open(args.lab.as_deref()).map_err(failed)?;
     let shell = || vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())];
     let command = NodeCommand {
         env: gateways::environment(),
@@ -280,7 +281,7 @@ fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
         },
         ..NodeCommand::default()
     };
-    Ok(exit_code(lab.exec(command)?))
+    Ok(exit_code(lab.exec(command).map_err(failed)?))
 }
 
 fn link(args: &LinkArgs) -> Result<ExitCode, Failure> {
@@ -295,12 +296,12 @@ fn link(args: &LinkArgs) -> Result<ExitCode, Failure> {
             args.up.then_some(true)
         },
     };
-    let lab = LabState::open(args.lab.as_deref())?;
+    let lab = LabState::open(args.lab.as_deref()).map_err(failed)?;
     let request = Request::Link {
         between: [args.a.clone(), args.b.clone()],
         change,
     };
-    match lab.ask(&request)? {
+    match lab.ask(&request).map_err(failed)? {
         Answer::Link(spec) => {
             let state = if spec.up { "up" } else { "down" };
             Ok(say::result(format_args!(

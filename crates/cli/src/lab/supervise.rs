@@ -1,8 +1,8 @@
 //! The process a lab lives in: starts it, waits for what ends it, stops it.
 
 use super::gateways::{self, Gateways};
-use super::{Failure, Shape, code_of, exit_code};
-use crate::say;
+use super::{Failure, Shape, code_of, exit_code, failed};
+use causeway_host::say;
 use causeway_lab::{Ended, Lab, LabError, LabOptions, NodeCommand};
 use causeway_service::signals::heeded;
 use nix::errno::Errno;
@@ -33,17 +33,18 @@ pub fn run(shape: &Shape, command: &[OsString]) -> Result<ExitCode, Failure> {
     };
     // A terminal sends Ctrl-C to the command as well, once there is one.
     if let Some(signal) = lab.poll_signal() {
-        return Err(LabError::Signal(signal.number).into());
+        return Err(failed(LabError::Signal(signal.number)));
     }
-    let mut child = lab.spawn(NodeCommand {
+    let child = lab.spawn(NodeCommand {
         node: site.head.clone(),
         argv: command.to_vec(),
         env: gateways::environment(),
         ..NodeCommand::default()
-    })?;
+    });
+    let mut child = child.map_err(failed)?;
     let mut ended = None;
     loop {
-        match lab.serve(Some(&mut child), Some(CHECK_EVERY))? {
+        match lab.serve(Some(&mut child), Some(CHECK_EVERY)).map_err(failed)? {
             Ended::Child(status) => {
                 drop(gateways);
                 lab.stop();
@@ -73,7 +74,7 @@ pub fn foreground(shape: &Shape) -> Result<ExitCode, Failure> {
         return Ok(status);
     }
     loop {
-        match lab.serve(None, Some(CHECK_EVERY))? {
+        match lab.serve(None, Some(CHECK_EVERY)).map_err(failed)? {
             Ended::Timeout => gateways.iter_mut().for_each(Gateways::tell_ended),
             _ => return Ok(ExitCode::SUCCESS),
         }
@@ -111,7 +112,7 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
             }
             let _ = supervisor.wait();
-            return Err(LabError::Signal(number).into());
+            return Err(failed(LabError::Signal(number)));
         }
     };
     if line.trim() == READY {
@@ -181,7 +182,7 @@ fn start(shape: &Shape) -> Result<(Lab, Option<Gateways>), Failure> {
         shown: installed().into_iter().collect(),
         ..LabOptions::default()
     };
-    let lab = Lab::start(&scenario, &options)?;
+    let lab = Lab::start(&scenario, &options).map_err(failed)?;
     let grid = [scenario.grid.as_slice(), &shape.grid].concat();
     let gateways = match shape.no_gateways {
         true => None,

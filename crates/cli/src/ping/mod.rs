@@ -5,8 +5,9 @@
 
 pub mod trips;
 
-use crate::{ask, say};
+use causeway_control::questions;
 use causeway_control::{self as control, ControlError, Pong};
+use causeway_host::say;
 use causeway_service::signals::heeded;
 use causeway_wire::TextError;
 use nix::errno::Errno;
@@ -89,12 +90,12 @@ pub fn main(args: Args) -> ExitCode {
 
 fn run(args: &Args) -> Result<Option<Summary>, ExitCode> {
     let socket = control::socket();
-    let status = ask::status(&socket).map_err(fail)?;
+    let status = questions::status(&socket).map_err(fail)?;
     if args.site == status.site || !status.sites.iter().any(|site| site.name == args.site) {
         say::error(format_args!(
             "causeway ping: this gateway knows no other site {} (there are: {})",
             args.site,
-            ask::other_sites(&status)
+            questions::other_sites(&status)
         ));
         return Err(ExitCode::from(2));
     }
@@ -120,7 +121,7 @@ fn run(args: &Args) -> Result<Option<Summary>, ExitCode> {
 }
 
 fn once(socket: &Path, args: &Args, number: u64, trips: &mut Trips) -> Result<(), ExitCode> {
-    match ask::ping(socket, &args.site) {
+    match questions::ping(socket, &args.site) {
         Ok(pong) => {
             trips.answered(&pong);
             if args.json {

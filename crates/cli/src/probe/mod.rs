@@ -9,8 +9,9 @@ mod measure;
 
 use crate::ping::seconds;
 use crate::ping::trips::{Summary, Trips};
-use crate::{ask, say};
+use causeway_control::questions;
 use causeway_control::{self as control, ControlError, Status};
+use causeway_host::say;
 use causeway_wire::TextError;
 use causeway_wire::shown::Line;
 use measure::Measured;
@@ -85,7 +86,7 @@ pub fn main(args: Args) -> ExitCode {
 
 fn run(args: &Args) -> Result<bool, ExitCode> {
     let socket = control::socket();
-    let status = ask::status(&socket).map_err(fail)?;
+    let status = questions::status(&socket).map_err(fail)?;
     let others = status
         .sites
         .iter()
@@ -95,7 +96,7 @@ fn run(args: &Args) -> Result<bool, ExitCode> {
         .filter(|name| args.site.as_ref().is_none_or(|site| site == *name))
         .collect();
     if let (Some(site), true) = (&args.site, wanted.is_empty()) {
-        let others = ask::other_sites(&status);
+        let others = questions::other_sites(&status);
         say::error(format_args!(
             "causeway probe: this gateway knows no other site {site} (there are: {others})"
         ));
@@ -128,7 +129,7 @@ fn run(args: &Args) -> Result<bool, ExitCode> {
         }
     }
     // The lanes may have learnt meanwhile.
-    let status = ask::status(&socket).map_err(fail)?;
+    let status = questions::status(&socket).map_err(fail)?;
     for path in &mut paths {
         path.seen = seen(&status, &path.to);
     }
@@ -146,7 +147,7 @@ fn round_trips(socket: &Path, site: &str, time: Duration) -> Result<Summary, Tex
     let end = Instant::now() + time;
     let mut trips = Trips::default();
     loop {
-        match ask::ping(socket, site) {
+        match questions::ping(socket, site) {
             Ok(pong) => trips.answered(&pong),
             Err(ControlError::Refused(why)) if trips.summary().received == 0 => return Err(why.into()),
             Err(ControlError::Refused(_)) => trips.unanswered(),

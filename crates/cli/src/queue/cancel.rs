@@ -1,9 +1,9 @@
 //! `causeway cancel`.
 
-use super::store::{self, CANCELED, End, Job, now};
 use super::{LOOK_EVERY, One, refused};
-use crate::run::phase::Phase;
-use crate::say;
+use causeway_host::say;
+use causeway_run::phase::Phase;
+use causeway_run::queue::store::{self, CANCELED, End, Job, now};
 use causeway_wire::TextError;
 use std::io;
 use std::process::ExitCode;

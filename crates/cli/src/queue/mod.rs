@@ -1,22 +1,13 @@
 //! Jobs that are submitted and left alone: `causeway submit`, `jobs`, `output`, `wait` and `cancel`.
-//!
-//! ```text
-//!   submit -- writes --> ~/.local/state/causeway/jobs/ID/ <-- reads -- jobs, output, wait
-//!     `-- asks --> gateway -- starts --> carry -- runs --> causeway run
-//! ```
-//! `store` has the directories, `carry` the process that runs a job to its end, `kept` its output. A gateway
-//! that starts has those carried on that no process carries any more.
+//! What they read and write is `queue` of crates/run.
 
 pub mod cancel;
-pub mod carry;
-mod kept;
 pub mod output;
 pub mod show;
-mod store;
 pub mod submit;
 pub mod wait;
 
-use crate::say;
+use causeway_host::say;
 use causeway_wire::TextError;
 use std::process::ExitCode;
 use std::time::Duration;

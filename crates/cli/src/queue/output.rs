@@ -1,9 +1,9 @@
 //! `causeway output`.
 
-use super::kept::Reader;
-use super::store::{self, Job};
 use super::{LOOK_EVERY, One, refused};
-use crate::say::READER_GONE;
+use causeway_host::say::READER_GONE;
+use causeway_run::queue::kept::Reader;
+use causeway_run::queue::store::{self, Job};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 

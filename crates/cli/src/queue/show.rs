@@ -1,10 +1,10 @@
 //! `causeway jobs`: the submitted jobs of this user.
 
 use super::refused;
-use super::store::{self, Job, State, Submitted, now};
-use crate::run::phase::Phase;
-use crate::say;
-use crate::status::columns::Width;
+use causeway_host::columns::Width;
+use causeway_host::say;
+use causeway_run::phase::Phase;
+use causeway_run::queue::store::{self, Job, State, Submitted, now};
 use serde::Serialize;
 use std::process::ExitCode;
 

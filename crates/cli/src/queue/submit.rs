@@ -1,11 +1,13 @@
 //! `causeway submit`: writes a job down, and has the gateway carry it.
 
 use super::refused;
-use super::store::{self, Job, Submitted, now};
-use crate::run::gateways;
-use crate::run::meant::Run;
-use crate::{ask, run, say};
+use crate::run;
+use causeway_control::questions;
 use causeway_control::{self as control, ControlError};
+use causeway_host::say;
+use causeway_run::gateways;
+use causeway_run::meant::Run;
+use causeway_run::queue::store::{self, Job, Submitted, now};
 use causeway_wire::TextError;
 use std::process::ExitCode;
 
@@ -21,7 +23,7 @@ pub struct Args {
 
 /// Prints the job's number.
 pub fn main(args: &Args) -> ExitCode {
-    let run = match run::read(&args.run).and_then(|run| run::check(&run).map(|()| run)) {
+    let run = match run::read(&args.run).and_then(|run| causeway_run::check(&run).map(|()| run)) {
         Ok(run) => run,
         Err(error) => return refused("submit", &TextError::of(error)),
     };
@@ -40,9 +42,9 @@ pub fn main(args: &Args) -> ExitCode {
 fn submit(run: &Run) -> Result<Job, TextError> {
     let control = control::socket();
     // Without a gateway nobody would carry it.
-    let status = match ask::status(&control) {
+    let status = match questions::status(&control) {
         Err(ControlError::NoGateway { .. }) if gateways::start_own(&control).map_err(TextError::of)? => {
-            ask::status(&control)
+            questions::status(&control)
         }
         asked => asked,
     };

@@ -1,7 +1,8 @@
 //! `causeway wait`.
 
-use super::{LOOK_EVERY, One, refused, store};
-use crate::say;
+use super::{LOOK_EVERY, One, refused};
+use causeway_host::say;
+use causeway_run::queue::store;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Options of a run that exclude each other: one table, from which messages and docs/commands.md come.
 
 use super::Args;
-use super::error::RunError;
+use causeway_run::error::RunError;
 
 /// Stands for the launcher and its arguments.
 const LAUNCHER: &str = "a launcher after --";
@@ -139,8 +139,8 @@ pub fn table() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::mode::Mode;
     use crate::run::read::read as meant;
+    use causeway_run::mode::Mode;
 
     fn read(line: &str) -> Args {
         Args::typed(&line.split(' ').collect::<Vec<_>>())

@@ -1,73 +1,23 @@
-//! `causeway run -- mpirun ...`: one job over the sites of the grid.
-//!
-//! ```text
-//!   Args -- read, apart: what fits together -- meant::Run -- placed: with a profile's placement
-//!     script                          each launcher of a script is a run
-//!     pipeline: reserve, start        which sites there are, their nodes, the job
-//!       one_mpi  or  own              a launcher over all sites, or a command of each site's
-//!     pipeline: finish                files are fetched, nodes go back
-//! ```
+//! `causeway run -- mpirun ...`: one job over the sites of the grid. `read` makes of the arguments what a run
+//! is meant to do, by the rules of `apart`; crates/run does it.
 
-mod allocations;
 pub mod apart;
-mod arguments;
-mod child;
-mod coallocation;
-pub mod collectives;
-mod directory;
-mod distribution;
-mod error;
-pub mod files;
-pub mod gateways;
-mod groups;
-mod job;
-pub mod launcher;
-pub mod leftovers;
-pub mod meant;
-pub mod mode;
-mod one_mpi;
-pub mod own;
-mod patience;
-pub mod phase;
-mod pipeline;
-mod placed;
-mod programs;
+pub mod fetch;
 mod read;
-pub mod rewrite;
-pub mod rules;
-pub mod script;
-mod sites;
-mod telling;
-pub mod tuning;
-mod typed;
-pub mod via;
 
-use crate::place::Weighing;
-use crate::say;
-use error::RunError;
-use meant::{Run, Start};
+use crate::place::WeighingArgs;
+use causeway_host::say;
+use causeway_run::child::ChildError;
+use causeway_run::error::RunError;
+use causeway_run::phase::{self, Phase};
+use causeway_run::{AWAY, LOST, NO_COMMON_START, WRONG_USE, execute};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
-use phase::Phase;
 pub use read::read;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use typed::Typed;
-
-/// Status for whatever the user has to put right before anything is started.
-const WRONG_USE: u8 = 2;
-
-/// Status where the sites' allocations did not begin at the same time, or a submitted job could not begin in
-/// time.
-pub const NO_COMMON_START: u8 = 3;
-
-/// Status for `causeway carry` where a gateway was away and nothing has begun: EX_TEMPFAIL of sysexits.
-pub const AWAY: u8 = 75;
-
-/// Status where a site, its allocation or a node's part of the job was lost.
-pub const LOST: u8 = 4;
 
 /// Run an MPI launcher over the sites of the grid.
 #[derive(Debug, Clone, clap::Args)]
@@ -113,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     #[command(flatten)]
-    pub weighing: Weighing,
+    pub weighing: WeighingArgs,
     /// Rules that choose the algorithms of collective operations (docs/collectives.md).
     #[arg(long, value_name = "FILE")]
     pub collectives: Option<PathBuf>,
@@ -197,50 +147,11 @@ pub fn main(args: &Args) -> ExitCode {
             ExitCode::from(match error {
                 _ if args.report.is_some() && error.may_pass() => AWAY,
                 RunError::NoCommonStart(_) => NO_COMMON_START,
-                RunError::HolderGone(_) | RunError::Child(child::ChildError::Lost(_)) => LOST,
+                RunError::HolderGone(_) | RunError::Child(ChildError::Lost(_)) => LOST,
                 _ => WRONG_USE,
             })
         }
     }
-}
-
-/// Runs what is meant to its end, and returns its status.
-///
-/// # Errors
-/// What keeps it from beginning.
-fn execute(run: Run) -> Result<u8, RunError> {
-    let own = std::env::current_exe().map_err(RunError::Own)?;
-    let via = via::open()?;
-    if let Start::Script(command) = &run.start {
-        return script::run(&run, command, &own);
-    }
-    via.iter().for_each(via::Via::warn_of_launcher);
-    let run = placed::placed(run)?;
-    match &run.start {
-        Start::Launcher(command) => one_mpi::run(&run, command, &own),
-        _ => own::run(&run, &own),
-    }
-}
-
-/// Checks what can be checked without the gateway, so that mistakes show when a job is submitted.
-///
-/// # Errors
-/// A profile, a rule, a launcher or its programs cannot be used.
-pub fn check(run: &Run) -> Result<(), RunError> {
-    if let Some(profile) = &run.profile {
-        return placed::check(run, &profile.file);
-    }
-    let Start::Launcher(command) = &run.start else {
-        return Ok(());
-    };
-    let own = std::env::current_exe().map_err(RunError::Own)?;
-    rules::asked(&own, run.collectives.rules.as_deref())?;
-    Typed::read(command, run.named_sites().is_some()).map(drop)
-}
-
-/// Whether the user has set a variable.
-fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some()
 }
 
 #[cfg(test)]

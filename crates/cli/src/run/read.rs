@@ -3,16 +3,16 @@
 
 use super::Args;
 use super::apart;
-use super::error::RunError;
-use super::files;
-use super::groups::Groups;
-use super::meant::{
+use causeway_run::batch::allocations;
+use causeway_run::error::RunError;
+use causeway_run::files;
+use causeway_run::groups::Groups;
+use causeway_run::meant::{
     Asked, Collectives, FilesWanted, Nodes, Profile, Run, Shares, SiteCommand, Start, Tuning,
 };
-use super::mode::Mode;
-use super::own::refuse_launcher;
-use super::sites;
-use crate::batch::allocations;
+use causeway_run::mode::Mode;
+use causeway_run::own::refuse_launcher;
+use causeway_run::sites;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -28,7 +28,8 @@ pub fn read(args: &Args) -> Result<Run, RunError> {
         fetch: args.fetch.clone(),
     };
     files::check(&files)?;
-    if args.profile.is_none() && !args.weighing.is_usual() {
+    let weighing = args.weighing.read();
+    if args.profile.is_none() && !weighing.is_usual() {
         return Err(RunError::NothingToWeigh);
     }
     let sites = args.sites.as_deref().map(sites::parse).transpose()?;
@@ -43,7 +44,7 @@ pub fn read(args: &Args) -> Result<Run, RunError> {
         wait_until: args.wait_until.map(Duration::from_secs),
         profile: args.profile.clone().map(|file| Profile {
             file,
-            weighing: args.weighing.clone(),
+            weighing: weighing.clone(),
         }),
         groups: args.groups.clone().map_or(Groups::None, Groups::File),
         collectives: Collectives {

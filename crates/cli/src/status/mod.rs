@@ -3,15 +3,14 @@
 //! `text` is for people, in lines of `columns`, `rates` compares two looks, `watch` looks again and again.
 //! docs/status.md explains the columns.
 
-pub mod columns;
 mod rates;
 pub mod text;
 mod watch;
 
-use crate::say;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
+use causeway_host::columns::Width;
+use causeway_host::say;
 use causeway_wire::TextError;
-use columns::Width;
 use std::process::ExitCode;
 use std::time::Duration;
 

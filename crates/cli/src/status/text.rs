@@ -1,11 +1,11 @@
 //! A gateway's state for people. Which fields are left to `--wide` is decided here.
 
-use super::columns::Width;
 use super::rates::{Rate, TunnelRate};
 use causeway_broker::clock::date;
 use causeway_control::{
     BudgetStatus, GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus, WorkerEnd,
 };
+use causeway_host::columns::Width;
 
 /// Writes the status as lines. With `rates`, tunnels and lanes say what crosses them.
 pub fn readable(status: &Status, rates: Option<&[TunnelRate]>, width: Width) -> String {

@@ -1,11 +1,11 @@
 //! Looks at the gateway again and again, until Ctrl-C (whose usual effect is left alone) or until nobody
 //! reads.
 
-use super::columns::Width;
 use super::rates::{TunnelRate, rates};
 use super::{ask, fail, text};
-use crate::say;
 use causeway_control::{ControlError, Status};
+use causeway_host::columns::Width;
+use causeway_host::say;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Serialize;
 use std::io::IsTerminal;

@@ -1,12 +1,12 @@
 //! Changes what this user may and asked for, and undoes it.
 
-use super::entry::Target;
 use super::host::{SYSCTL_ROOT, setting_path};
 use super::item::{Change, Item, Who};
 use super::journal::{Journal, JournalError, Undone};
 use super::mca_file::{self, MARK, McaFile};
-use crate::say;
-use crate::user_directories::{self, NoHome};
+use causeway_host::journal_entry::Target;
+use causeway_host::say;
+use causeway_host::user_directories::{self, NoHome};
 use causeway_wire::TextError;
 use nix::unistd::{AccessFlags, access};
 use std::fmt::Write as _;

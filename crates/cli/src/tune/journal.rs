@@ -1,11 +1,11 @@
 //! Remembers what was there before a change, so that it can be undone exactly, also after a kill at any
 //! moment: a value stands in the journal, on disk, before it is changed.
 
-use super::entry::{self, Entry, Target};
 use super::host::{SYSCTL_ROOT, setting_path, words};
-use crate::lock::Lock;
-use crate::user_directories::NoHome;
 use causeway_control::private;
+use causeway_host::journal_entry::{self, Entry, Target};
+use causeway_host::lock::Lock;
+use causeway_host::user_directories::NoHome;
 use causeway_wire::TextError;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -101,7 +101,7 @@ impl Journal {
         };
         check_own(path)?;
         let entries = match std::fs::read_to_string(path) {
-            Ok(text) => entry::parse(&text).map_err(|why| JournalError::Content {
+            Ok(text) => journal_entry::parse(&text).map_err(|why| JournalError::Content {
                 path: path.to_owned(),
                 why: why.to_string(),
             })?,

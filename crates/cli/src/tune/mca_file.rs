@@ -1,6 +1,6 @@
 //! Open MPI's file of parameters in the home directory: what the user has set there, and what causeway tune.
 
-use crate::user_directories;
+use causeway_host::user_directories;
 use std::path::PathBuf;
 
 /// Stands above the lines of causeway tune, which are the last ones.

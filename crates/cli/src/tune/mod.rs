@@ -2,11 +2,10 @@
 //! changing it gives.
 //!
 //! `host` reads, `need` is what the path asks for, `kernel` and `mpi` make the rows (`item`). `apply` changes
-//! what this user may, and `journal` remembers what was there (`entry`). `gain` finds what was measured, and
+//! what this user may, and `journal` remembers what was there. `gain` finds what was measured, and
 //! `verify` measures.
 
 mod apply;
-mod entry;
 mod gain;
 pub mod host;
 pub mod item;
@@ -23,9 +22,10 @@ pub use item::{Item, Who};
 use crate::bench::by_hand::Allowed;
 use crate::bench::mpis;
 use crate::bench::options::link;
-use crate::{ask, say};
 use causeway_bench::plan::KnownLink;
 use causeway_control as control;
+use causeway_control::questions;
+use causeway_host::say;
 use causeway_wire::TextError;
 use host::{Host, worker_of};
 use need::{Carrier, Need};
@@ -90,7 +90,7 @@ pub fn main(args: &Args) -> ExitCode {
 
 /// All rows for this host.
 fn table(args: &Args) -> Result<Vec<Item>, TextError> {
-    let status = ask::status(&control::socket()).ok();
+    let status = questions::status(&control::socket()).ok();
     let carrier = match args.direct {
         true => Carrier::Ranks,
         false => Carrier::Gateway,

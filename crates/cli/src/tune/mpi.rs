@@ -159,7 +159,7 @@ fn expected(link: &KnownLink) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::launcher::Launcher;
+    use causeway_run::launcher::Launcher;
 
     fn items_of(carrier: Carrier, mpi: Mpi) -> Vec<Item> {
         items_with(carrier, mpi, "")

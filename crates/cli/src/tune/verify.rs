@@ -3,8 +3,8 @@
 use super::Args;
 use crate::bench::options::Common;
 use crate::bench::{self, Step};
-use crate::say;
 use causeway_bench::cell::{Settings, Traffic, Way};
+use causeway_host::say;
 use std::process::ExitCode;
 
 /// A short, a usual and a long message, each after a pause in which windows shrink.

@@ -1,8 +1,8 @@
 //! Lets jobs of more sites run at a site that is set up already: adds them to its configuration, where that
 //! is still as `causeway gateway --join` wrote it.
 
-use crate::{join, own_file};
 use causeway_gateway::Config;
+use causeway_host::own_file;
 use std::fs;
 
 /// Adds them. The gateway takes the configuration up with `causeway gateway --drain`.
@@ -10,7 +10,7 @@ use std::fs;
 /// # Errors
 /// The lists are not on one line each, or the file cannot be written.
 pub fn accept(names: &[String]) -> Result<(), String> {
-    let file = join::default_config().map_err(|error| error.to_string())?;
+    let file = causeway_host::user_directories::gateway_config().map_err(|error| error.to_string())?;
     let text = fs::read_to_string(&file).map_err(|error| format!("read {}: {error}", file.display()))?;
     let new = added(&text, names).ok_or_else(|| {
         format!(

@@ -4,7 +4,7 @@ use super::host::{self, Host, PATIENCE};
 use super::remove::{installed_line, programs_line};
 use super::steps::Work;
 use super::{confirmed, kept, pair};
-use crate::say;
+use causeway_host::say;
 use causeway_mpis::quoted;
 use std::process::ExitCode;
 

@@ -1,17 +1,18 @@
 //! What a site's head node says of itself, for `causeway up`.
 
 use super::ports::Ports;
-use crate::batch::commands::Batch;
 use crate::check::starts::fast_networks;
-use crate::processes::other_causeway;
-use crate::programs::MpiProgram;
-use crate::run::launcher::Launcher;
-use crate::{ask, grid, join};
+use crate::grid;
 use causeway_batch::SYSTEMS;
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_control as control;
+use causeway_control::questions;
 use causeway_gateway::Config;
+use causeway_host::processes::other_causeway;
+use causeway_run::batch::commands::Batch;
+use causeway_run::launcher::Launcher;
+use causeway_run::mpi_programs::MpiProgram;
 use causeway_wire::Cidr;
 use causeway_wire::grid::{ALL_SITES, is_node_name, is_site_name};
 use nix::ifaddrs::getifaddrs;
@@ -176,11 +177,11 @@ impl Facts {
         let name = nix::unistd::gethostname().unwrap_or_default();
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let config = join::default_config().ok();
+        let config = causeway_host::user_directories::gateway_config().ok();
         let config = config.and_then(|file| Config::load(&file).ok());
         let broker = grid::default_directory().ok();
         let broker = broker.and_then(|directory| BrokerConfig::load(&directory.join(CONFIG_FILE)).ok());
-        let gateway = ask::status(&control::socket()).ok();
+        let gateway = questions::status(&control::socket()).ok();
         let runs = |socket: PathBuf| UnixStream::connect(socket).is_ok();
         Facts {
             host: name.to_string_lossy().into_owned(),

@@ -1,8 +1,8 @@
 //! A head node, as `causeway up` works on it: through ssh, or this host itself.
 
-use crate::batch::commands::judge;
-use crate::own_file;
+use causeway_host::own_file;
 use causeway_mpis::for_any_shell;
+use causeway_run::batch::commands::judge;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Which sites `causeway up` has made a grid of, so that `causeway down` needs no arguments.
 
-use crate::{own_file, user_directories};
+use causeway_host::{own_file, user_directories};
 use std::fs;
 use std::path::PathBuf;
 

@@ -5,8 +5,8 @@ use super::host::PATIENCE;
 use super::ports::Ports;
 use super::reach::WORD;
 use super::{Args, Site};
-use crate::first_line::first_line;
-use crate::say;
+use causeway_host::first_line::first_line;
+use causeway_host::say;
 use causeway_mpis::quoted;
 use std::net::{IpAddr, ToSocketAddrs};
 

@@ -20,7 +20,7 @@ mod reach;
 mod remove;
 mod steps;
 
-use crate::say;
+use causeway_host::say;
 use causeway_mpis::quoted;
 use causeway_wire::shown::Line;
 use choose::{Joins, Looked};

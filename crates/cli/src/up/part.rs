@@ -4,7 +4,7 @@ use super::accept;
 use super::facts::Facts;
 use super::reach;
 use super::remove;
-use crate::say;
+use causeway_host::say;
 use causeway_service::proxy::Proxy;
 use clap::Subcommand;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -2,11 +2,13 @@
 
 use super::install::{data, link_path, programs};
 use crate::background::systemd;
-use crate::processes::{self, Process};
-use crate::{ask, grid, join, user_directories};
+use crate::{grid, join};
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
+use causeway_control::questions;
 use causeway_control::{self as control, Status};
+use causeway_host::processes::{self, Process};
+use causeway_host::user_directories;
 use causeway_mpis::quoted;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -70,7 +72,7 @@ pub fn stop(force: bool) -> Result<Vec<String>, String> {
 fn gateway() -> Option<Status> {
     let until = Instant::now() + AWAY_FOR;
     loop {
-        if let Ok(status) = ask::status(&control::socket()) {
+        if let Ok(status) = questions::status(&control::socket()) {
             return Some(status);
         }
         if Instant::now() > until || installed("gateway").is_empty() {
@@ -129,7 +131,7 @@ pub fn remove() -> Result<(), String> {
     // What would start them again with the host.
     systemd::remove_all().map_err(|error| error.to_string())?;
     let name = |error: user_directories::NoHome| error.to_string();
-    let config = join::default_config().map_err(name)?;
+    let config = causeway_host::user_directories::gateway_config().map_err(name)?;
     let directory = config.parent().unwrap_or(Path::new("/")).to_owned();
     let grid = grid::default_directory().map_err(name)?;
     let mut all = vec![

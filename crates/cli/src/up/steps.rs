@@ -2,8 +2,8 @@
 
 use super::Site;
 use super::host::{Host, PATIENCE};
-use crate::say;
 use causeway_control::Status;
+use causeway_host::say;
 use causeway_mpis::quoted;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
 //! Two gateways that are handed over to another program while jobs run over them: `causeway gateway --drain`.
 
+use crate::programs::copy;
 use crate::sites::*;
 use causeway_control::{self as control, ControlError, Request};
 use causeway_gateway::STATE_VERSION;
@@ -274,9 +275,9 @@ fn a_program_that_the_kernel_cannot_read_yet_stops_nothing_but_its_own_start() {
     let grid = Grid::start();
     // From now on site two starts what lies at this path, which is not the file that it runs itself.
     grid.drain(2);
-    let copy = grid.dir.path().join("copy");
-    std::fs::copy(&grid.next, &copy).unwrap();
-    std::fs::rename(&copy, &grid.next).unwrap();
+    let another = grid.dir.path().join("another");
+    copy(&grid.next, &another);
+    std::fs::rename(&another, &grid.next).unwrap();
     let lease = Lease::take(&grid.next);
     let spawn = Request::Spawn {
         token: grid.token.to_hex(),

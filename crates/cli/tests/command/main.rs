@@ -20,6 +20,7 @@ mod left;
 mod nets;
 mod output;
 mod paths;
+mod programs;
 mod report;
 mod resources;
 mod run_directory;

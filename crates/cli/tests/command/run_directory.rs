@@ -1,6 +1,7 @@
 //! `causeway run` against a gateway that only answers: a signal that comes before the launcher runs leaves
 //! nothing behind.
 
+use crate::programs::copy;
 use causeway_control::{Envelope, JobReply, NodeInfo, Reply, SiteInfo, SiteStatus, Sites, Status, VERSION};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -86,7 +87,7 @@ fn a_signal_before_the_launcher_runs_leaves_no_directory() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     // A copy with something of the preload library's name beside it: only the launcher would load it.
-    std::fs::copy(env!("CARGO_BIN_EXE_causeway"), path("causeway")).unwrap();
+    copy(Path::new(env!("CARGO_BIN_EXE_causeway")), &path("causeway"));
     std::fs::write(path("libcauseway_shim.so"), "").unwrap();
     let script = "#!/bin/sh\ntest \"$1\" = --version || touch \"$0.ran\"\necho 'mpirun (Open MPI) 4.1.4'\n";
     std::fs::write(path("mpirun"), script).unwrap();

@@ -6,6 +6,7 @@
 #[path = "../../../../tests/e2e/namespaces.rs"]
 mod namespaces;
 
+use crate::programs::copy;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::{BTreeMap, HashMap};
@@ -355,14 +356,14 @@ fn a_gateway_whose_program_was_replaced_starts_jobs_with_the_new_one() {
     let installed = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for name in ["causeway", "libcauseway_shim.so", "libcauseway_ucx.so"] {
         // A missing library is told of by the start.
-        let _ = std::fs::copy(built.with_file_name(name), installed.path().join(name));
+        copy(&built.with_file_name(name), &installed.path().join(name));
     }
     let causeway = installed.path().join("causeway");
     let Some(mut shell) = Shell::start_from("mpirun.openmpi", &causeway) else {
         return;
     };
     let new = installed.path().join("new");
-    std::fs::copy(built, &new).unwrap();
+    copy(built, &new);
     std::fs::rename(&new, &causeway).unwrap();
     shell.say("causeway run -- mpirun.openmpi -n 4 hostname; echo \"status $?\"");
     assert_eq!(shell.heard("status").as_deref(), Some("0"));

@@ -1,6 +1,7 @@
 //! Two gateways as processes, or three, and what their jobs do. Loopback only: site one owns 127.x.1.0/24,
 //! site two owns 127.x.2.0/24, and x is the test's own.
 
+use crate::programs::copy;
 use causeway_control::{self as control, ControlError, Plan, Reply, Request, Status, TunnelStatus};
 use causeway_wire::{Preface, Sender, Token, Verdict};
 use std::collections::HashMap;
@@ -74,7 +75,7 @@ impl Grid {
         let net = crate::nets::own();
         let dir = tempfile::tempdir().unwrap();
         let next = dir.path().join("causeway");
-        std::fs::copy(env!("CARGO_BIN_EXE_causeway"), &next).unwrap();
+        copy(Path::new(env!("CARGO_BIN_EXE_causeway")), &next);
         set_mode(&next, 0o755);
         std::fs::write(dir.path().join("grid.key"), "one key for both sites").unwrap();
         set_mode(&dir.path().join("grid.key"), 0o600);

@@ -21,7 +21,6 @@ use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, TextError, grid};
 use reader::{Reader, Table};
-pub use shell::REMOTE_SHELL;
 use shell::read_shell;
 use site::{networks_around, read_nodes, read_virtual};
 use std::collections::BTreeMap;

@@ -3,12 +3,8 @@
 use super::Config;
 use super::reader::{Reader, Table};
 use super::values::find_program;
+use causeway_control::spawned::REMOTE_SHELL;
 use std::path::PathBuf;
-
-/// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a
-/// hang. ConnectTimeout: a node that is switched off is given up before a user would, and well before the
-/// launchers do (Open MPI waits for ever).
-pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
 
 /// What becomes the name of the site at which a job began.
 const SITE: &str = "{site}";

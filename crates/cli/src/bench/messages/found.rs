@@ -1,9 +1,9 @@
 //! What the counts of all ranks come to, between sites of so many ranks each.
 
 use crate::bench::options::Counting;
-use crate::failure::Failure;
 use causeway_bench::messages::split::{crossing, improved};
 use causeway_bench::messages::{Counted, Messages, Operation};
+use causeway_host::failure::Failure;
 use serde::Serialize;
 
 /// What was counted, as JSON has it.

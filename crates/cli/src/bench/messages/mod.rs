@@ -9,8 +9,8 @@ mod text;
 
 use super::options::Counting;
 use super::{Failure, INTERRUPTED, stop_flag};
-use crate::{own_file, say};
 use causeway_bench::messages::{CountError, Counted};
+use causeway_host::{own_file, say};
 use causeway_mpis::Mpi;
 use found::found;
 use starter::{Starter, run};

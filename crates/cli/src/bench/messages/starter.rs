@@ -1,12 +1,12 @@
 //! Starts the program that is counted, with the library that counts preloaded, and waits for its end.
 
 use crate::bench::options::Counting;
-use crate::failure::Failure;
-use crate::preload::{SHIM, UCX};
-use crate::run::launcher::{Launcher, LauncherError};
-use crate::run::rewrite::{Libraries, with_libraries};
+use causeway_host::failure::Failure;
 use causeway_mpis::Mpi;
 use causeway_mpis::family::Family;
+use causeway_mpis::preload::{SHIM, UCX};
+use causeway_run::launcher::{Launcher, LauncherError};
+use causeway_run::rewrite::{Libraries, with_libraries};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};

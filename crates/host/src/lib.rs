@@ -1,0 +1,16 @@
+//! The host and the user for whom a command runs: what it says, the files and directories that are the
+//! user's, locks, output of children, processes. Every other crate of the command builds on it, and it knows
+//! none of them.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod columns;
+pub mod failure;
+pub mod first_line;
+pub mod journal_entry;
+pub mod lock;
+pub mod output;
+pub mod own_file;
+pub mod processes;
+pub mod say;
+pub mod text_file;
+pub mod user_directories;

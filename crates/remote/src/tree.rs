@@ -1,0 +1,220 @@
+//! The processes that descend from this one, daemons among them, and how they are ended.
+//!
+//! A child subreaper inherits every orphan below it, so a process cannot leave by daemonising. It knows no
+//! command and no protocol; the caller must be the subreaper and must have blocked SIGCHLD.
+
+use causeway_host::processes::{self, Process};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpid};
+use std::collections::{HashMap, HashSet};
+use std::os::fd::AsFd;
+use std::process::Child;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long descendants have from SIGTERM to SIGKILL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Haste {
+    /// mpirun removes its session directory and hydra its proxies in a few hundred milliseconds, after Open
+    /// MPI's ranks have had their second.
+    Usual,
+    /// The launcher was asked to end before and has had its time. A process that does not end at once hangs,
+    /// and a user who pressed Ctrl-C waits for it.
+    Hurry,
+}
+
+impl Haste {
+    fn grace(self) -> Duration {
+        match self {
+            Haste::Usual => Duration::from_secs(2),
+            Haste::Hurry => Duration::from_millis(500),
+        }
+    }
+
+    /// Sends SIGTERM; in a hurry with a value, which tells the agent among the descendants to pass it on.
+    fn terminate(self, pid: Pid) {
+        match self {
+            Haste::Usual => drop(kill(pid, Signal::SIGTERM)),
+            Haste::Hurry => {
+                let value = libc::sigval {
+                    sival_ptr: std::ptr::without_provenance_mut(HURRY_VALUE),
+                };
+                // SAFETY: numbers only; the value is no pointer to anybody.
+                unsafe { libc::sigqueue(pid.as_raw(), libc::SIGTERM, value) };
+            }
+        }
+    }
+
+    /// Returns the haste that a SIGTERM asks for.
+    pub fn told_by(signal: &libc::siginfo_t) -> Haste {
+        // SAFETY: a signal with this code has a value.
+        let told =
+            signal.si_code == libc::SI_QUEUE && unsafe { signal.si_value() }.sival_ptr.addr() == HURRY_VALUE;
+        if told { Haste::Hurry } else { Haste::Usual }
+    }
+}
+
+/// Any number that other programs are unlikely to send: "hurr".
+const HURRY_VALUE: usize = 0x6875_7272;
+
+/// How often processes are looked for while they end: a grandchild's end raises no SIGCHLD here.
+const LOOK_AGAIN: u16 = 20;
+
+/// Collects ended children; returns the status of `main` if it was among them, and whether none is left.
+pub fn reap(main: Pid) -> (Option<u8>, bool) {
+    let mut status = None;
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return (status, false),
+            Ok(ended) => {
+                if ended.pid() == Some(main) {
+                    status = exit_status(ended).or(status);
+                }
+            }
+            Err(Errno::EINTR) => {}
+            Err(_) => return (status, true),
+        }
+    }
+}
+
+/// A status as shells count it.
+fn exit_status(ended: WaitStatus) -> Option<u8> {
+    match ended {
+        WaitStatus::Exited(_, code) => Some(code as u8),
+        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as u8),
+        _ => None,
+    }
+}
+
+/// Children that serve what this process still has to do after the end of its command.
+static SPARED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+fn spared() -> MutexGuard<'static, Vec<Pid>> {
+    SPARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps a child of this process from being ended with its command's processes. Who spares it ends it.
+pub fn spare(child: &Child) {
+    spared().push(Pid::from_raw(child.id().cast_signed()));
+}
+
+fn is_sparing() -> bool {
+    !spared().is_empty()
+}
+
+/// Who was told to end.
+#[derive(Debug, Default)]
+struct Told {
+    told: HashSet<Pid>,
+    /// What those have started since. That is how they tidy up: a shell runs rm when it gets SIGTERM.
+    tidying: HashSet<Pid>,
+}
+
+impl Told {
+    /// Returns who is to be told now, of all that are left, parents before their children.
+    fn tell(&mut self, left: &[Descendant]) -> Vec<Pid> {
+        let mut now = Vec::new();
+        for Descendant { pid, parent } in left {
+            if self.told.contains(pid) || self.tidying.contains(pid) {
+                continue;
+            }
+            if self.told.contains(parent) || self.tidying.contains(parent) {
+                self.tidying.insert(*pid);
+            } else {
+                now.push(*pid);
+            }
+        }
+        self.told.extend(&now);
+        now
+    }
+}
+
+/// Ends every descendant that is not spared: SIGTERM, but not for what starts after it; some time later
+/// SIGKILL for all, until none is left. Returns the status of `main` if it ended now.
+pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
+    let deadline = Instant::now() + haste.grace();
+    let mut told = Told::default();
+    let mut status = None;
+    loop {
+        let (ended, none_left) = reap(main);
+        status = ended.or(status);
+        let left = descendants();
+        if none_left || left.is_empty() && is_sparing() {
+            return status;
+        }
+        if Instant::now() >= deadline {
+            for late in left {
+                let _ = kill(late.pid, Signal::SIGKILL);
+            }
+        } else {
+            for pid in told.tell(&left) {
+                haste.terminate(pid);
+                // A stopped process takes SIGTERM only when it goes on.
+                let _ = kill(pid, Signal::SIGCONT);
+            }
+        }
+        let mut wait = [PollFd::new(children.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut wait, PollTimeout::from(LOOK_AGAIN));
+        while let Ok(Some(_)) = children.read_signal() {}
+    }
+}
+
+/// A process below this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descendant {
+    /// Its id.
+    pub pid: Pid,
+    parent: Pid,
+}
+
+/// Lists every process below this one at this moment, but for those that are spared and what is below them.
+/// Parents come before their children.
+pub fn descendants() -> Vec<Descendant> {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    for Process { pid, parent, .. } in processes::all() {
+        children.entry(parent.as_raw()).or_default().push(pid.as_raw());
+    }
+    let spared = spared().clone();
+    let mut found = Vec::new();
+    let mut open = vec![getpid().as_raw()];
+    while let Some(parent) = open.pop() {
+        let mut below = children.remove(&parent).unwrap_or_default();
+        below.retain(|pid| !spared.contains(&Pid::from_raw(*pid)));
+        found.extend(below.iter().map(|pid| Descendant {
+            pid: Pid::from_raw(*pid),
+            parent: Pid::from_raw(parent),
+        }));
+        open.extend(below);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_told_to_end_once_but_not_what_they_start_then_to_tidy_up() {
+        let descend = |pairs: &[(i32, i32)]| -> Vec<Descendant> {
+            let pairs = pairs.iter().map(|(pid, parent)| Descendant {
+                pid: Pid::from_raw(*pid),
+                parent: Pid::from_raw(*parent),
+            });
+            pairs.collect()
+        };
+        let mut told = Told::default();
+        let mut tell = |left: &[(i32, i32)]| -> Vec<i32> {
+            told.tell(&descend(left)).into_iter().map(Pid::as_raw).collect()
+        };
+        let guard = 1;
+        assert_eq!(tell(&[(2, guard), (3, 2), (4, 3)]), [2, 3, 4]);
+        // A shell runs rm, which runs something in turn, and a process appears that nobody told starts.
+        assert_eq!(tell(&[(2, guard), (9, guard), (3, 2), (5, 2), (6, 5)]), [9]);
+        // The shell has ended, and the guard inherits what it started.
+        assert!(tell(&[(5, guard), (9, guard), (6, 5), (7, 6)]).is_empty());
+    }
+}

@@ -1,0 +1,145 @@
+//! `causeway release-allocation`: gives an allocation back, and goes on until the batch system says that it
+//! is gone. It outlives the gateway that started it, and whatever else has ended.
+
+use super::commands::Batch;
+use super::intent::{Intent, abandoned};
+use causeway_batch::release::{Release, Step};
+use causeway_host::say;
+use std::fs::{self, File};
+use std::io::{self, PipeWriter, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// The pauses between looks: the first comes soon, since users watch; a controller that is away is asked
+/// rarely.
+const SOON: Duration = Duration::from_millis(300);
+const SELDOM: Duration = Duration::from_secs(30);
+
+/// A controller that is away for longer has forgotten the allocation, whose time is over by then.
+const GIVES_UP: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// See the module.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Start this command for each of the intents in a directory that nobody looks after.
+    #[arg(long)]
+    all: bool,
+    /// The intent, or with --all their directory. An intent's lock is this process's standard output. It
+    /// begins when its standard input ends.
+    intent: PathBuf,
+}
+
+/// What its input has once the batch system has answered the request: nothing of it is on its way then.
+pub const ANSWERED: &[u8] = b"answered";
+
+/// Starts this command in a session of its own, with the intent's lock. It gives back what the intent names
+/// when the pipe that this returns is closed, by whatever end of this process.
+///
+/// # Errors
+/// Those of starting a process.
+pub fn start(intent: &Path, lock: File) -> io::Result<PipeWriter> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let (input, waits) = io::pipe()?;
+    command
+        .arg("release-allocation")
+        .arg(intent)
+        .stdin(input)
+        .stdout(lock);
+    // SAFETY: setsid is one system call; nothing is allocated or locked between fork and exec.
+    unsafe {
+        command.pre_exec(|| Ok(nix::unistd::setsid().map(drop)?));
+    }
+    command.spawn()?;
+    Ok(waits)
+}
+
+/// Has everything given back that holders have left which are gone. A process of its own starts what does
+/// that, so that nobody here has to collect it.
+pub fn sweep(directory: &Path) {
+    if !directory.exists() {
+        return;
+    }
+    let own = std::env::current_exe();
+    let swept = own.and_then(|own| {
+        Command::new(own)
+            .args(["release-allocation", "--all"])
+            .arg(directory)
+            .status()
+    });
+    if let Err(error) = swept {
+        say::error(format_args!(
+            "causeway: look for allocations in {}: {error}",
+            directory.display()
+        ));
+    }
+}
+
+fn start_all(directory: &Path) {
+    for (intent, lock) in abandoned(directory) {
+        if let Err(error) = start(&intent, lock) {
+            say::error(format_args!("causeway: give back {}: {error}", intent.display()));
+        }
+    }
+}
+
+/// Runs until it is gone.
+pub fn main(args: &Args) -> ExitCode {
+    super::unblock_signals();
+    if args.all {
+        start_all(&args.intent);
+        return ExitCode::SUCCESS;
+    }
+    let mut input = Vec::new();
+    let _ = io::stdin().lock().read_to_end(&mut input);
+    let is_answered = input == ANSWERED;
+    // One that could not be written has asked for nothing.
+    if fs::metadata(&args.intent).is_ok_and(|found| found.len() == 0) {
+        let _ = fs::remove_file(&args.intent);
+        return ExitCode::SUCCESS;
+    }
+    let (intent, batch) = match Intent::read(&args.intent) {
+        Ok(read) => read,
+        Err(error) => {
+            say::error(format_args!("causeway: {}: {error}", args.intent.display()));
+            return ExitCode::FAILURE;
+        }
+    };
+    if !give_back(&batch, &intent.name, is_answered) {
+        say::error(format_args!(
+            "causeway: allocation {} may still be there: its batch system has not answered for {GIVES_UP:?}; look for it by \
+             this name",
+            intent.name
+        ));
+        return ExitCode::FAILURE;
+    }
+    // Whatever remains of it says what is not so any more.
+    let _ = fs::remove_file(&args.intent);
+    ExitCode::SUCCESS
+}
+
+/// Gives back what has this name; false where the batch system is away for too long.
+fn give_back(batch: &Batch, name: &str, is_answered: bool) -> bool {
+    let began = Instant::now();
+    let mut release = Release::new(name, is_answered);
+    let mut pause = SOON;
+    while began.elapsed() < GIVES_UP {
+        let look = batch.run(&batch.system.list_words(), "");
+        let look = look.map(|said| batch.system.listed(&said.output));
+        match release.on_look(look.as_deref().ok(), began.elapsed()) {
+            Step::Done => {
+                let forget = batch.system.forget_words(name);
+                let _ = forget.map(|words| batch.run(&words, ""));
+                return true;
+            }
+            Step::Cancel(ids) => {
+                let _ = batch.run(&batch.system.cancel_words(&ids), "");
+            }
+            Step::Wait => {}
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(SELDOM);
+    }
+    false
+}

@@ -1,0 +1,261 @@
+//! The program that keeps a job's directory on a node: lines of sh, because a node of another site may have
+//! nothing else of ours.
+
+/// What makes, keeps and removes the directory NAME on a node; BEGIN is [`MAKE`] or [`TAKE_UP`]. It says
+/// whether the directory is its own, or another keeper's. Behind that it says how many bytes the site lets
+/// others send, if it says so. Its input ends with the job; if its last word is [`KEEP`], the directory stays
+/// for a day. Signals end it only while it waits for that: what removes ignores them, too. It marks the
+/// directory every hour, and removes those that have had no mark for a week: their nodes lost their power.
+/// What still writes into the directory when it goes, such as the tar of a `--send` that was broken off, has
+/// some seconds to end; a directory that stays keeps its mark. One of an earlier job that stays delays no
+/// later job.
+///
+/// Others can write into /tmp. There a directory of that name must be this user's own, and no link: nobody
+/// else can then replace it, or what is in it.
+pub(super) const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; p=${d%/*}; umask 077
+u=$(id -u); trap '' HUP INT PIPE TERM; mkdir -p "$p"
+r() { n=$2; until chmod -R u+rwx "$1"; rm -rf "$1"; [ ! -e "$1" ]; do
+n=$((n-1)); [ $n -gt 0 ] || return; sleep 1; done 2>/dev/null; rm -f "$1.alive" "$1.kept"; }
+find "$p" -maxdepth 1 '(' -name '*.alive' -mtime +6 -o -name '*.kept' -mtime +0 ')' |
+while read -r a; do r "${a%.*}" 1; done
+find /tmp -maxdepth 1 -type d -user "$u" -name 'causeway-files-*' -mtime +6 2>/dev/null |
+while read -r a; do [ -e "$a/job" ] || { rm -f "$a/job"; rmdir "$a"; }; done
+o=found; BEGIN
+[ -d "$d" ] || { echo "there is no directory $d" >&2; exit 1; }
+mkdir -m 700 "$l" 2>/dev/null; w=; s=1
+if [ "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ]; then
+ln -sn "$d" "$l/job" 2>/dev/null; [ "$(readlink "$l/job")" != "$d" ] || s=0
+else echo "$l is there, and not this user's" >&2; fi
+if [ $s = 0 ]; then
+echo "$o ${CAUSEWAY_ACCEPT_FILES-}"; trap : HUP INT TERM
+while w=$w$(timeout --foreground 3600 cat); [ $? = 124 ]; do
+[ $o = found ] || touch "$d.alive"; done; trap '' HUP INT TERM
+fi
+case $o$w in found*) ;; *keep) mv "$d.alive" "$d.kept";; *) r "$d" 20
+[ ! -e "$d" ] || echo "$d could not be removed" >&2;; esac
+[ ! "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ] || { rm -f "$l/job"; rmdir "$l"; } 2>/dev/null
+exit $s"#;
+
+/// How a keeper begins: it makes the directory, or takes one that a job has left.
+pub(super) const MAKE: &str = r#"touch "$d.alive"; if mkdir "$d"; then o=made; fi 2>/dev/null"#;
+pub(super) const TAKE_UP: &str =
+    r#"if mv "$d.kept" "$d.alive" 2>/dev/null; then touch "$d.alive"; o=made; fi"#;
+
+/// Has a keeper leave the directory, and remove it after all.
+pub(super) const KEEP: &[u8] = b"keep\n";
+pub(super) const REMOVE: &[u8] = b"remove\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_host::first_line::first_line;
+    use std::io::Write;
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    /// A keeper at a home, in which NAME's link is; and what it says.
+    fn keeper(home: &Path, path: &str) -> (Child, String) {
+        let line = KEEPER.replace("BEGIN", MAKE);
+        let line = line.replace("/tmp", &home.display().to_string());
+        let mut keeper = Command::new("sh");
+        keeper.args(["-c", &line]).env("HOME", home).env("PATH", path);
+        keeper.env("CAUSEWAY_ACCEPT_FILES", "1000");
+        let mut keeper = { keeper.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() }.unwrap();
+        let said = first_line(keeper.stdout.take()).recv().unwrap_or_default();
+        (keeper, said.trim().to_owned())
+    }
+
+    fn end(mut keeper: Child, words: &[&[u8]]) -> bool {
+        let mut to = keeper.stdin.take().unwrap();
+        words.iter().for_each(|word| to.write_all(word).unwrap());
+        drop(to);
+        keeper.wait().unwrap().success()
+    }
+
+    fn left(place: &Path) -> Vec<String> {
+        let names = std::fs::read_dir(place).unwrap();
+        let names = names.map(|name| name.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+        names.sort();
+        names
+    }
+
+    /// As if it had been changed last so long ago.
+    fn age(path: &Path, age: Duration) {
+        let since = format!("{} seconds ago", age.as_secs());
+        let touched = Command::new("touch").args(["-d", &since]).arg(path).status();
+        assert!(touched.unwrap().success());
+    }
+
+    #[test]
+    fn a_directory_without_a_mark_for_a_week_goes_with_its_link_and_one_that_was_kept_after_a_day() {
+        let home = tempfile::tempdir().unwrap();
+        let files = home.path().join(".cache/causeway/files");
+        let (day, week) = (Duration::from_secs(86_460), Duration::from_secs(7 * 86_400 + 60));
+        let all = [
+            ("causeway-files-0", "alive", week),
+            ("causeway-files-1", "alive", day),
+            ("causeway-files-2", "kept", day),
+            ("causeway-files-3", "kept", Duration::ZERO),
+        ];
+        for (name, mark, since) in all {
+            std::fs::create_dir_all(files.join(name).join("deep")).unwrap();
+            // Such as those of package stores.
+            let closed = std::os::unix::fs::PermissionsExt::from_mode(0o555);
+            std::fs::set_permissions(files.join(name).join("deep"), closed).unwrap();
+            std::fs::write(files.join(format!("{name}.{mark}")), "").unwrap();
+            age(&files.join(format!("{name}.{mark}")), since);
+            let place = home.path().join(name);
+            std::fs::create_dir(&place).unwrap();
+            std::os::unix::fs::symlink(files.join(name), place.join("job")).unwrap();
+            age(&place, week);
+        }
+        for _ in 0..2 {
+            let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+            assert_eq!(said, "made 1000");
+            assert!(end(keeper, &[]));
+        }
+        let stays = [
+            "causeway-files-1",
+            "causeway-files-1.alive",
+            "causeway-files-3",
+            "causeway-files-3.kept",
+        ];
+        assert_eq!(left(&files), stays);
+        assert_eq!(left(home.path()), ["causeway-files-1", "causeway-files-3"]);
+    }
+
+    #[test]
+    fn a_directory_goes_though_something_still_writes_into_it() {
+        let home = tempfile::tempdir().unwrap();
+        let files = home.path().join(".cache/causeway/files");
+        let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+        assert_eq!(said, "made 1000");
+        // As many files as rm needs some time for, and a writer that outlives its first try.
+        let writes = "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); mkdir -p in/$i || exit; : >in/$i/file; done 2>/dev/null";
+        let mut writer = Command::new("sh");
+        let mut writer = {
+            writer
+                .args(["-c", writes])
+                .current_dir(files.join("NAME"))
+                .spawn()
+        }
+        .unwrap();
+        while !files.join("NAME/in/20").exists() {
+            std::thread::yield_now();
+        }
+        assert!(end(keeper, &[]));
+        writer.wait().unwrap();
+        assert!(left(&files).is_empty() && left(home.path()).is_empty());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_removed_keeps_its_mark_and_delays_no_later_job() {
+        let home = tempfile::tempdir().unwrap();
+        let files = home.path().join(".cache/causeway/files");
+        let old = files.join("causeway-files-0");
+        std::fs::create_dir_all(&old).unwrap();
+        std::fs::write(files.join("causeway-files-0.kept"), "").unwrap();
+        age(
+            &files.join("causeway-files-0.kept"),
+            Duration::from_secs(2 * 86_400),
+        );
+        let programs = home.path().join("bin");
+        std::fs::create_dir(&programs).unwrap();
+        for (name, text) in [
+            ("rm", "#!/bin/sh\nexit 1\n".to_owned()),
+            (
+                "sleep",
+                format!("#!/bin/sh\necho >>{}\n", home.path().join("slept").display()),
+            ),
+        ] {
+            std::fs::write(programs.join(name), text).unwrap();
+            let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(programs.join(name), executable).unwrap();
+        }
+        let (keeper, said) = keeper(home.path(), &format!("{}:/usr/bin:/bin", programs.display()));
+        assert_eq!(said, "made 1000");
+        assert!(!home.path().join("slept").exists());
+        assert!(end(keeper, &[]));
+        let stays = ["NAME", "NAME.alive", "causeway-files-0", "causeway-files-0.kept"];
+        assert_eq!(left(&files), stays);
+        let slept = std::fs::read_to_string(home.path().join("slept")).unwrap();
+        assert_eq!(slept.lines().count(), 19);
+    }
+
+    #[test]
+    fn a_keepers_last_word_says_whether_the_directory_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let files = home.path().join(".cache/causeway/files");
+        for (words, stays) in [
+            (&[KEEP, REMOVE][..], &[][..]),
+            (&[REMOVE, KEEP], &["NAME", "NAME.kept"]),
+        ] {
+            let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+            assert_eq!(said, "made 1000");
+            assert!(end(keeper, words));
+            assert_eq!(left(&files), stays);
+            assert!(left(home.path()).is_empty());
+        }
+    }
+
+    #[test]
+    fn nothing_that_others_have_put_in_the_directorys_place_is_used_or_removed() {
+        use std::os::unix::fs::{chown, symlink};
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path().join("NAME");
+        let own = home.path().join("own");
+        std::fs::create_dir(&own).unwrap();
+        let mut puts: Vec<fn(&Path, &Path)> = vec![
+            |place, own| symlink(own, place).unwrap(),
+            |place, _| std::fs::write(place, "").unwrap(),
+            // Of this user, but not of this job.
+            |place, own| {
+                std::fs::create_dir(place).unwrap();
+                symlink(own, place.join("job")).unwrap();
+            },
+        ];
+        if nix::unistd::geteuid().is_root() {
+            puts.push(|place, _| {
+                std::fs::create_dir(place).unwrap();
+                chown(place, Some(65534), Some(65534)).unwrap();
+            });
+        }
+        for put in puts {
+            put(&place, &own);
+            let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+            assert_eq!(said, "");
+            assert!(!end(keeper, &[]));
+            assert!(left(&own).is_empty());
+            assert!(left(&home.path().join(".cache/causeway/files")).is_empty());
+            let _ = std::fs::remove_file(&place).or_else(|_| std::fs::remove_dir_all(&place));
+        }
+        let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+        assert_eq!(said, "made 1000");
+        assert!(end(keeper, &[]));
+    }
+
+    #[test]
+    fn the_directory_goes_though_all_that_removes_it_is_told_to_end_meanwhile() {
+        let home = tempfile::tempdir().unwrap();
+        let programs = home.path().join("bin");
+        std::fs::create_dir(&programs).unwrap();
+        let rm =
+            "#!/bin/sh\nkill -HUP $PPID $$; kill -INT $PPID $$; kill -TERM $PPID $$\nexec /bin/rm \"$@\"\n";
+        std::fs::write(programs.join("rm"), rm).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(programs.join("rm"), executable).unwrap();
+        let link = home.path().join("NAME/job");
+        let path = format!("{}:/usr/bin:/bin", programs.display());
+        let (keeper, said) = keeper(home.path(), &path);
+        let directory = home.path().join(".cache/causeway/files/NAME");
+        assert_eq!(
+            (&said[..], link.canonicalize().unwrap()),
+            ("made 1000", directory.clone())
+        );
+        std::fs::write(directory.join("file"), "bytes").unwrap();
+        assert!(end(keeper, &[]));
+        assert!(!directory.exists() && link.symlink_metadata().is_err());
+    }
+}

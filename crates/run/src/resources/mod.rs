@@ -1,0 +1,78 @@
+//! What the grid has, as this host's gateway knows it.
+//! What a graph is, and its forms, is in crates/resources. `known` is what the gateway says, `offered` what
+//! the batch system of its site has, `elsewhere` what those of other sites have. `measure` looks at nodes,
+//! each of which says what it has by `node`; `measured` keeps it.
+
+mod elsewhere;
+mod known;
+mod measure;
+pub mod measured;
+pub mod node;
+mod offered;
+
+use causeway_control::questions;
+use causeway_control::{self as control, ControlError, Sites, Status};
+use causeway_host::failure::Failure;
+use causeway_host::say;
+use causeway_resources::Graph;
+pub use elsewhere::Offers;
+use measured::Measured;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What the grid has, as this host's gateway and the batch systems say. With `measure`, first looks at the
+/// nodes of all sites, or of these allocations, and keeps what they say.
+///
+/// # Errors
+/// The gateway cannot be asked, or what was measured cannot be kept.
+pub fn graph(measures: Option<&[String]>, now: u64) -> Result<Graph, Failure> {
+    let socket = control::socket();
+    let mut sites = questions::sites(&socket).map_err(Failure::new)?;
+    let status = questions::status(&socket).map_err(Failure::new)?;
+    let mut measured = measured(&status);
+    if let Some(allocations) = measures {
+        measure::measure(&mut measured, &mut sites, allocations, now)?;
+        measured.keep(&grid_name(&status)).map_err(Failure::new)?;
+        sites = questions::sites(&socket).map_err(Failure::new)?;
+    }
+    let mut graph = known::graph(&sites, &status, &measured, now);
+    for (name, offer) in offers(&sites, now).map_err(Failure::new)? {
+        let site = graph.sites.iter_mut().find(|site| site.name == name);
+        match (site, offer) {
+            (Some(site), Ok(offer)) => offered::add(site, offer, &measured),
+            // What else is known is worth showing.
+            (_, Err(why)) => say::error(format_args!("causeway resources: batch system of {name}: {why}")),
+            (None, _) => {}
+        }
+    }
+    Ok(graph)
+}
+
+/// What was measured of the grid's nodes. Says so where that cannot be read.
+pub fn measured(status: &Status) -> Measured {
+    measured::read(&grid_name(status)).unwrap_or_else(|error| {
+        say::error(format_args!("causeway: {error}"));
+        Measured::default()
+    })
+}
+
+fn grid_name(status: &Status) -> String {
+    { status.grid.as_ref() }.map_or_else(|| "grid".to_owned(), |grid| grid.name.clone())
+}
+
+/// What the batch systems have: that of the own site, and those of sites that list no nodes.
+///
+/// # Errors
+/// The gateway cannot be asked.
+pub fn offers(sites: &Sites, now: u64) -> Result<Offers, ControlError> {
+    let mut offers = elsewhere::ask(&elsewhere::askable(sites), now)?;
+    if let Some(access) = &sites.batch {
+        offers.insert(sites.site.clone(), offered::ask(access));
+    }
+    Ok(offers)
+}
+
+/// This host's clock, in seconds since 1970.
+pub fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}

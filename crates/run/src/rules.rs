@@ -1,0 +1,61 @@
+//! The user's rules of which algorithm a collective operation gets.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Built by mpi/build.sh beside the libraries.
+pub const PROGRAM: &str = "causeway-collectives";
+
+/// Rules of mpi/collectives/select/rules.h, between commas.
+pub const RULES: &str = "CAUSEWAY_COLLECTIVES_RULES";
+
+/// Why there are no rules.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// The program is missing or does not start.
+    #[error("start {}: {reason}; build it with 'make build'", .program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// What it says: file, line and reason.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+/// The rules of a file that the user has asked for.
+///
+/// # Errors
+/// Where one is not understood.
+pub fn asked(own: &Path, file: Option<&Path>) -> Result<Option<String>, RulesError> {
+    file.map(|file| rules(own, file)).transpose()
+}
+
+/// The rules of a file on one line, as CAUSEWAY_COLLECTIVES_RULES has them.
+///
+/// # Errors
+/// Where one is not understood.
+pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
+    let program = own.with_file_name(PROGRAM);
+    let mut command = Command::new(&program);
+    let output = command.arg("rules").arg(file).output();
+    let output = output.map_err(|reason| RulesError::Program { program, reason })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(RulesError::Wrong(text(&output.stderr))),
+    }
+}
+
+/// The user's own first.
+pub fn with_rules(own: Option<OsString>, rules: &str) -> OsString {
+    let mut all = own.unwrap_or_default();
+    if !all.is_empty() && !rules.is_empty() {
+        all.push(", ");
+    }
+    all.push(rules);
+    all
+}
