@@ -2,7 +2,7 @@
 //! this process.
 
 use crate::program::{Program, ProgramError, Running, io};
-use causeway_mpis::quoted;
+use causeway_host::quoted;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{Error, ErrorKind};

@@ -10,6 +10,8 @@
 //!
 //! `node` is what a node has, and how fast it is.
 //!
+//! `running` is `causeway bench`, which puts all of these to use.
+//!
 //! `program` runs one program, `lab` an emulated grid, `output` reads what programs print, `tcp` is the
 //! ping-pong without an MPI, and `host` describes the machine.
 
@@ -26,6 +28,7 @@ pub mod output;
 pub mod plan;
 pub mod program;
 pub mod row;
+pub mod running;
 pub mod samples;
 pub mod schedule;
 pub mod store;

@@ -1,9 +1,9 @@
 //! `causeway broker`.
 
-use crate::background::Service;
 use crate::grid::default_directory;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{Broker, BrokerConfig, Options};
+use causeway_host::background::Service;
 use causeway_host::processes::leave_session;
 use causeway_host::say;
 use causeway_host::user_directories::NoHome;

@@ -1,10 +1,10 @@
 //! `causeway gateway`.
 
-use crate::background::Service;
 use crate::join::JoinArgs;
 use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::nft::Rules;
 use causeway_gateway::{Config, GatewayError, Keeper, STATE_VERSION, ports};
+use causeway_host::background::Service;
 use causeway_host::processes::leave_session;
 use causeway_host::say;
 use causeway_run::queue::carry;

@@ -2,7 +2,6 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod audit;
-mod background;
 mod bare_environment;
 mod bench;
 mod broker;
@@ -32,7 +31,7 @@ mod version;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-pub use version::VERSION;
+use version::VERSION;
 
 /// One MPI job across many clusters.
 #[derive(Parser)]
@@ -181,7 +180,7 @@ fn main() -> ExitCode {
         Task::Place(args) => place::main(&args),
         Task::Ping(args) => ping::main(args),
         Task::Probe(args) => probe::main(args),
-        Task::Bench(task) => bench::main(task),
+        Task::Bench(task) => causeway_bench::running::main(task.read()),
         Task::Report(args) => report::main(&args),
         Task::Profile(args) => profile::main(&args),
         Task::Resources(args) => resources::main(&args),

@@ -1,5 +1,5 @@
-//! What the journal of `causeway tune` holds: changes, and what was there before them. Pure. Root undoes what stands there, so
-//! only what `causeway tune` itself changes is read.
+//! What the journal of `causeway tune` holds: changes, and what was there before them. Pure. Root undoes what
+//! stands there, so only what `causeway tune` itself changes is read.
 
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};

@@ -3,6 +3,7 @@
 //! none of them.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod background;
 pub mod columns;
 pub mod failure;
 pub mod first_line;
@@ -11,6 +12,9 @@ pub mod lock;
 pub mod output;
 pub mod own_file;
 pub mod processes;
+mod quoted;
 pub mod say;
 pub mod text_file;
 pub mod user_directories;
+
+pub use quoted::{for_any_shell, quoted};

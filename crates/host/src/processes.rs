@@ -1,10 +1,14 @@
 //! What /proc says of processes.
 
 use causeway_wire::TextError;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::unistd::Pid;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// What never changes of a process but its parent. Its id may be another one's later: with the time of its
 /// start it names one process until the host's next boot.
@@ -73,6 +77,18 @@ pub fn leave_session() -> Result<(), TextError> {
     let left = nix::unistd::setsid();
     left.map(drop)
         .map_err(|error| format!("leave the terminal's session: {error}").into())
+}
+
+/// Makes a child an ordinary process: no signal is blocked, as shells start programs, and the kernel sends it
+/// SIGTERM when this process is killed.
+pub fn prepare(command: &mut Command) {
+    // SAFETY: both are system calls; nothing is allocated or locked between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+            Ok(set_pdeathsig(Signal::SIGTERM)?)
+        });
+    }
 }
 
 #[cfg(test)]

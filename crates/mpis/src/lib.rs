@@ -28,10 +28,8 @@ mod mpi;
 pub mod names;
 pub mod options;
 pub mod preload;
-mod quoted;
 pub mod starting;
 pub mod system_file;
 pub mod versions;
 
 pub use mpi::{Mpi, OwnHost, Row};
-pub use quoted::{for_any_shell, quoted};

@@ -11,6 +11,7 @@
 
 use super::shimless::Watch;
 use super::tree::{self, Haste};
+use causeway_host::processes;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -18,7 +19,6 @@ use nix::unistd::{ForkResult, Pid, fork, pipe2, read};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,7 @@ impl Guarded {
 
 /// The report: 0 and the status, or 1 and a reason.
 fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd) {
-    prepare(&mut command);
+    processes::prepare(&mut command);
     let run = || -> io::Result<u8> {
         let children = become_guard()?;
         let child = command.spawn()?;
@@ -131,18 +131,6 @@ fn become_guard() -> io::Result<SignalFd> {
         &child,
         SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC,
     )?)
-}
-
-/// Makes a guard's child an ordinary process: no signal is blocked, as shells start programs, and the kernel
-/// sends it SIGTERM when the guard itself is killed.
-pub fn prepare(command: &mut Command) {
-    // SAFETY: both are system calls; nothing is allocated or locked between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
-            Ok(nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?)
-        });
-    }
 }
 
 /// Waits for the end of `main`, a child of this process, and carries out orders; then ends every descendant

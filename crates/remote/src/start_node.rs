@@ -9,7 +9,7 @@ use super::lease;
 use super::node_exec::MpiWords;
 use causeway_batch::System;
 use causeway_control::spawned::REMOTE_SHELL;
-use causeway_mpis::{for_any_shell, quoted};
+use causeway_host::{for_any_shell, quoted};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::unistd::Pid;
@@ -192,7 +192,7 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     if let Some(system) = args.batch.filter(|system| system.hands_on_variables()) {
         as_a_login(&mut command, system, args.batch_conf.as_deref());
     }
-    super::guard::prepare(&mut command);
+    causeway_host::processes::prepare(&mut command);
     command
         .spawn()
         .map_err(|error| StartError::Shell(program.clone(), error))

@@ -3,9 +3,9 @@
 
 use super::distribution::Wish;
 use super::is_set;
-use super::launcher::Launcher;
 use super::typed::Typed;
 use causeway_control::JobReply;
+use causeway_launchers::launcher::Launcher;
 use causeway_mpis::environment::{self, Facts};
 use causeway_mpis::preload::{ASAN_OPTIONS, asan_options};
 use causeway_mpis::{OwnHost, system_file};

@@ -4,9 +4,9 @@
 
 use super::distribution::Share;
 use super::leftovers::{self, PREFIX};
-use super::programs::Programs;
 use causeway_control::NodeInfo;
 use causeway_host::lock::Lock;
+use causeway_launchers::programs::Programs;
 use causeway_mpis::Mpi;
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -3,9 +3,9 @@
 use super::child::ChildError;
 use super::distribution::DistributionError;
 use super::groups::GroupsError;
-use super::launcher::LauncherError;
 use crate::batch::allocations::AllocError;
 use causeway_control::ControlError;
+use causeway_launchers::launcher::LauncherError;
 use causeway_wire::grid::GridError;
 use std::io;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub enum RunError {
     OtherMpi(String, &'static str, &'static str),
     /// A file of programs.
     #[error("{0}")]
-    Programs(#[from] super::programs::ProgramsError),
+    Programs(#[from] causeway_launchers::programs::ProgramsError),
     /// Nothing to run.
     #[error("nothing to run: type 'causeway run -- mpirun -n 4 ./app'")]
     NoCommand,

@@ -2,10 +2,10 @@
 
 use super::distribution::Share;
 use super::is_set;
-use super::launcher::Launcher;
 use super::sites::Chosen;
 use super::typed::Typed;
 use causeway_host::say;
+use causeway_launchers::launcher::Launcher;
 use causeway_mpis::{environment, versions};
 use std::ffi::OsString;
 use std::process::Command;

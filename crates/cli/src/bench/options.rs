@@ -1,7 +1,9 @@
 //! The command line of `causeway bench`.
 
+use crate::version::VERSION;
 use causeway_bench::cell::{Settings, Traffic, Way};
 use causeway_bench::plan::KnownLink;
+use causeway_bench::running::wanted;
 use causeway_units as units;
 use causeway_wire::TextError;
 use std::ffi::OsString;
@@ -52,16 +54,16 @@ pub enum Task {
 pub struct Counting {
     /// The launcher and its arguments.
     #[arg(last = true, required = true, value_name = "mpirun ...")]
-    pub command: Vec<OsString>,
+    command: Vec<OsString>,
     /// Directory of the counts, which all hosts of the program share; earlier counts there are replaced.
     #[arg(long, value_name = "DIR", default_value = "bench-messages")]
-    pub out: PathBuf,
+    out: PathBuf,
     /// Number of ranks at each site, in rank order [default: one half, and the other].
     #[arg(long, value_delimiter = ',', value_name = "RANKS,...", value_parser = clap::value_parser!(u32).range(1..))]
-    pub sites: Vec<u32>,
+    sites: Vec<u32>,
     /// Print the counts as JSON.
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 /// See [`Task::Worth`].
@@ -69,22 +71,22 @@ pub struct Counting {
 pub struct Worth {
     /// The launcher and its arguments, as for 'causeway run'.
     #[arg(last = true, required = true, value_name = "mpirun ...")]
-    pub command: Vec<OsString>,
+    command: Vec<OsString>,
     /// Directory of the runs. The same command continues where an earlier one stopped.
     #[arg(long, value_name = "DIR", default_value = "bench-worth")]
-    pub out: PathBuf,
+    out: PathBuf,
     /// Runs over each link, in turn.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub rounds: u32,
+    rounds: u32,
     /// The link to estimate for [default: the one that this host's gateway has, else 11.6ms,1Gbit/s].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
-    pub link: Option<KnownLink>,
+    link: Option<KnownLink>,
     /// Seconds after which a run, and with it the whole measurement, is stopped.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
-    pub time_limit: u64,
+    time_limit: u64,
     /// Print the figures as JSON.
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 /// See [`Task::Operations`].
@@ -92,20 +94,20 @@ pub struct Worth {
 pub struct Operations {
     /// Operations to time [default: all].
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
-    pub operations: Vec<String>,
+    operations: Vec<String>,
     /// Measure with this program instead, at the same path on every node: IMB-MPI1 of Intel's MPI
     /// benchmarks, one of the OSU micro-benchmarks, or NetPIPE, built for the MPI; may be given several
     /// times. These programs choose their own sizes.
     #[arg(long, value_name = "FILE")]
-    pub program: Vec<PathBuf>,
+    program: Vec<PathBuf>,
     /// Message sizes in bytes, such as 8,64k,4M.
     #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size,
           default_value = "0,8,64,1k,16k,64k,256k,1M,4M")]
-    pub sizes: Vec<u64>,
+    sizes: Vec<u64>,
     #[command(flatten)]
-    pub rounds: Rounds,
+    rounds: Rounds,
     #[command(flatten)]
-    pub common: Common,
+    common: Common,
 }
 
 /// See [`Task::Npb`].
@@ -113,7 +115,7 @@ pub struct Operations {
 pub struct Npb {
     /// Directory or archive of the sources.
     #[arg(long, value_name = "DIR|TAR")]
-    pub source: PathBuf,
+    source: PathBuf,
     /// Benchmarks to run.
     #[arg(
         long,
@@ -121,19 +123,19 @@ pub struct Npb {
         value_name = "NAME,...",
         default_value = "ep,is,cg,mg,ft,lu,bt,sp"
     )]
-    pub benchmarks: Vec<String>,
+    benchmarks: Vec<String>,
     /// Problem size.
     #[arg(long, default_value = "A", value_parser = ["S", "W", "A", "B", "C", "D", "E"])]
-    pub class: String,
+    class: String,
     /// Options of the Fortran compiler. The default is for gfortran.
     #[arg(
         long,
         allow_hyphen_values = true,
         default_value = "-O3 -fallow-argument-mismatch -fallow-invalid-boz -mcmodel=medium"
     )]
-    pub fflags: String,
+    fflags: String,
     #[command(flatten)]
-    pub common: Common,
+    common: Common,
 }
 
 /// How messages go to and fro.
@@ -142,12 +144,12 @@ pub struct Messages {
     /// Message sizes in bytes, such as 1,64k,64M.
     #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size,
           default_value = "1,8,64,256,1k,4k,16k,64k,256k,1M,4M,16M,64M")]
-    pub sizes: Vec<u64>,
+    sizes: Vec<u64>,
     #[command(flatten)]
-    pub rounds: Rounds,
+    rounds: Rounds,
     /// Pause before each round, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 0)]
-    pub idle: u64,
+    idle: u64,
 }
 
 /// How often one size is measured in a run.
@@ -155,10 +157,10 @@ pub struct Messages {
 pub struct Rounds {
     /// Rounds of each size [default: 200; for operations 30].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub count: Option<u32>,
+    count: Option<u32>,
     /// Seconds after which a size ends with fewer rounds, but at least five [default: 4; for operations 0.5].
     #[arg(long, value_name = "S")]
-    pub seconds: Option<f64>,
+    seconds: Option<f64>,
 }
 
 /// What all have in common.
@@ -167,58 +169,150 @@ pub struct Common {
     /// Directory of the results [default: bench-NAME]. The same command continues where an earlier one
     /// stopped.
     #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Measure on an emulated grid: a scenario that comes with Causeway, or a file. Several are measured in
     /// turn.
     #[arg(long, value_name = "SCENARIO")]
-    pub lab: Vec<String>,
+    lab: Vec<String>,
     /// Launcher of an MPI to measure; may be given several times [default: all in PATH].
     #[arg(long, value_name = "MPIRUN")]
-    pub mpi: Vec<OsString>,
+    mpi: Vec<OsString>,
     /// How ranks reach each other: site (all at the first site), direct (plain connections between the
     /// sites, which need a route), causeway, no-collectives (the same without its library of collectives).
     #[arg(long, value_delimiter = ',', value_name = "WAY,...", value_parser = way,
           default_value = "direct,causeway")]
-    pub ways: Vec<Way>,
+    ways: Vec<Way>,
     /// Settings of the MPI: default (its own), tuned (for the link, by Causeway or as one would by hand).
     #[arg(long, value_delimiter = ',', value_name = "SETTINGS,...", value_parser = settings,
           default_value = "tuned")]
-    pub settings: Vec<Settings>,
+    settings: Vec<Settings>,
     /// What else crosses the link: quiet (nothing), busy (TCP flows from the first site to the second).
     #[arg(long, value_delimiter = ',', value_name = "TRAFFIC,...", value_parser = traffic,
           default_value = "quiet")]
-    pub traffic: Vec<Traffic>,
+    traffic: Vec<Traffic>,
     /// Number of flows of busy traffic.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub flows: u32,
+    flows: u32,
     /// Sites to measure [default: this one, and the first other one that has nodes].
     #[arg(long, value_delimiter = ',', value_name = "SITE,...")]
-    pub sites: Vec<String>,
+    sites: Vec<String>,
     /// Ranks at each site [default: 1 for ping-pongs, otherwise 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub ranks: Option<u32>,
+    ranks: Option<u32>,
     /// Minimum number of runs of each cell of the matrix.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    pub least: u32,
+    least: u32,
     /// Maximum number of runs of each cell.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
-    pub most: u32,
+    most: u32,
     /// A cell is done when the 95 % confidence interval of each median is within this percentage of it, to
     /// either side.
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
-    pub interval: f64,
+    interval: f64,
     /// Seconds after which a run is stopped and counts as failed.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
-    pub time_limit: u64,
+    time_limit: u64,
     /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
+    seed: u64,
     /// Round-trip time and rate of the link, such as 11.6ms,1Gbit/s [default: as seen by the gateways].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
-    pub link: Option<KnownLink>,
+    link: Option<KnownLink>,
     /// Print the summary as JSON.
     #[arg(long)]
-    pub json: bool,
+    json: bool,
+}
+
+impl Task {
+    /// What they ask for.
+    pub fn read(self) -> wanted::Task {
+        match self {
+            Task::Tcp { messages, common } => wanted::Task::Tcp {
+                messages: messages.read(),
+                common: common.read(),
+            },
+            Task::Pingpong { messages, common } => wanted::Task::Pingpong {
+                messages: messages.read(),
+                common: common.read(),
+            },
+            Task::Operations(task) => wanted::Task::Operations(wanted::Operations {
+                operations: task.operations,
+                program: task.program,
+                sizes: task.sizes,
+                rounds: task.rounds.read(),
+                common: task.common.read(),
+            }),
+            Task::App { common, command } => wanted::Task::App {
+                common: common.read(),
+                command,
+            },
+            Task::Npb(npb) => wanted::Task::Npb(wanted::Npb {
+                source: npb.source,
+                benchmarks: npb.benchmarks,
+                class: npb.class,
+                fflags: npb.fflags,
+                common: npb.common.read(),
+            }),
+            Task::Worth(task) => wanted::Task::Worth(wanted::Worth {
+                command: task.command,
+                out: task.out,
+                rounds: task.rounds,
+                link: task.link,
+                time_limit: task.time_limit,
+                json: task.json,
+                version: VERSION.to_owned(),
+            }),
+            Task::Messages(task) => wanted::Task::Messages(wanted::Counting {
+                command: task.command,
+                out: task.out,
+                sites: task.sites,
+                json: task.json,
+            }),
+        }
+    }
+}
+
+impl Messages {
+    fn read(self) -> wanted::Messages {
+        wanted::Messages {
+            sizes: self.sizes,
+            rounds: self.rounds.read(),
+            idle: self.idle,
+        }
+    }
+}
+
+impl Rounds {
+    fn read(self) -> wanted::Rounds {
+        wanted::Rounds {
+            count: self.count,
+            seconds: self.seconds,
+        }
+    }
+}
+
+impl Common {
+    fn read(self) -> wanted::Common {
+        wanted::Common {
+            out: self.out,
+            lab: self.lab,
+            mpi: self.mpi,
+            ways: self.ways,
+            settings: self.settings,
+            traffic: self.traffic,
+            flows: self.flows,
+            sites: self.sites,
+            ranks: self.ranks,
+            least: self.least,
+            most: self.most,
+            interval: self.interval,
+            time_limit: self.time_limit,
+            seed: self.seed,
+            link: self.link,
+            json: self.json,
+            version: VERSION.to_owned(),
+        }
+    }
 }
 
 fn named<T: Copy>(text: &str, all: &[(&str, T)]) -> Result<T, TextError> {

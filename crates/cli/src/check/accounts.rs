@@ -6,7 +6,7 @@ use crate::grid;
 use causeway_control::Status;
 use causeway_control::spawned::REMOTE_SHELL;
 use causeway_gateway::Config;
-use causeway_mpis::quoted;
+use causeway_host::quoted;
 use causeway_remote::ask::on_each;
 use causeway_remote::start_node::is_this_host;
 use causeway_wire::grid::ALL_SITES;

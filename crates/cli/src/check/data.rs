@@ -9,10 +9,9 @@ use super::steps::Step;
 use causeway_control::NodeInfo;
 use causeway_host::output::{Beyond, Output};
 use causeway_host::say;
+use causeway_launchers::launcher::Launcher;
+use causeway_launchers::mpi_programs::MpiProgram;
 use causeway_mpis::versions;
-use causeway_remote::guard;
-use causeway_run::launcher::Launcher;
-use causeway_run::mpi_programs::MpiProgram;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;
@@ -200,7 +199,7 @@ fn run(mut command: Command, limit: Duration) -> Ran {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    guard::prepare(&mut command);
+    causeway_host::processes::prepare(&mut command);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {

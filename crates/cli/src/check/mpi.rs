@@ -1,10 +1,10 @@
 //! Finds the MPIs of this host, and asks them for their versions as `causeway run` does.
 
 use super::steps::Step;
+use causeway_launchers::launcher::Launcher;
 use causeway_mpis::preload::UCX;
 use causeway_mpis::versions;
 use causeway_run::collectives;
-use causeway_run::launcher::Launcher;
 use std::ffi::OsStr;
 
 /// The one that is to be used, or all that PATH has.

@@ -4,7 +4,7 @@ use super::Subject;
 use super::steps::Step;
 use causeway_control::spawned::REMOTE_SHELL;
 use causeway_host::output::{Beyond, Output};
-use causeway_mpis::quoted;
+use causeway_host::quoted;
 use causeway_remote::ask::on_each;
 use causeway_remote::start_node::shell_words;
 use causeway_wire::TextError;
@@ -82,7 +82,7 @@ fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bo
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // It ends with this process, and no longer at a signal that is for others.
-    causeway_remote::guard::prepare(&mut command);
+    causeway_host::processes::prepare(&mut command);
     answer(
         command
             .spawn()
@@ -94,7 +94,7 @@ fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bo
 fn reach(shell: &[String], node: &str, own: &Path) -> Step {
     let script = format!("{} -V", quoted(own));
     let by_hand = format!("{} {script}", shell_words(shell, node).join(" "));
-    let own_version = format!("causeway {}", crate::VERSION);
+    let own_version = format!("causeway {}", crate::version::VERSION);
     match run(shell, node, &script) {
         Ok((said, ..)) if said.trim() == own_version => {
             Step::ok(node, format!("reached, {own_version} there"))
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_node_says_its_version_or_why_it_does_not() {
         let own = Path::new("/opt/causeway");
-        let version = crate::VERSION;
+        let version = crate::version::VERSION;
         let said = |script: &str| reach(&shell(script), "rennes-1", own);
         assert_eq!(said(&format!("echo 'causeway {version}'")).result, Verdict::Ok);
         let older = said("echo causeway 0.0.1");

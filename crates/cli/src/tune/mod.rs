@@ -19,10 +19,10 @@ mod verify;
 pub use apply::who;
 pub use item::{Item, Who};
 
-use crate::bench::by_hand::Allowed;
-use crate::bench::mpis;
 use crate::bench::options::link;
 use causeway_bench::plan::KnownLink;
+use causeway_bench::running::by_hand::Allowed;
+use causeway_bench::running::mpis;
 use causeway_control as control;
 use causeway_control::questions;
 use causeway_host::say;

@@ -5,9 +5,9 @@
 use super::item::{Change, Item};
 use super::mca_file::McaFile;
 use super::need::{Carrier, Need};
-use crate::bench::by_hand::{self, Allowed};
-use crate::bench::mpis::NamedMpi;
 use causeway_bench::plan::KnownLink;
+use causeway_bench::running::by_hand::{self, Allowed};
+use causeway_bench::running::mpis::NamedMpi;
 use causeway_mpis::Mpi;
 use causeway_mpis::names::MCA;
 
@@ -159,7 +159,7 @@ fn expected(link: &KnownLink) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_run::launcher::Launcher;
+    use causeway_launchers::launcher::Launcher;
 
     fn items_of(carrier: Carrier, mpi: Mpi) -> Vec<Item> {
         items_with(carrier, mpi, "")

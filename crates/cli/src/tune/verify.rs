@@ -1,9 +1,10 @@
 //! Measures without and with what the table wants, in turn.
 
 use super::Args;
-use crate::bench::options::Common;
-use crate::bench::{self, Step};
+use crate::version::VERSION;
 use causeway_bench::cell::{Settings, Traffic, Way};
+use causeway_bench::running::wanted::Common;
+use causeway_bench::running::{self as bench, Step};
 use causeway_host::say;
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ pub fn main(args: &Args) -> ExitCode {
         seed: 1,
         link: args.link.clone(),
         json: args.json,
+        version: VERSION.to_owned(),
     };
     say::error(
         "causeway tune: measuring without and with the changes, in turn; everything is restored at the end",

@@ -4,8 +4,7 @@ use super::host::{self, Host, PATIENCE};
 use super::remove::{installed_line, programs_line};
 use super::steps::Work;
 use super::{confirmed, kept, pair};
-use causeway_host::say;
-use causeway_mpis::quoted;
+use causeway_host::{quoted, say};
 use std::process::ExitCode;
 
 /// End the gateways and the broker that 'causeway up' has started, and remove what it has made.

@@ -1,7 +1,6 @@
 //! A head node, as `causeway up` works on it: through ssh, or this host itself.
 
-use causeway_host::own_file;
-use causeway_mpis::for_any_shell;
+use causeway_host::{for_any_shell, own_file};
 use causeway_run::batch::commands::judge;
 use std::ffi::OsString;
 use std::io::{Read, Write};

@@ -1,9 +1,8 @@
 //! Puts an installation of Causeway on a head node: this one, or that of a tar for another processor.
 
 use super::host::{COPY_PATIENCE, Host, PATIENCE};
-use causeway_host::own_file;
+use causeway_host::{own_file, quoted};
 use causeway_mpis::preload::unsayable;
-use causeway_mpis::quoted;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};

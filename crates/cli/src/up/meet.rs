@@ -6,8 +6,7 @@ use super::ports::Ports;
 use super::reach::WORD;
 use super::{Args, Site};
 use causeway_host::first_line::first_line;
-use causeway_host::say;
-use causeway_mpis::quoted;
+use causeway_host::{quoted, say};
 use std::net::{IpAddr, ToSocketAddrs};
 
 /// Addresses of a host at which others try to reach it.

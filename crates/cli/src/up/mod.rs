@@ -20,8 +20,7 @@ mod reach;
 mod remove;
 mod steps;
 
-use causeway_host::say;
-use causeway_mpis::quoted;
+use causeway_host::{quoted, say};
 use causeway_wire::shown::Line;
 use choose::{Joins, Looked};
 pub use down::{DownArgs, down};

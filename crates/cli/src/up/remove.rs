@@ -1,15 +1,14 @@
 //! Ends and removes on a head node what `causeway up` has made there.
 
 use super::install::{data, link_path, programs};
-use crate::background::systemd;
 use crate::{grid, join};
 use causeway_broker::BrokerConfig;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_control::questions;
 use causeway_control::{self as control, Status};
+use causeway_host::background::systemd;
 use causeway_host::processes::{self, Process};
-use causeway_host::user_directories;
-use causeway_mpis::quoted;
+use causeway_host::{quoted, user_directories};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};

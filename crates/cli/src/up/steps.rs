@@ -3,8 +3,7 @@
 use super::Site;
 use super::host::{Host, PATIENCE};
 use causeway_control::Status;
-use causeway_host::say;
-use causeway_mpis::quoted;
+use causeway_host::{quoted, say};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 

@@ -25,7 +25,7 @@ use crate::results::{Part, Report};
 use causeway_bench::lab::Lab;
 use causeway_bench::program::{ProgramError, io};
 use causeway_bench::store::StoreError;
-use causeway_mpis::quoted;
+use causeway_host::quoted;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -8,7 +8,7 @@ use causeway_bench::limit::Link;
 use causeway_bench::samples::summary;
 use causeway_bench::store;
 use causeway_bench::table::{Table, size};
-use causeway_mpis::quoted;
+use causeway_host::quoted;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

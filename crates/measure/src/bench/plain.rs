@@ -7,7 +7,7 @@ use crate::checkout::repository;
 use crate::results::Part;
 use causeway_bench::lab::Lab;
 use causeway_bench::program::io;
-use causeway_mpis::quoted;
+use causeway_host::quoted;
 
 /// The way through a relay at each head node.
 const RELAYS: &str = "relays";

@@ -9,7 +9,7 @@ use crate::results::Part;
 use causeway_bench::lab::Lab;
 use causeway_bench::samples::summary;
 use causeway_bench::table::Table;
-use causeway_mpis::quoted;
+use causeway_host::quoted;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

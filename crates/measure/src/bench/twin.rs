@@ -4,7 +4,7 @@
 use causeway_bench::lab::causeway;
 use causeway_bench::program::{Program, ProgramError, Running, io};
 use causeway_control::{self as control, Plan, Reply, Request, Status};
-use causeway_mpis::quoted;
+use causeway_host::quoted;
 use causeway_wire::preface::{ANSWER_BYTES, Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Sender, Token, Verdict};
 use std::fs::{DirBuilder, OpenOptions};

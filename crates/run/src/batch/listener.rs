@@ -27,7 +27,7 @@ pub enum Heard {
 /// What the allocation runs on its first node. The secret is in no argument.
 pub fn script(holder: SocketAddr, secret: &Secret) -> io::Result<String> {
     let own = std::env::current_exe()?;
-    let own = causeway_mpis::quoted(Path::new(&own));
+    let own = causeway_host::quoted(Path::new(&own));
     let Secret { own: secret, proof } = secret;
     Ok(format!(
         "#!/bin/sh\n{SECRET}={secret}:{proof} exec {own} hold {holder}\n"

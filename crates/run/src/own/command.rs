@@ -2,9 +2,10 @@
 
 use crate::error::RunError;
 use crate::meant::SiteCommand;
+use causeway_host::quoted;
+use causeway_mpis::launchers;
 use causeway_mpis::names::{FORWARDED, FORWARDS_ALL, JOINS_FORWARDED, SRUN_ENDS_ALL};
 use causeway_mpis::preload::{ASAN_OPTIONS, asan_options, preload};
-use causeway_mpis::{launchers, quoted};
 use causeway_rendezvous::message::VERSION;
 use causeway_wire::env;
 use std::ffi::{OsStr, OsString};

@@ -7,7 +7,6 @@ use super::course::Ended;
 use super::lines::Lines;
 use causeway_control::{self as control, ControlError, SiteMpi};
 use causeway_remote::frame::{Frame, FrameError, MAX_DATA, Request};
-use causeway_remote::guard;
 use causeway_remote::node_exec::MpiWords;
 use causeway_remote::stdin::{self, Window};
 use std::ffi::OsString;
@@ -75,7 +74,7 @@ impl Site {
             .stdin(input)
             .stdout(output)
             .process_group(0);
-        guard::prepare(&mut command);
+        causeway_host::processes::prepare(&mut command);
         let child = Some(command.spawn()?);
         Site::on(stream, child)
     }

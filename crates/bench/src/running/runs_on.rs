@@ -2,11 +2,11 @@
 
 use super::Failure;
 use super::grid::Grid;
-use causeway_bench::cell::Way;
-use causeway_bench::lab::Lab;
-use causeway_bench::plan::KnownLink;
-use causeway_bench::program::{Program, ProgramError};
-use causeway_bench::row::Network;
+use crate::cell::Way;
+use crate::lab::Lab;
+use crate::plan::KnownLink;
+use crate::program::{Program, ProgramError};
+use crate::row::Network;
 use causeway_control::questions;
 use causeway_control::{self as control, NodeInfo, Status};
 use causeway_lab::Scenario;

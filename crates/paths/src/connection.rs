@@ -1,40 +1,15 @@
-//! `causeway connect HOST PORT`: standard input and output over the gateways, as ssh's ProxyCommand.
-//!
-//! ```text
-//! ssh -- connect -- gateway == tunnel == gateway -- HOST:PORT
-//! ```
-//! It does what `causeway run` and a shim do: a job of its own, which ends with this process, and one
-//! connection to the gateway with a preface that asks for a verdict. The far gateway knows by the job that
-//! what it connects to reads no preface.
+//! One connection to another site, by a job of its own: what `causeway run` and a shim do. The far gateway
+//! knows by the job that what it connects to reads no preface.
 
-mod copy;
-pub mod destination;
-
+use crate::destination::DestinationError;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
-use causeway_host::say;
 use causeway_wire::preface::{self, ANSWER_BYTES, NONCE_BYTES};
 use causeway_wire::{Preface, Reason, Sender, Token, Verdict};
-use destination::{Destination, DestinationError};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::process::ExitCode;
 use std::time::Duration;
-
-/// Connect standard input and output to a port at another site, through the gateways.
-#[derive(clap::Args)]
-pub struct Args {
-    /// A node of the grid, or an address at a site.
-    host: String,
-    /// The TCP port. The far site must accept connections to it from this site (connect_from under accept).
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
-    port: u16,
-    /// If this command is killed, keep the connection until both its ends have closed it. Without this
-    /// option it is reset soon after.
-    #[arg(long)]
-    linger: bool,
-}
 
 /// A gateway of this site answers at once.
 const GATEWAY_DEADLINE: Duration = Duration::from_secs(10);
@@ -45,65 +20,36 @@ const VERDICT_DEADLINE: Duration = Duration::from_secs(30);
 /// Why there is no connection, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
+    /// The gateway cannot be asked.
     #[error("{0}")]
     Gateway(#[from] ControlError),
+    /// There is no such destination.
     #[error("{0}")]
     Destination(#[from] DestinationError),
+    /// The gateway says what nobody understands.
     #[error("cannot understand the gateway's answer: {0}")]
     Answer(String),
+    /// The other site takes no connection from here: its name, and why.
     #[error("{0} takes no connection from here: {1}")]
     TakesNone(String, String),
+    /// A connection within this site.
     #[error("connect to {0}: {1}")]
     Native(SocketAddr, io::Error),
+    /// A connection to the own gateway.
     #[error("connect to the gateway of this site at {0}: {1}")]
     Near(SocketAddr, io::Error),
+    /// The far gateway does not let users of this site connect there: destination, own site, far site.
     #[error(
         "connect to {0}: the gateway of {2} does not let users of {1} connect to it; to allow it, set connect_from = [\"{1}:{port}\"] in [accept] \
          of that gateway's configuration; if the address is not of a listed node, add it to addresses there, too", port = .0.port()
     )]
     NotAccepted(SocketAddr, String, String),
+    /// The far gateway did not reach the destination, which is at this site.
     #[error("connect to {0} at {1}: {why}", why = .2.text())]
     Refused(SocketAddr, String, Reason),
+    /// The connection has ended.
     #[error("the connection to {0} broke: {1}")]
     Broken(SocketAddr, io::Error),
-}
-
-/// Copies until both directions have ended. The status is 0 then, and 1 where the connection failed.
-pub fn main(args: Args) -> ExitCode {
-    match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say::error(format_args!("causeway connect: {error}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(args: &Args) -> Result<(), ConnectError> {
-    // A name is for people, and as long as a node's may be.
-    let host: String = args.host.chars().take(255).collect();
-    let status = gateway_status()?;
-    let mut _held = None;
-    let (destination, stream) = match destination::find(&status, &args.host, args.port)? {
-        // Nodes of one site reach each other without us.
-        Destination::Here(address) => {
-            let stream = TcpStream::connect_timeout(&address, VERDICT_DEADLINE);
-            (
-                address,
-                stream.map_err(|error| ConnectError::Native(address, error))?,
-            )
-        }
-        Destination::At {
-            site,
-            address,
-            gateway,
-        } => {
-            let (job, held) = start_job(format!("connect {host} {}", args.port), &site, args.linger)?;
-            _held = Some(held);
-            (address, through(job, (&status.site, &site), address, gateway)?)
-        }
-    };
-    copy::both_ways(stream).map_err(|error| ConnectError::Broken(destination, error))
 }
 
 /// What this site's gateway knows of the sites.
@@ -112,6 +58,15 @@ pub fn gateway_status() -> Result<Status, ConnectError> {
         (Reply::Status(status), _) => Ok(*status),
         (other, _) => Err(ConnectError::Answer(format!("{other:?}"))),
     }
+}
+
+/// Connects to a node of this site, which needs no gateway.
+///
+/// # Errors
+/// [`ConnectError::Native`].
+pub fn native(address: SocketAddr) -> Result<TcpStream, ConnectError> {
+    let stream = TcpStream::connect_timeout(&address, VERDICT_DEADLINE);
+    stream.map_err(|error| ConnectError::Native(address, error))
 }
 
 /// The token of a job for connections to a site. The job lives as long as the connection that comes with it.

@@ -7,8 +7,8 @@
 
 pub mod systemd;
 
-use causeway_host::{say, user_directories};
-use causeway_mpis::quoted;
+use crate::quoted;
+use crate::{say, user_directories};
 use causeway_wire::TextError;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

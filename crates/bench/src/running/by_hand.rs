@@ -4,10 +4,10 @@
 //! first. Up to which size these are sent so is what `causeway run` sets too: the two ways then differ by the
 //! way alone.
 
-use causeway_bench::plan::KnownLink;
+use crate::plan::KnownLink;
+use causeway_launchers::launcher::Launcher;
 use causeway_mpis::by_hand;
 use causeway_mpis::eager::eager_for;
-use causeway_run::launcher::Launcher;
 
 /// What the paper takes for 11.6 ms and 1 Gbit/s.
 const LEAST_BYTES: u64 = 4 << 20;

@@ -3,12 +3,12 @@
 use super::Grid;
 use super::mpis::NamedMpi;
 use super::npb::Sources;
-use super::options::Rounds;
-use causeway_bench::cell::{Cell, Settings, Way};
-use causeway_bench::output;
-use causeway_bench::program::Ended;
-use causeway_bench::row::{Quantity, Value};
-use causeway_run::mpi_programs::MpiProgram;
+use super::wanted::Rounds;
+use crate::cell::{Cell, Settings, Way};
+use crate::output;
+use crate::program::Ended;
+use crate::row::{Quantity, Value};
+use causeway_launchers::mpi_programs::MpiProgram;
 use causeway_wire::TextError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,11 @@
 //! `causeway ping SITE`: round trips to another site's gateway through the tunnel, in the manner of ping(8).
 //!
-//! Measured by the gateway of this host, so that what this command costs does not count. `trips` is what they
-//! add up to.
-
-pub mod trips;
+//! Measured by the gateway of this host, so that what this command costs does not count.
 
 use causeway_control::questions;
 use causeway_control::{self as control, ControlError, Pong};
 use causeway_host::say;
+use causeway_paths::trips::{Summary, Trips};
 use causeway_service::signals::heeded;
 use causeway_wire::TextError;
 use nix::errno::Errno;
@@ -20,7 +18,6 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use trips::{Summary, Trips};
 
 /// Measure round trips through the tunnel to another site.
 #[derive(clap::Args)]

@@ -1,15 +1,15 @@
 //! `causeway bench worth`: whether a program is worth running over two sites.
 
-use super::options::{Common, Worth};
+use super::wanted::{Common, Worth};
 use super::work::Work;
 use super::{Failure, INTERRUPTED, filled, mpis, stop_flag};
-use causeway_bench::cell::{Settings, Traffic, Way};
-use causeway_bench::limit::Link;
-use causeway_bench::plan::KnownLink;
-use causeway_bench::row::Row;
-use causeway_bench::store;
-use causeway_bench::table::Table;
-use causeway_bench::worth::{FAR, Figure, NEAR, Needs, Round, THIN};
+use crate::cell::{Settings, Traffic, Way};
+use crate::limit::Link;
+use crate::plan::KnownLink;
+use crate::row::Row;
+use crate::store;
+use crate::table::Table;
+use crate::worth::{FAR, Figure, NEAR, Needs, Round, THIN};
 use causeway_control as control;
 use causeway_control::questions;
 use causeway_host::{own_file, say};
@@ -216,6 +216,7 @@ fn common(task: &Worth, out: PathBuf, link: Link, ways: &[Way]) -> Result<Common
         seed: 1,
         link: None,
         json: false,
+        version: task.version.clone(),
     })
 }
 
@@ -257,7 +258,7 @@ fn cores(rows: &[Row]) -> Option<u32> {
 }
 
 fn found(task: &Worth, link: KnownLink, times: &Times) -> Option<Found> {
-    let median = |values: &[f64]| causeway_bench::samples::summary(values).map(|all| all.median);
+    let median = |values: &[f64]| crate::samples::summary(values).map(|all| all.median);
     Some(Found {
         program: task
             .command

@@ -1,8 +1,8 @@
 //! Builds the NAS Parallel Benchmarks from the user's copy of their sources, once for each MPI.
 
 use super::mpis::NamedMpi;
-use causeway_bench::program::Program;
-use causeway_mpis::quoted;
+use crate::program::Program;
+use causeway_host::quoted;
 use causeway_wire::TextError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,8 +129,8 @@ fn root(copy: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use causeway_launchers::launcher::Launcher;
     use causeway_mpis::Mpi;
-    use causeway_run::launcher::Launcher;
 
     fn mpi() -> NamedMpi {
         NamedMpi {

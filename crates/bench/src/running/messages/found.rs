@@ -1,8 +1,8 @@
 //! What the counts of all ranks come to, between sites of so many ranks each.
 
-use crate::bench::options::Counting;
-use causeway_bench::messages::split::{crossing, improved};
-use causeway_bench::messages::{Counted, Messages, Operation};
+use crate::messages::split::{crossing, improved};
+use crate::messages::{Counted, Messages, Operation};
+use crate::running::wanted::Counting;
 use causeway_host::failure::Failure;
 use serde::Serialize;
 

@@ -5,16 +5,14 @@
 //! loss are what the lanes have seen of the path; only with --measure is anything sent to find out more, so
 //! many bytes.
 
-mod measure;
-
 use crate::ping::seconds;
-use crate::ping::trips::{Summary, Trips};
 use causeway_control::questions;
 use causeway_control::{self as control, ControlError, Status};
 use causeway_host::say;
+use causeway_paths::measure::{self, Measured};
+use causeway_paths::trips::{Summary, Trips};
 use causeway_wire::TextError;
 use causeway_wire::shown::Line;
-use measure::Measured;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! A service of this user's own systemd: it starts with the host, and no logout ends it.
 
-use causeway_host::{own_file, user_directories};
+use crate::{own_file, user_directories};
 use causeway_wire::TextError;
 use std::ffi::OsStr;
 use std::fs;

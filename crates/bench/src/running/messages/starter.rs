@@ -1,12 +1,12 @@
 //! Starts the program that is counted, with the library that counts preloaded, and waits for its end.
 
-use crate::bench::options::Counting;
+use crate::running::wanted::Counting;
 use causeway_host::failure::Failure;
+use causeway_launchers::launcher::{Launcher, LauncherError};
+use causeway_launchers::rewrite::{Libraries, with_libraries};
 use causeway_mpis::Mpi;
 use causeway_mpis::family::Family;
 use causeway_mpis::preload::{SHIM, UCX};
-use causeway_run::launcher::{Launcher, LauncherError};
-use causeway_run::rewrite::{Libraries, with_libraries};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};

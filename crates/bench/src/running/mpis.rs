@@ -2,8 +2,8 @@
 
 use super::Failure;
 use causeway_host::say;
+use causeway_launchers::launcher::Launcher;
 use causeway_mpis::versions;
-use causeway_run::launcher::Launcher;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

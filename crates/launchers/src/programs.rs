@@ -1,7 +1,7 @@
 //! Programs that a launcher reads from a file (hydra's -configfile, Open MPI's --app): a line of words for
 //! each, without quotes, and comments behind `#`.
 
-use super::rewrite::{Libraries, rewrite};
+use crate::rewrite::{Libraries, rewrite};
 use causeway_mpis::Mpi;
 use causeway_mpis::options::{self, Value};
 use std::ffi::{OsStr, OsString};

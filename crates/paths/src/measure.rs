@@ -1,8 +1,8 @@
 //! Measures how fast a stream carries bytes to another site. They go to a sink that the far gateway starts,
 //! which says how many came.
 
-use crate::connect::destination::{self, Destination};
-use crate::connect::{ConnectError, gateway_status, start_job, through};
+use crate::connection::{ConnectError, gateway_status, start_job, through};
+use crate::destination::{self, Destination};
 use causeway_control::SINK_PORT;
 use causeway_wire::TextError;
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! What was counted, as text.
 
 use super::found::Found;
-use causeway_bench::messages::Messages;
-use causeway_bench::table::Table;
+use crate::messages::Messages;
+use crate::table::Table;
 
 /// `0 to 3, 6`: ranks in few words.
 fn ranges(ranks: &[u32]) -> String {

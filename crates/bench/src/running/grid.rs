@@ -1,8 +1,8 @@
 //! The sites of a measurement, their nodes and ranks.
 
 use super::Failure;
-use causeway_bench::cell::Way;
-use causeway_bench::plan::KnownLink;
+use crate::cell::Way;
+use crate::plan::KnownLink;
 use causeway_control::{NodeInfo, SiteStatus, Status};
 use std::net::IpAddr;
 use std::path::PathBuf;

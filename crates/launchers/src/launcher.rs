@@ -158,7 +158,7 @@ fn version_text(path: &Path) -> Result<String, LauncherError> {
         .stderr(Stdio::piped())
         .process_group(0);
     // In a group of its own, a script ends with all that it has started; but Ctrl-C no longer reaches it.
-    causeway_remote::guard::prepare(&mut command);
+    causeway_host::processes::prepare(&mut command);
     let mut child = command.spawn().map_err(start)?;
     // No launcher says more than a page.
     let mut output = Output::of(&mut child, 64 * 1024, Beyond::Closed);

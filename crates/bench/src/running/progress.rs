@@ -1,6 +1,6 @@
 //! Shows how far a measurement is: a bar on a terminal, a line for each run elsewhere.
 
-use causeway_bench::matrix::Progress;
+use crate::matrix::Progress;
 use causeway_host::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;

@@ -7,9 +7,9 @@ mod found;
 mod starter;
 mod text;
 
-use super::options::Counting;
+use super::wanted::Counting;
 use super::{Failure, INTERRUPTED, stop_flag};
-use causeway_bench::messages::{CountError, Counted};
+use crate::messages::{CountError, Counted};
 use causeway_host::{own_file, say};
 use causeway_mpis::Mpi;
 use found::found;
