@@ -1,5 +1,5 @@
-# Functions of batch.sh and batch-three.sh, which set `far`: ssh commands of the other sites' head nodes, a
-# line each.
+# Functions of batch.sh, batch-three.sh and batch-beside.sh. The first two set `far`: ssh commands of the
+# other sites' head nodes, a line each.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
 mpirun="mpirun.openmpi --allow-run-as-root --oversubscribe"

@@ -300,154 +300,120 @@ fn long_three_clusters_of_slurm_give_nodes_at_once_and_whatever_breaks_all_is_gi
 #[test]
 #[ignore = "needs root and OpenPBS (tools/setup/openpbs.sh); run by make test T=batch-pbs"]
 fn openpbs_and_slurm_give_nodes_at_once_and_however_a_job_ends_all_is_given_back() {
-    let item = |name: &str, says: &[&str]| beside_slurm("batch-pbs.sh", name, says);
-    let items = vec![
-        item(
-            "all",
-            &[
-                "rennes: does not say beforehand when it could begin",
-                "ring_mpi: 16 ranks, all right",
-                "ring_mpi: 8 ranks, all right",
-                "own_world: 8 ranks, all right",
-                "variables of PBS: 0",
-                "status 0",
-            ],
-        ),
-        item(
-            "alloc",
-            &[
-                "ring_mpi: 8 ranks, all right\nstatus 0",
-                "7 ranks are requested, but the nodes of rennes have 6 slots",
-                "this account has no allocation 999.rennes-head",
-                "causeway: site rennes: ",
-            ],
-        ),
-        item("script", &["ring_mpi: 8 ranks, all right", "status 0"]),
-        item(
-            "refused",
-            &[
-                "can never begin: Can Never Run: Insufficient amount of resource: ncpus",
-                "qsub: Job violates queue and/or server resource limits",
-                "qsub: Unknown queue",
-                "the site does not let --partition be chosen",
-                "status 2",
-            ],
-        ),
-        item(
-            "busy",
-            &[
-                "waits: Not enough free nodes available",
-                "had not begun within 15s",
-                "status 3",
-            ],
-        ),
-        item("later", &["ring_mpi: 8 ranks, all right", "status 0"]),
-        item(
-            "interrupt",
-            &["asked: 130", "queued: 130", "held: 130", "runs: 130"],
-        ),
-        item("killed", &["status 137"]),
-        item("canceled", &["causeway: rennes: allocation "]),
-        item("server", &["it has run without a server", "status 0"]),
-        item("gateway", &["left: 1"]),
-        item(
-            "queued",
-            &["ring_mpi: 8 ranks, all right", "wait 0", "rennes  workq*"],
-        ),
-    ];
-    grid::run("tests/e2e/pbs-slurm.toml", "batch-pbs", items);
+    let system = BesideSlurm {
+        name: "pbs",
+        variables: "variables of PBS: 0",
+        no_allocation: "this account has no allocation 999.rennes-head",
+        refuses: [
+            "can never begin: Can Never Run: Insufficient amount of resource: ncpus",
+            "qsub: Job violates queue and/or server resource limits",
+            "qsub: Unknown queue",
+            "the site does not let --partition be chosen",
+        ],
+        waits: "waits: Not enough free nodes available",
+        queue: "rennes  workq*",
+    };
+    grid::run("tests/e2e/pbs-slurm.toml", "batch-pbs", system.cases(vec![]));
 }
 
 #[test]
 #[ignore = "needs root and OAR (tools/setup/install.sh oar); run by make test T=batch-oar"]
 fn oar_and_slurm_give_nodes_at_once_and_however_a_job_ends_all_is_given_back() {
-    let item = |name: &str, says: &[&str]| beside_slurm("batch-oar.sh", name, says);
-    let items = vec![
-        item(
-            "all",
-            &[
-                "rennes: does not say beforehand when it could begin",
-                "ring_mpi: 16 ranks, all right",
-                "ring_mpi: 8 ranks, all right",
-                "own_world: 8 ranks, all right",
-                "variables of OAR: 0",
-                "ranks of a job: 1",
-                "status 0",
-            ],
-        ),
-        item(
-            "alloc",
-            &[
-                "ring_mpi: 8 ranks, all right\nstatus 0",
-                "7 ranks are requested, but the nodes of rennes have 6 slots",
-                "this account has no allocation 999",
-                "causeway: site rennes: ",
-            ],
-        ),
-        item("script", &["ring_mpi: 8 ranks, all right", "status 0"]),
-        item(
-            "refused",
-            &[
-                "oarsub: There are not enough resources for your request",
-                "A job may take two hours at most",
-                "The queue none does not exist",
-                "the site does not let --property be chosen",
-                "status 2",
-            ],
-        ),
-        item(
-            "busy",
-            &[
-                "waits: its time is planned",
-                "had not begun within 15s",
-                "status 3",
-            ],
-        ),
-        item("later", &["ring_mpi: 8 ranks, all right", "status 0"]),
-        item(
-            "timer",
-            &[
-                "it is held back, begins in ",
-                "ring_mpi: 8 ranks, all right",
-                "status 0",
-            ],
-        ),
-        item(
-            "interrupt",
-            &["asked: 130", "queued: 130", "held: 130", "runs: 130"],
-        ),
-        item("killed", &["status 137"]),
-        item("canceled", &["causeway: rennes: allocation "]),
-        item("server", &["it has run without a server", "status 0"]),
-        item(
-            "user",
-            &[
-                "ring_mpi: 8 ranks, all right\nas ada: 0",
-                "as ada, cancelled: 255",
-            ],
-        ),
-        item("gateway", &["left: 1"]),
-        item(
-            "queued",
-            &["ring_mpi: 8 ranks, all right", "wait 0", "rennes  default*"],
-        ),
+    let system = BesideSlurm {
+        name: "oar",
+        variables: "variables of OAR: 0",
+        no_allocation: "this account has no allocation 999",
+        refuses: [
+            "oarsub: There are not enough resources for your request",
+            "A job may take two hours at most",
+            "The queue none does not exist",
+            "the site does not let --property be chosen",
+        ],
+        waits: "waits: its time is planned",
+        queue: "rennes  default*",
+    };
+    let timer = [
+        "it is held back, begins in ",
+        "ring_mpi: 8 ranks, all right",
+        "status 0",
     ];
-    grid::run("tests/e2e/oar-slurm.toml", "batch-oar", items);
+    let user = [
+        "ring_mpi: 8 ranks, all right\nas ada: 0",
+        "as ada, cancelled: 255",
+    ];
+    let more = vec![
+        system.case("cgroups", &["ranks of a job: 1"]),
+        system.case("timer", &timer),
+        system.case("user", &user),
+    ];
+    grid::run("tests/e2e/oar-slurm.toml", "batch-oar", system.cases(more));
 }
 
-/// A case of a script for a site of another batch system than Slurm, beside one of Slurm.
-fn beside_slurm(script: &str, name: &str, says: &[&str]) -> Item {
-    let left = ["nothing is left on rennes-1", "nothing is left on rennes-2"];
-    let says: Vec<&str> = says.iter().chain(&left).copied().collect();
-    Item {
-        command: format!(
-            "{} {name} {}",
-            root().join("tests/e2e").join(script).display(),
-            root().join("target/mpi").display()
-        ),
-        name: name.to_owned(),
-        seconds: 120,
-        ..time(name, &says)
+/// A batch system other than Slurm, whose site is beside one of Slurm, and what it says.
+struct BesideSlurm {
+    name: &'static str,
+    /// How many of its variables ranks see.
+    variables: &'static str,
+    no_allocation: &'static str,
+    refuses: [&'static str; 4],
+    waits: &'static str,
+    /// Its usual queue, as resources show it.
+    queue: &'static str,
+}
+
+impl BesideSlurm {
+    /// All cases, with these more. That of the gateway starts another one, and so comes late.
+    fn cases(&self, more: Vec<Item>) -> Vec<Item> {
+        let all = [
+            "rennes: does not say beforehand when it could begin",
+            "ring_mpi: 16 ranks, all right",
+            "ring_mpi: 8 ranks, all right",
+            "own_world: 8 ranks, all right",
+            self.variables,
+            "status 0",
+        ];
+        let alloc = [
+            "ring_mpi: 8 ranks, all right\nstatus 0",
+            "7 ranks are requested, but the nodes of rennes have 6 slots",
+            self.no_allocation,
+            "causeway: site rennes: ",
+        ];
+        let refused = [&self.refuses[..], &["status 2"]].concat();
+        let interrupt = ["asked: 130", "queued: 130", "held: 130", "runs: 130"];
+        let right = ["ring_mpi: 8 ranks, all right", "status 0"];
+        let mut items = vec![
+            self.case("all", &all),
+            self.case("alloc", &alloc),
+            self.case("script", &right),
+            self.case("refused", &refused),
+            self.case("busy", &[self.waits, "had not begun within 15s", "status 3"]),
+            self.case("later", &right),
+            self.case("interrupt", &interrupt),
+            self.case("killed", &["status 137"]),
+            self.case("canceled", &["causeway: rennes: allocation "]),
+            self.case("server", &["it has run without a server", "status 0"]),
+        ];
+        items.extend(more);
+        items.push(self.case("gateway", &["left: 1"]));
+        let queued = ["ring_mpi: 8 ranks, all right", "wait 0", self.queue];
+        items.push(self.case("queued", &queued));
+        items
+    }
+
+    fn case(&self, name: &str, says: &[&str]) -> Item {
+        let left = ["nothing is left on rennes-1", "nothing is left on rennes-2"];
+        let says: Vec<&str> = says.iter().chain(&left).copied().collect();
+        Item {
+            command: format!(
+                "{} {} {name} {}",
+                root().join("tests/e2e/batch-beside.sh").display(),
+                self.name,
+                root().join("target/mpi").display()
+            ),
+            name: name.to_owned(),
+            seconds: 120,
+            ..time(name, &says)
+        }
     }
 }
 

@@ -28,7 +28,7 @@ use crate::signals::{Signals, wait};
 use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
 use crate::wan::{LinkChange, LinkSpec, LinkStats};
-use crate::{commands, control, oar, pbs, roots, slurm, ssh, sys, system};
+use crate::{batches, commands, control, roots, slurm, ssh, sys, system};
 
 /// How to start a lab, apart from what it should look like.
 #[derive(Clone, Debug, Default)]
@@ -105,8 +105,7 @@ impl Lab {
             dir: dir.path().to_owned(),
         };
         slurm::start(&state, &plan, &signals)?;
-        pbs::start(&state, &plan, &signals)?;
-        oar::start(&state, &plan, &signals)?;
+        batches::start(&state, &plan, &signals)?;
         let listener = control::listen(dir.path())?;
         state::write(&state)?;
         Ok(Lab {
@@ -223,8 +222,7 @@ fn write_files(plan: &Plan, dir: &Path, tools: &Tools) -> Result<(), LabError> {
     }
     let written = system::write_files(plan, dir)
         .and_then(|()| slurm::write_files(plan, dir))
-        .and_then(|()| pbs::write_files(plan, dir))
-        .and_then(|()| oar::write_files(plan, dir));
+        .and_then(|()| batches::write_files(plan, dir));
     written.map_err(|source| LabError::State {
         step: "fill",
         path: dir.to_owned(),

@@ -6,6 +6,8 @@
 //! (what is asked for), `plan` (who gets which address), `keeper` (who makes the namespaces), `enter` (how a
 //! command gets in).
 
+mod batch_system;
+mod batches;
 mod commands;
 mod control;
 mod daemons;

@@ -28,7 +28,7 @@ pub(crate) const DAEMONS: Daemons = Daemons {
 /// # Errors
 /// Those of the file system.
 pub(crate) fn write_files(plan: &Plan, dir: &Path) -> io::Result<()> {
-    for site in of_slurm(plan) {
+    for site in slurm_sites(plan) {
         let own = DAEMONS.place(dir, &site.site.name);
         fs::create_dir_all(&own)?;
         let mut random = [0; 128];
@@ -53,7 +53,7 @@ pub(crate) fn write_files(plan: &Plan, dir: &Path) -> io::Result<()> {
 /// A daemon does not start, or a node does not become idle in time.
 pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<(), LabError> {
     let limit = (Instant::now() + DEADLINE, signals);
-    for site in of_slurm(plan) {
+    for site in slurm_sites(plan) {
         // The controller first: nodes tell it that they are there.
         for node in &site.nodes {
             let daemon = match node.role {
@@ -63,7 +63,7 @@ pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<
             DAEMONS.run(state, node, &format!("{} && {daemon}", munge(site)), limit)?;
         }
     }
-    for site in of_slurm(plan) {
+    for site in slurm_sites(plan) {
         let wanted = site.nodes.len() - 1;
         let script = format!("[ \"$(sinfo --noheader --states=idle --format=%D)\" = {wanted} ]");
         DAEMONS.await_nodes(state, site, (&script, "slurmctld.log"), limit)?;
@@ -71,7 +71,7 @@ pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<
     Ok(())
 }
 
-fn of_slurm(plan: &Plan) -> impl Iterator<Item = &SitePlan> {
+fn slurm_sites(plan: &Plan) -> impl Iterator<Item = &SitePlan> {
     plan.sites.iter().filter(|site| site.site.batch == Batch::Slurm)
 }
 
