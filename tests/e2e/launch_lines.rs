@@ -55,7 +55,7 @@ fn interrupted(mpi: &Mpi) -> Item {
 const PROGRAMS: &str = "printf '# two\\n-n 2 hostname\\n-n 2 hostname\\n' > programs;";
 const LEFT_OUT: &str = "causeway: left out: ";
 
-fn of_hydra() -> Vec<Item> {
+fn hydra_items() -> Vec<Item> {
     let mpich = mpi::debian_mpich();
     let ring = format!("{}/ring", mpich.programs.display());
     let run = |words: &str| format!("{SITES} -- {} {words}", mpich.launcher);
@@ -179,7 +179,7 @@ fn of_hydra() -> Vec<Item> {
     ]
 }
 
-fn of_open_mpi() -> Vec<Item> {
+fn open_mpi_items() -> Vec<Item> {
     let open_mpi = mpi::debian_openmpi();
     let ring = format!("{}/ring", open_mpi.programs.display());
     let run = |words: &str| format!("{SITES} -- {} {words}", open_mpi.launcher);
@@ -238,7 +238,7 @@ fn of_open_mpi() -> Vec<Item> {
 }
 
 /// What stands between a launcher and its ranks, and what they are built with.
-fn of_wrappers(mpi: &Mpi, compiler: &str) -> Vec<Item> {
+fn wrapper_items(mpi: &Mpi, compiler: &str) -> Vec<Item> {
     let ring = format!("{}/ring", mpi.programs.display());
     let launch = format!("{} -n 4", mpi.launcher);
     let emptied = "env -i $(env | grep -E \"^(OMPI|PMI|HYD|UCX|LD_LIB)\" | grep -v \" \") \"$@\"";
@@ -330,7 +330,7 @@ fn past_shim() -> Item {
 
 /// A script that starts MPI by itself: one job after the other, two beside one another, and its own status.
 /// What a launcher starts has no launchers of Causeway's in its PATH.
-fn of_a_script() -> Item {
+fn script_item() -> Item {
     let (openmpi, mpich) = (mpi::debian_openmpi(), mpi::debian_mpich());
     let ring = |mpi: &Mpi| format!("{} -n 4 {}/ring", mpi.launcher, mpi.programs.display());
     let driver = format!(
@@ -383,14 +383,14 @@ fn nested() -> Vec<Item> {
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
 fn debian_mpis_ranks_are_where_they_are_to_be_whatever_the_launch_line() {
-    let mut items = of_hydra();
-    items.extend(of_open_mpi());
-    items.extend(of_wrappers(&mpi::debian_mpich(), "mpicc.mpich"));
-    items.extend(of_wrappers(&mpi::debian_openmpi(), "mpicc.openmpi"));
+    let mut items = hydra_items();
+    items.extend(open_mpi_items());
+    items.extend(wrapper_items(&mpi::debian_mpich(), "mpicc.mpich"));
+    items.extend(wrapper_items(&mpi::debian_openmpi(), "mpicc.openmpi"));
     items.push(without_shim());
     items.push(static_rank());
     items.push(past_shim());
-    items.push(of_a_script());
+    items.push(script_item());
     items.extend(nested());
     grid::run("rennes-nancy", "launch-lines", items);
 }

@@ -468,13 +468,13 @@ impl System {
     /// The variables that a script of the allocation has, made from those of a process that was started by
     /// [`System::start`], and the slots of the allocation's nodes in its order: launchers find the
     /// allocation by them.
-    pub fn of_a_script(
+    pub fn script_variables(
         self,
         slots: &[u32],
         present: impl Fn(&str) -> Option<OsString>,
     ) -> Vec<(&'static str, OsString)> {
         match self {
-            System::Slurm => slurm::of_a_script(slots, present),
+            System::Slurm => slurm::script_variables(slots, present),
             // Its launchers need a secret, too, which only processes of the job have.
             System::Pbs => Vec::new(),
             // Launchers know nothing of it.

@@ -321,7 +321,7 @@ pub fn is_of_a_process(name: &str) -> bool {
     beginnings.any(|beginning| name.starts_with(beginning))
 }
 
-pub fn of_a_script(
+pub fn script_variables(
     slots: &[u32],
     present: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(&'static str, OsString)> {

@@ -169,7 +169,7 @@ fn what_describes_one_process_reaches_no_other_and_a_script_finds_its_allocation
         "SLURM_NNODES" => Some("1".into()),
         _ => None,
     };
-    let set = of_a_script(&[4, 4, 1], present);
+    let set = script_variables(&[4, 4, 1], present);
     assert!(set.contains(&("SLURM_JOBID", "7".into())) && set.contains(&("SLURM_NNODES", "2".into())));
     assert!(set.contains(&("SLURM_TASKS_PER_NODE", "4(x2),1".into())));
     assert_eq!(set.len(), 6);

@@ -48,7 +48,7 @@ pub fn line(points: &[(u64, f64)]) -> Option<Line> {
 
 impl Line {
     /// Latency and rate as shares of the link's: both 1 for a perfect one.
-    pub fn of_limit(&self, link: &Link) -> (f64, f64) {
+    pub fn shares_of_limit(&self, link: &Link) -> (f64, f64) {
         let latency = self.latency_us / link.one_way_us(0);
         (
             latency,
@@ -68,7 +68,7 @@ mod tests {
             .map(|size| (size, link.one_way_us(size)))
             .into();
         let found = line(&points).unwrap();
-        let (latency, rate) = found.of_limit(&link);
+        let (latency, rate) = found.shares_of_limit(&link);
         assert!(
             (latency - 1.0).abs() < 1e-9 && (rate - 1.0).abs() < 1e-9,
             "{found:?}"

@@ -35,7 +35,7 @@ impl Interval {
 }
 
 /// The interval of the median of `values`; `None` without any. The same seed gives the same interval.
-pub fn of_median(values: &[f64], seed: u64) -> Option<Interval> {
+pub fn around_median(values: &[f64], seed: u64) -> Option<Interval> {
     let found = median(values)?;
     let mut random = fastrand::Rng::with_seed(seed);
     let mut medians: Vec<f64> = (0..DRAWN)
@@ -64,7 +64,7 @@ mod tests {
     fn the_interval_holds_the_median_and_narrows_with_more_values() {
         let spread = |count: usize| {
             let values: Vec<f64> = (0..count).map(|i| 100.0 + (i * 7 % 10) as f64).collect();
-            let interval = of_median(&values, 1).unwrap();
+            let interval = around_median(&values, 1).unwrap();
             assert!(
                 interval.low <= interval.median && interval.median <= interval.high,
                 "{interval:?}"
@@ -76,10 +76,10 @@ mod tests {
 
     #[test]
     fn three_values_say_no_more_than_their_range() {
-        let interval = of_median(&[3.0, 1.0, 2.0], 7).unwrap();
+        let interval = around_median(&[3.0, 1.0, 2.0], 7).unwrap();
         assert_eq!((interval.low, interval.median, interval.high), (1.0, 2.0, 3.0));
-        assert_eq!(of_median(&[], 7), None);
-        assert_eq!(of_median(&[5.0], 7).unwrap().relative_half_width(), 0.0);
+        assert_eq!(around_median(&[], 7), None);
+        assert_eq!(around_median(&[5.0], 7).unwrap().relative_half_width(), 0.0);
     }
 
     /// About 95 intervals of a hundred samples of ten from a known distribution hold its true median.
@@ -88,7 +88,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(3);
         let held = (0..200).filter(|&trial| {
             let values: Vec<f64> = (0..15).map(|_| random.f64()).collect();
-            of_median(&values, trial).is_some_and(|interval| interval.low <= 0.5 && 0.5 <= interval.high)
+            around_median(&values, trial).is_some_and(|interval| interval.low <= 0.5 && 0.5 <= interval.high)
         });
         let held = held.count();
         assert!((178..=200).contains(&held), "{held} of 200");

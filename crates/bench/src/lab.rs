@@ -136,8 +136,8 @@ impl Lab {
         let line = format!("{} lab list --json", quoted(&causeway()?));
         let listed = Program::new(line, &self.aside()?, ANSWER).succeed()?.stdout;
         let labs: Value = serde_json::from_str(&listed).unwrap_or_default();
-        let lab = of_name(&labs, &self.name);
-        let address = of_name(&lab["nodes"], node)["wan"].as_str();
+        let lab = find_named(&labs, &self.name);
+        let address = find_named(&lab["nodes"], node)["wan"].as_str();
         address
             .map(str::to_owned)
             .ok_or_else(|| gone(&format!("the lab knows no WAN address of {node}")))
@@ -151,7 +151,7 @@ impl Lab {
     }
 }
 
-fn of_name<'a>(list: &'a Value, name: &str) -> &'a Value {
+fn find_named<'a>(list: &'a Value, name: &str) -> &'a Value {
     let mut entries = list.as_array().into_iter().flatten();
     entries
         .find(|entry| entry["name"] == name)
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn entries_are_found_by_name_and_missing_ones_are_null() {
         let list = serde_json::json!([{"name": "a", "wan": null}, {"name": "b", "wan": "198.51.100.5"}]);
-        assert_eq!(of_name(&list, "b")["wan"], "198.51.100.5");
-        assert!(of_name(&list, "c")["wan"].is_null() && of_name(&Value::Null, "a").is_null());
+        assert_eq!(find_named(&list, "b")["wan"], "198.51.100.5");
+        assert!(find_named(&list, "c")["wan"].is_null() && find_named(&Value::Null, "a").is_null());
     }
 }

@@ -89,7 +89,7 @@ impl Network {
 
     /// What a kernel has counted, from the texts of /proc/net/snmp and /proc/net/netstat; `None` where a
     /// counter is missing.
-    pub fn of_kernel(text: &str) -> Option<Network> {
+    pub fn from_kernel(text: &str) -> Option<Network> {
         // Each group has a line of names and a line of values.
         let count = |group: &str, name: &str| -> Option<u64> {
             let mut lines = text
@@ -349,7 +349,7 @@ pub(crate) mod tests {
     fn counters_of_a_kernel_are_found_by_their_names() {
         let text = "Tcp: RtoMin OutSegs RetransSegs\nTcp: 200 70 3\nUdp: OutSegs\nUdp: 9\n\
                     TcpExt: TCPTimeouts TCPOFOQueue\nTcpExt: 2 5\nIpExt: InOctets\nIpExt: 1\n";
-        let now = Network::of_kernel(text).unwrap();
+        let now = Network::from_kernel(text).unwrap();
         assert_eq!(
             (now.segments, now.resent, now.timeouts, now.out_of_order),
             (70, 3, 2, 5)
@@ -360,6 +360,6 @@ pub(crate) mod tests {
         };
         assert_eq!(now.since(before).segments, 10);
         assert_eq!(now.since(before).idle_restarts, None);
-        assert_eq!(Network::of_kernel("Tcp: OutSegs\nTcp: 7\n"), None);
+        assert_eq!(Network::from_kernel("Tcp: OutSegs\nTcp: 7\n"), None);
     }
 }

@@ -5,7 +5,7 @@
 //! succeeded.
 
 use crate::cell::Cell;
-use crate::interval::of_median;
+use crate::interval::around_median;
 use crate::row::{Quantity, Row};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ fn widest(rows: &[&Row], seed: u64) -> f64 {
     let medians = medians(rows.iter().copied());
     let widths = medians
         .values()
-        .filter_map(|values| Some(of_median(values, seed)?.relative_half_width()));
+        .filter_map(|values| Some(around_median(values, seed)?.relative_half_width()));
     widths.fold(0.0, f64::max)
 }
 

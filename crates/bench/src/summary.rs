@@ -3,7 +3,7 @@
 
 use crate::cell::{Cell, Way};
 use crate::fit::{Line, line};
-use crate::interval::{Interval, of_median};
+use crate::interval::{Interval, around_median};
 use crate::plan::Head;
 use crate::row::{Network, Quantity, Row};
 use crate::samples::median;
@@ -37,7 +37,7 @@ pub struct Entry {
 
 impl Entry {
     /// The median as a ratio to the limit.
-    pub fn of_limit(&self) -> Option<f64> {
+    pub fn ratio_to_limit(&self) -> Option<f64> {
         Some(self.interval.median / self.limit?)
     }
 
@@ -103,14 +103,14 @@ impl Summaries {
         let mut entries = Vec::new();
         for cell in cells {
             let own: Vec<&Row> = rows.iter().filter(|row| row.cell == *cell).collect();
-            let base = Summaries::base(cells, cell).map(|base| of_cell(rows, base));
+            let base = Summaries::base(cells, cell).map(|base| rows_of(rows, base));
             for (quantity, values) in medians(own.iter().copied()) {
                 entries.extend(entry(head, cell, quantity, &values, &own, base.as_deref()));
             }
         }
         let fits = cells.iter().filter_map(|cell| fit(head, cell, &entries));
         let failures = cells.iter().filter_map(|cell| {
-            let own: Vec<&str> = of_cell(rows, cell)
+            let own: Vec<&str> = rows_of(rows, cell)
                 .iter()
                 .filter_map(|row| row.failure())
                 .collect();
@@ -177,7 +177,7 @@ impl Summaries {
             let base = entry.of_base;
             let rest = [
                 entry.limit,
-                entry.of_limit(),
+                entry.ratio_to_limit(),
                 base.map(|base| base.median),
                 base.map(|base| base.low),
                 base.map(|base| base.high),
@@ -197,7 +197,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn signals(rows: &[Row], cell: &Cell) -> Option<Signals> {
-    let all: Vec<Network> = of_cell(rows, cell).iter().filter_map(|row| row.network).collect();
+    let all: Vec<Network> = rows_of(rows, cell).iter().filter_map(|row| row.network).collect();
     let sum = all.iter().copied().reduce(Network::and)?;
     let mean = |count: u64| count as f64 / all.len() as f64;
     Some(Signals {
@@ -212,7 +212,7 @@ fn signals(rows: &[Row], cell: &Cell) -> Option<Signals> {
     })
 }
 
-fn of_cell<'a>(rows: &'a [Row], cell: &Cell) -> Vec<&'a Row> {
+fn rows_of<'a>(rows: &'a [Row], cell: &Cell) -> Vec<&'a Row> {
     rows.iter().filter(|row| row.cell == *cell).collect()
 }
 
@@ -236,13 +236,13 @@ fn entry(
     Some(Entry {
         cell: cell.clone(),
         runs: values.len(),
-        interval: of_median(values, seed)?,
+        interval: around_median(values, seed)?,
         min: summaries()
             .map(|summary| summary.min)
             .fold(f64::INFINITY, f64::min),
         p99: median(&p99s)?,
         limit: limit(head, cell, &quantity),
-        of_base: ratios.and_then(|ratios| of_median(&ratios, seed)),
+        of_base: ratios.and_then(|ratios| around_median(&ratios, seed)),
         quantity,
     })
 }
@@ -285,7 +285,7 @@ fn fit(head: &Head, cell: &Cell, entries: &[Entry]) -> Option<Fit> {
     Some(Fit {
         cell: cell.clone(),
         line,
-        of_limit: link.map(|known| line.of_limit(&known.link())),
+        of_limit: link.map(|known| line.shares_of_limit(&known.link())),
     })
 }
 
@@ -319,7 +319,7 @@ pub(crate) mod tests {
         let ratio = entry.of_base.unwrap();
         assert!((ratio.median - 0.525).abs() < 1e-9 && ratio.relative_half_width() < 1e-9);
         assert!(entry.interval.relative_half_width() > 0.05);
-        assert!((entry.of_limit().unwrap() - 1.05 * 1.1).abs() < 1e-3);
+        assert!((entry.ratio_to_limit().unwrap() - 1.05 * 1.1).abs() < 1e-3);
         let direct = &found.entries[0];
         assert!(direct.cell.way == Way::Direct && direct.of_base.is_none());
     }

@@ -30,16 +30,16 @@ pub fn tables(summary: &Summaries) -> Vec<(String, Table)> {
         };
         all.push((
             format!("{operation}{program}, {measure}, {mpi}"),
-            of_messages(&entries),
+            message_table(&entries),
         ));
     }
     for ((measure, mpi), entries) in programs {
-        all.push((format!("{measure}, {mpi}"), of_programs(&entries)));
+        all.push((format!("{measure}, {mpi}"), program_table(&entries)));
     }
     all
 }
 
-fn of_messages(entries: &[&Entry]) -> Table {
+fn message_table(entries: &[&Entry]) -> Table {
     let mut sizes: Vec<Option<u64>> = entries.iter().map(|entry| entry.quantity.size_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -73,7 +73,7 @@ fn of_messages(entries: &[&Entry]) -> Table {
         for &cell in &cells {
             row.push(of(cell).map_or_else(missing, |entry| shown(entry.interval.median)));
             row.push(match of(cell) {
-                Some(entry) if has_ratio(cell) => entry.of_limit().map_or_else(missing, ratio),
+                Some(entry) if has_ratio(cell) => entry.ratio_to_limit().map_or_else(missing, ratio),
                 Some(entry) => width(&entry.interval),
                 None => missing(),
             });
@@ -84,7 +84,7 @@ fn of_messages(entries: &[&Entry]) -> Table {
 }
 
 /// The best run is what the papers quote; the median and its interval say what a user will see.
-fn of_programs(entries: &[&Entry]) -> Table {
+fn program_table(entries: &[&Entry]) -> Table {
     let (mut names, mut conditions) = (Vec::new(), Vec::new());
     for entry in entries {
         let (name, condition) = (entry.quantity.operation.as_str(), entry.cell.condition());

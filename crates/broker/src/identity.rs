@@ -156,7 +156,7 @@ impl Certified {
 
     /// How its site joined. A certificate that does not say is of a grid that had one broker.
     pub fn admission(&self) -> Admission {
-        let of_one = || Admission::of_one_broker(self.not_before);
+        let of_one = || Admission::from_single_broker(self.not_before);
         self.admission.clone().unwrap_or_else(of_one)
     }
 

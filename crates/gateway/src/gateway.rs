@@ -72,7 +72,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`GatewayError::Inherit`] when there is no going on from what was handed over.
-    pub(crate) fn of_worker(config: Config, mut link: KeeperLink) -> Result<Gateway, GatewayError> {
+    pub(crate) fn for_worker(config: Config, mut link: KeeperLink) -> Result<Gateway, GatewayError> {
         let before = link.before.take();
         let takes_up = match &before {
             Some(Before::Killed(left)) => !left.begins_clean,

@@ -130,7 +130,7 @@ impl Arena {
     /// # Errors
     /// Those of memfd_create(2), ftruncate(2) and mmap(2).
     pub fn shared() -> io::Result<Arena> {
-        Arena::of_file(mapping::file("causeway-blocks")?)
+        Arena::from_file(mapping::file("causeway-blocks")?)
     }
 
     /// The arena in a file that a process before this one has filled, and its blocks with an owner.
@@ -145,7 +145,7 @@ impl Arena {
         if !is_arena {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let arena = Arena::of_file(file)?;
+        let arena = Arena::from_file(file)?;
         let mut found = Vec::new();
         let mut state = arena.state();
         for _ in 0..extents {
@@ -184,7 +184,7 @@ impl Arena {
         Ok((arena, found))
     }
 
-    fn of_file(file: OwnedFd) -> io::Result<Arena> {
+    fn from_file(file: OwnedFd) -> io::Result<Arena> {
         let front = Mapping::new(file.as_fd(), 0, PAGE)?;
         Ok(Arena(Arc::new(Inner {
             file: Some(file),

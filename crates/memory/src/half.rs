@@ -17,7 +17,7 @@ pub(crate) struct Half {
 }
 
 impl Half {
-    pub(crate) fn of_file(file: OwnedFd) -> io::Result<Half> {
+    pub(crate) fn from_file(file: OwnedFd) -> io::Result<Half> {
         let length = usize::try_from(nix::sys::stat::fstat(&file)?.st_size).unwrap_or(0);
         let length = length.next_multiple_of(PAGE).max(PAGE + SHORTEST);
         let mapping = Mapping::new(file.as_fd(), 0, length)?;

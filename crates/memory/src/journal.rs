@@ -92,7 +92,7 @@ impl Journal {
     /// Those of memfd_create(2), ftruncate(2) and mmap(2).
     pub fn shared() -> io::Result<Journal> {
         let file = || mapping::file("causeway-journal");
-        Journal::of_files([file()?, file()?])
+        Journal::from_files([file()?, file()?])
     }
 
     /// The journal in the files that a process before this one has written, in the order of
@@ -101,7 +101,7 @@ impl Journal {
     /// # Errors
     /// Those of fstat(2) and mmap(2); what is committed cannot be read.
     pub fn open(files: [OwnedFd; 2]) -> io::Result<(Journal, Vec<Record>)> {
-        let mut journal = Journal::of_files(files)?;
+        let mut journal = Journal::from_files(files)?;
         // The first half is the first to be written.
         let is_new = journal.halves.iter().all(|half| half.get(ROUND) == 0);
         if is_new && journal.halves[0].get(COMMITTED) == 0 {
@@ -155,13 +155,13 @@ impl Journal {
             .for_each(|(key, value)| self.put_bytes(*key, value));
         self.commit(Instant::now())?;
         self.halves[self.current].set(ROUND, 1);
-        *self = Journal::of_files(self.duplicate()?)?;
+        *self = Journal::from_files(self.duplicate()?)?;
         Ok(())
     }
 
-    fn of_files([first, second]: [OwnedFd; 2]) -> io::Result<Journal> {
+    fn from_files([first, second]: [OwnedFd; 2]) -> io::Result<Journal> {
         Ok(Journal {
-            halves: [Half::of_file(first)?, Half::of_file(second)?],
+            halves: [Half::from_file(first)?, Half::from_file(second)?],
             current: 0,
             end: PAGE,
             index: HashMap::new(),

@@ -59,12 +59,12 @@ struct Segment {
 impl Elf {
     /// Reads a program or a library. `None` if it is no such file, asks the loader for nothing, or is
     /// damaged.
-    pub fn of_file(file: File) -> Option<Elf> {
+    pub fn from_file(file: File) -> Option<Elf> {
         Elf::read(file, Place::File)
     }
 
     /// Reads what a process has loaded at an address, from its /proc/PID/mem.
-    pub fn of_process(memory: File, base: u64) -> Option<Elf> {
+    pub fn from_process(memory: File, base: u64) -> Option<Elf> {
         Elf::read(memory, Place::Memory(base))
     }
 
@@ -232,8 +232,8 @@ mod tests {
             .lines()
             .find(|line| line.ends_with(program.to_str().unwrap()));
         let base = u64::from_str_radix(first.unwrap().split('-').next().unwrap(), 16).unwrap();
-        let memory = Elf::of_process(File::open("/proc/self/mem").unwrap(), base).unwrap();
-        let file = Elf::of_file(own()).unwrap();
+        let memory = Elf::from_process(File::open("/proc/self/mem").unwrap(), base).unwrap();
+        let file = Elf::from_file(own()).unwrap();
         assert!(file.needed().contains(&b"libc.so.6".to_vec()));
         assert_eq!(memory.needed(), file.needed());
         let own_address = libc::connect as *const () as u64;
@@ -249,7 +249,7 @@ mod tests {
         let path = directory.path().join("damaged");
         let read = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            if let Some(elf) = Elf::of_file(File::open(&path).unwrap()) {
+            if let Some(elf) = Elf::from_file(File::open(&path).unwrap()) {
                 elf.needed();
                 elf.slot(b"connect");
             }

@@ -180,7 +180,7 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
 }
 
 /// The variable by which an MPI's launcher tells a process that it is a rank.
-fn of_a_rank(mpi: Mpi) -> &'static str {
+fn rank_variable(mpi: Mpi) -> &'static str {
     match mpi {
         Mpi::OpenMpi4 | Mpi::OpenMpi5 => "OMPI_COMM_WORLD_RANK",
         Mpi::Mpich | Mpi::Intel => "PMI_RANK",
@@ -202,7 +202,7 @@ pub fn not_for_ranks(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> 
         .filter(is_of_the_launcher)
         .map(|setting| setting.name)
         .collect();
-    format!("{}|{}", of_a_rank(mpi), names.join(" "))
+    format!("{}|{}", rank_variable(mpi), names.join(" "))
 }
 
 const fn always(name: &'static str, text: &'static str) -> Setting {

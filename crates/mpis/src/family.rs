@@ -29,8 +29,8 @@ impl Family {
     /// Reads a program; `None` where it is a script, needs no MPI's library, or cannot be read.
     pub fn of(program: &Path) -> Option<Family> {
         // A program may have the names of others in its data, as Causeway has; the loader's list tells.
-        let needed = Elf::of_file(File::open(program).ok()?)?.needed();
-        needed.iter().find_map(|name| Family::of_library(name))
+        let needed = Elf::from_file(File::open(program).ok()?)?.needed();
+        needed.iter().find_map(|name| Family::from_library(name))
     }
 
     /// The MPI that gave it its binary interface.
@@ -81,7 +81,7 @@ impl Family {
         }
     }
 
-    fn of_library(name: &[u8]) -> Option<Family> {
+    fn from_library(name: &[u8]) -> Option<Family> {
         let begins = |names: &[&[u8]]| names.iter().any(|known| name.starts_with(known));
         if begins(OPEN_MPI) {
             Some(Family::OpenMpi)

@@ -176,7 +176,7 @@ fn leave_allocation(command: &mut Command, system: System, slots: Option<&Vec<u3
         command.env_remove(name);
     }
     if let Some(slots) = slots {
-        command.envs(system.of_a_script(slots, |name| std::env::var_os(name)));
+        command.envs(system.script_variables(slots, |name| std::env::var_os(name)));
     }
 }
 

@@ -233,7 +233,7 @@ fn judge(pid: Pid, slots: &mut Slots) -> Verdict {
     let memory = || File::open(format!("/proc/{pid}/mem")).ok();
     let mut past = |object: &Object| {
         // This process is the other's ancestor, which security modules require.
-        let find = || Elf::of_process(memory()?, object.addresses.start)?.slot(b"connect");
+        let find = || Elf::from_process(memory()?, object.addresses.start)?.slot(b"connect");
         let (device, inode) = object.file;
         let file = (device.to_owned(), inode.to_owned());
         let slot = (*slots.entry(file).or_insert_with(find))?;

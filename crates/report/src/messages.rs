@@ -84,7 +84,8 @@ fn beside_limit(measured: &Measurement, cells: &[&Cell], mpi: &str) -> Plot {
             .entries
             .iter()
             .filter(|entry| entry.cell == **cell);
-        let points = own.filter_map(|entry| Some((entry.quantity.size_bytes? as f64, entry.of_limit()?)));
+        let points =
+            own.filter_map(|entry| Some((entry.quantity.size_bytes? as f64, entry.ratio_to_limit()?)));
         Series::measured(
             cell.condition(),
             points.filter(|(bytes, _)| *bytes > 0.0).collect(),

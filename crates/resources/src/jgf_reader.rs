@@ -143,7 +143,10 @@ impl<'a> Builder<'a> {
         self.read_links();
     }
 
-    fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = (usize, &'a Vertex<'a>)> + use<'a> {
+    fn vertices_of_kind(
+        &self,
+        kind: &'static str,
+    ) -> impl Iterator<Item = (usize, &'a Vertex<'a>)> + use<'a> {
         let all = self.vertices.iter().enumerate();
         all.filter(move |(_, vertex)| vertex.kind == kind)
     }
@@ -153,7 +156,7 @@ impl<'a> Builder<'a> {
     }
 
     fn read_grid(&mut self) {
-        let grids: Vec<_> = self.of_kind("grid").collect();
+        let grids: Vec<_> = self.vertices_of_kind("grid").collect();
         if let [_, (_, second), ..] = grids[..] {
             self.mistake(second, "there is another grid");
         }
@@ -190,7 +193,7 @@ impl<'a> Builder<'a> {
     fn read_classes(&mut self) -> HashMap<usize, (usize, usize)> {
         let mut classes = HashMap::new();
         let mut names = HashSet::new();
-        for (number, vertex) in self.of_kind("class") {
+        for (number, vertex) in self.vertices_of_kind("class") {
             let Some(site) = self.site(number, vertex) else {
                 continue;
             };
@@ -215,7 +218,7 @@ impl<'a> Builder<'a> {
         let parts = self.read_parts();
         let mut names = HashSet::new();
         let mut others: Vec<Vec<Described>> = vec![Vec::new(); self.graph.sites.len()];
-        for (number, vertex) in self.of_kind("node") {
+        for (number, vertex) in self.vertices_of_kind("node") {
             let Some(site) = self.site(number, vertex) else {
                 continue;
             };
@@ -313,7 +316,7 @@ impl<'a> Builder<'a> {
             }
         }
         let mut names = HashSet::new();
-        for (number, vertex) in self.of_kind("partition") {
+        for (number, vertex) in self.vertices_of_kind("partition") {
             let Some(site) = sites.get(&number).copied() else {
                 self.mistake(vertex, "no edge leads to it from a site");
                 continue;
@@ -348,7 +351,7 @@ impl<'a> Builder<'a> {
         let edges = self.edges.limits.iter();
         let sites = edges.filter_map(|(from, to)| Some((*to, *self.sites.get(from)?)));
         let sites: HashMap<usize, usize> = sites.collect();
-        for (number, vertex) in self.of_kind("limit") {
+        for (number, vertex) in self.vertices_of_kind("limit") {
             let Some(site) = sites.get(&number).copied() else {
                 self.mistake(vertex, "no edge leads to it from a site");
                 continue;
@@ -382,7 +385,7 @@ impl<'a> Builder<'a> {
             }
         }
         let mut pairs = HashSet::new();
-        for (number, vertex) in self.of_kind("link") {
+        for (number, vertex) in self.vertices_of_kind("link") {
             let (Some(from), Some(to)) = (begins.get(&number), ends.get(&number)) else {
                 self.mistake(vertex, "no edges lead over it from a site to another");
                 continue;
@@ -398,7 +401,7 @@ impl<'a> Builder<'a> {
                 latency_ns: self.number(vertex, "latency_ns"),
                 bandwidth_bits_per_second: (vertex.unit == "bit/s").then_some(vertex.size),
                 loss_ppb: self.number(vertex, "loss_ppb"),
-                source: source.and_then(|word| Source::of_word(&word)),
+                source: source.and_then(|word| Source::from_word(&word)),
                 seen_at: self.number(vertex, "seen_at"),
             };
             if link.loss_ppb.is_some_and(|loss| loss > 1_000_000_000) {

@@ -163,7 +163,7 @@ impl Source {
     }
 
     /// What a word means; none for another word.
-    pub fn of_word(word: &str) -> Option<Source> {
+    pub fn from_word(word: &str) -> Option<Source> {
         let all = [Source::Lanes, Source::Told];
         all.into_iter().find(|source| source.word() == word)
     }

@@ -49,7 +49,7 @@ pub(super) fn extra_arguments(
 }
 
 /// The variables that take back what this host's distribution has set for all users.
-pub(super) fn of_the_system(typed: &Typed) -> Option<(&'static str, OsString)> {
+pub(super) fn system_variables(typed: &Typed) -> Option<(&'static str, OsString)> {
     let file = std::fs::read_to_string(system_file::OPEN_MPI).unwrap_or_default();
     system_file::taken_back(typed.mpi(), &file, typed.words, is_set)
 }
@@ -63,7 +63,7 @@ pub(super) fn not_for_ranks(typed: &Typed, facts: &Facts) -> (&'static str, OsSt
 }
 
 /// The variables that differ from job to job.
-pub(super) fn of_the_job(
+pub(super) fn job_variables(
     launcher: &Launcher,
     job: &JobReply,
     redirects: bool,

@@ -258,7 +258,7 @@ fn read(stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder)>) 
 
 /// What each site said last. Whoever asks for the job wants to know of every site: the last one to speak
 /// need not be the one that the job waits for.
-fn of_all(said: &[Option<String>]) -> String {
+fn last_words(said: &[Option<String>]) -> String {
     let lines: Vec<&str> = said.iter().flatten().map(String::as_str).collect();
     lines.join("; ")
 }
@@ -278,7 +278,12 @@ fn follow(
                 Order::Say(site, line) => {
                     say::error(format_args!("causeway: {line}"));
                     said[site] = Some(line);
-                    phase::report(report, &Phase::Waiting { line: of_all(&said) });
+                    phase::report(
+                        report,
+                        &Phase::Waiting {
+                            line: last_words(&said),
+                        },
+                    );
                 }
                 Order::End(ended) => return ended,
             }
@@ -346,6 +351,6 @@ mod tests {
         let rennes = "rennes: allocation 10 waits: BeginTime, begins in 8 min";
         let nancy = "nancy: allocation 10 waits: Resources";
         let said = [Some(rennes.to_owned()), None, Some(nancy.to_owned())];
-        assert_eq!(of_all(&said), format!("{rennes}; {nancy}"));
+        assert_eq!(last_words(&said), format!("{rennes}; {nancy}"));
     }
 }

@@ -36,7 +36,7 @@ pub enum GroupsError {
 ///
 /// # Errors
 /// See [`GroupsError`].
-pub fn of_run(
+pub fn value_for_run(
     groups: &Groups,
     known: &Sites,
     sites: &[String],

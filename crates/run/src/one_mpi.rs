@@ -3,7 +3,7 @@
 //! It finds out which MPI the launcher belongs to, writes a host list, sets the environment and then only
 //! waits. It starts no daemon itself (see `remote`) and carries no byte of the program.
 
-use super::arguments::{extra_arguments, not_for_ranks, of_the_job, of_the_system};
+use super::arguments::{extra_arguments, job_variables, not_for_ranks, system_variables};
 use super::child;
 use super::directory::RunDirectory;
 use super::error::RunError;
@@ -50,10 +50,10 @@ pub fn run(run: &Run, command: &[OsString], own: &Path) -> Result<u8, RunError> 
     let plan = sites::plan(&known, &chosen, &typed.line, reserved.allocations.clone());
     let started = Job::start(run, plan, reserved)?;
     let job = &started.reply;
-    let files = files::of_run(&run.files, job, &known.site, chosen.nodes())?;
+    let files = files::send_to_chosen(&run.files, job, &known.site, chosen.nodes())?;
     let (is_tuned, eager) = tuned(run, &launcher, &chosen)?;
     let sites = chosen.names();
-    let groups = groups::of_run(&run.groups, &known, &sites, chosen.wish.ranks())?;
+    let groups = groups::value_for_run(&run.groups, &known, &sites, chosen.wish.ranks())?;
     let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
     let (hierarchical, collectives) = libraries(run, own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
@@ -74,11 +74,11 @@ pub fn run(run: &Run, command: &[OsString], own: &Path) -> Result<u8, RunError> 
     let libraries = Libraries { first, last };
     let mut environment = variables(&typed, &facts);
     environment.push(not_for_ranks(&typed, &facts));
-    environment.extend(of_the_system(&typed));
+    environment.extend(system_variables(&typed));
     let crossed = hierarchical.then_some(&sites[..]);
-    environment.extend(of_collectives(run, &known, crossed, groups, rules));
+    environment.extend(collectives_variables(run, &known, crossed, groups, rules));
     let preload = libraries.around(std::env::var_os("LD_PRELOAD").as_deref());
-    environment.extend(of_the_job(&launcher, job, redirects, preload, typed.word));
+    environment.extend(job_variables(&launcher, job, redirects, preload, typed.word));
     let words = typed.rewritten(&libraries, &directory)?;
     let address = sites::own_address(&known, redirects);
     let extra = extra_arguments(&typed, &chosen.wish, address, host_file.as_deref());
@@ -161,7 +161,7 @@ fn agree<'a>(
 
 /// Variables for the library of collectives: the links between these sites, where it crosses between them,
 /// and what the user asks of it.
-fn of_collectives(
+fn collectives_variables(
     run: &Run,
     known: &Sites,
     hierarchical: Option<&[String]>,

@@ -84,19 +84,19 @@ impl Host {
     pub fn network(&self, grid: &Grid, way: Way, but: &[&NodeInfo]) -> Option<Network> {
         match (self, way) {
             (Host::Local, Way::Site | Way::Direct) => None,
-            (Host::Local, Way::NoCollectives | Way::Causeway) => Some(of_lanes(&self.status().ok()?)),
+            (Host::Local, Way::NoCollectives | Way::Causeway) => Some(lane_counters(&self.status().ok()?)),
             (Host::Lab { lab, .. }, Way::NoCollectives | Way::Causeway) => {
                 let heads = grid.sites.iter().map(|site| format!("{}-head", site.name));
                 let all = heads.map(|head| {
                     let status = serde_json::from_value(lab.status(&head).ok()?);
-                    Some(of_lanes(&status.ok()?))
+                    Some(lane_counters(&status.ok()?))
                 });
                 together(all)
             }
             (Host::Lab { lab, .. }, Way::Site | Way::Direct) => {
                 let nodes = grid.sites.iter().flat_map(|site| &site.nodes);
                 let nodes = nodes.filter(|node| !but.contains(node));
-                let all = nodes.map(|node| Network::of_kernel(&lab.read(&node.name, &COUNTERS).ok()?));
+                let all = nodes.map(|node| Network::from_kernel(&lab.read(&node.name, &COUNTERS).ok()?));
                 together(all)
             }
         }
@@ -133,7 +133,7 @@ fn together(all: impl Iterator<Item = Option<Network>>) -> Option<Network> {
     all?.into_iter().reduce(Network::and)
 }
 
-fn of_lanes(status: &Status) -> Network {
+fn lane_counters(status: &Status) -> Network {
     let none = Network {
         crossed_bytes: Some(status.tunnels.iter().map(|tunnel| tunnel.sent_bytes).sum()),
         idle_restarts: Some(0),

@@ -401,7 +401,7 @@ mod tests {
         }
     }
 
-    fn of_two_brokers(directory: &Path) -> Cache {
+    fn with_two_brokers(directory: &Path) -> Cache {
         let mut cache = Cache::open(directory, "g5k");
         cache.begin(1, false);
         cache.begin(2, false);
@@ -415,7 +415,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         // Page after page, of sites or of nodes.
         for (nodes, of_a_page) in [(0, 1000), (16_384, 1)] {
-            let mut cache = of_two_brokers(directory.path());
+            let mut cache = with_two_brokers(directory.path());
             let pages = (0..100_000_usize).map(|page| {
                 let sites = page * of_a_page..(page + 1) * of_a_page;
                 let members = sites.map(|number| member(&format!("site-{number}"), nodes));
@@ -445,7 +445,7 @@ mod tests {
     fn what_an_expelled_broker_alone_has_named_goes_with_it() {
         let directory = tempfile::tempdir().unwrap();
         for (is_expelled, left) in [(true, &["rennes"][..]), (false, &["nancy", "rennes"])] {
-            let mut cache = of_two_brokers(directory.path());
+            let mut cache = with_two_brokers(directory.path());
             let mut said = answer(vec![member("nancy", 2), member("rennes", 2)], true, false);
             cache.apply(2, &mut said, |_| false).unwrap();
             cache.end(2, is_expelled);
@@ -459,7 +459,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = std::fs::File::create(directory.path().join(MEMBERS_FILE)).unwrap();
         file.set_len(1 << 30).unwrap();
-        let mut cache = of_two_brokers(directory.path());
+        let mut cache = with_two_brokers(directory.path());
         let trouble = cache.take_trouble().unwrap().to_string();
         assert!(trouble.contains("is longer than"), "{trouble}");
         assert!(cache.take_trouble().is_none());

@@ -85,7 +85,7 @@ pub struct Origin {
 
 impl Admission {
     /// Stands for a certificate without one, from when the grid had one broker: all of a site are the same.
-    pub fn of_one_broker(not_before: u64) -> Admission {
+    pub fn from_single_broker(not_before: u64) -> Admission {
         Admission {
             origin: Origin {
                 given: 0,

@@ -161,7 +161,7 @@ fn an_admission_with_more_generations_than_there_was_time_for_keeps_nobody_out()
 #[test]
 fn a_site_from_when_the_grid_had_one_broker_goes_on_with_each_certificate_until_it_joins_again() {
     let mut records = Records::default();
-    let old = |begins| Admission::of_one_broker(begins);
+    let old = |begins| Admission::from_single_broker(begins);
     assert_eq!(records.judge("rennes", &old(100)), Ok(()));
     let again = records.next_admission("rennes", 1, &token(1), 90, Some(100));
     assert_eq!((again.generation, again.given), (1, 101));

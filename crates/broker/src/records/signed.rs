@@ -182,7 +182,7 @@ pub(crate) fn check(statement: &Statement) -> Result<(), TextError> {
             let is_token = |text: &str| is_hash(text, TOKEN_DIGITS);
             let origin = &admission.origin;
             // The authority speaks for sites from when the grid had one broker, and for no others.
-            let is_of_one = *admission == Admission::of_one_broker(admission.given);
+            let is_of_one = *admission == Admission::from_single_broker(admission.given);
             let has_origin = is_token(&origin.token) || origin.broker == ROOT && origin.token.is_empty();
             let is_of_token = admission.broker != ROOT
                 && has_origin
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(broker.state(&revocation(2)).unwrap().text, text);
         let admitted = Statement::Admitted(Admitted {
             site: "rennes".into(),
-            admission: Admission::of_one_broker(7),
+            admission: Admission::from_single_broker(7),
             granted: Vec::new(),
         });
         let text = concat!(
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(verify(&forged), Err(RecordError::Signature));
         let mut admitted = Admitted {
             site: "rennes".into(),
-            admission: Admission::of_one_broker(7),
+            admission: Admission::from_single_broker(7),
             granted: Vec::new(),
         };
         assert_eq!(

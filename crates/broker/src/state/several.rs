@@ -133,7 +133,7 @@ impl State {
         let is_in = |(site, at): &(&str, u64)| revoked.before(site).is_none_or(|before| *at > before);
         let admitted = begun.into_iter().filter(is_in).map(|(site, at)| Admitted {
             site: site.to_owned(),
-            admission: Admission::of_one_broker(at),
+            admission: Admission::from_single_broker(at),
             granted: self.grants.get(site).cloned().unwrap_or_default(),
         });
         admitted.collect()

@@ -21,7 +21,7 @@ const NETWORKS: [(&str, &str, &str); 3] = [
 /// Looks at this host, and at what its gateway's configuration says.
 pub fn look(subject: &Subject) -> Vec<Step> {
     let mut steps = Vec::new();
-    steps.extend(subject.config().map(|config| of_configuration(&config.mpi)));
+    steps.extend(subject.config().map(|config| configured_start(&config.mpi)));
     steps.extend(slurm(&said("srun --mpi=list 2>&1")));
     steps.push(network(Path::new("/")));
     let ucx = names(&said("ucx_info -d 2>/dev/null"), "# Transport: ");
@@ -37,7 +37,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     steps
 }
 
-fn of_configuration(mpi: &SiteMpi) -> Step {
+fn configured_start(mpi: &SiteMpi) -> Step {
     let start = mpi.start.as_deref().map_or_else(
         || "programs are started by srun if there is Slurm, otherwise by a launcher in PATH".to_owned(),
         |start| format!("programs are started by {start}"),

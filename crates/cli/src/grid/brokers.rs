@@ -111,7 +111,7 @@ pub fn create(name: &str, brokers: &[String], grid: &GridDirectory) -> Result<Ex
         directory.join(AUTHORITY_DIRECTORY).join("ca.key").display()
     )];
     for (config, broker) in configs.iter().zip(brokers) {
-        lines.push(of_new(config, broker));
+        lines.push(steps_for_new_broker(config, broker));
     }
     lines.push(
         "then, for each site, at the host of any broker: causeway grid token --site NAME --dir DIR"
@@ -126,7 +126,7 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, TextError> {
     let config = make(&mut root, &args.broker, out(args.out.as_deref(), &directory)?)?;
     Ok(say::result(format!(
         "{}\nthe others learn of it from it, once it runs",
-        of_new(&config, &args.broker)
+        steps_for_new_broker(&config, &args.broker)
     )))
 }
 
@@ -159,7 +159,7 @@ pub fn replace(args: &ReplaceArgs) -> Result<ExitCode, TextError> {
         .map_err(|error| format!("copy records.json to {}: {error}", place.display()))?;
     Ok(say::result(format!(
         "{}\nthe others learn from it, once it runs, that it takes the place of broker {}",
-        of_new(&config, &args.broker),
+        steps_for_new_broker(&config, &args.broker),
         args.number
     )))
 }
@@ -203,7 +203,7 @@ pub fn take(args: &TakeArgs) -> Result<ExitCode, TextError> {
     };
     let after = sites_in(&args.grid)?;
     let out: Vec<&str> = before.difference(&after).map(String::as_str).collect();
-    Ok(say::result(told + &of_sites_out(&out)))
+    Ok(say::result(told + &steps_for_expelled_sites(&out)))
 }
 
 /// Lists the sites that are members.
@@ -219,7 +219,7 @@ fn sites_in(grid: &GridDirectory) -> Result<BTreeSet<String>, TextError> {
 }
 
 /// What sites that are no members any more, since nobody but an expelled broker has let them in, have to do.
-fn of_sites_out(sites: &[&str]) -> String {
+fn steps_for_expelled_sites(sites: &[&str]) -> String {
     let Some(first) = sites.first() else {
         return String::new();
     };
@@ -290,7 +290,7 @@ fn make(root: &mut Root, broker: &str, out: PathBuf) -> Result<PathBuf, TextErro
         .ok_or_else(|| "the authority has made no broker".into())
 }
 
-fn of_new(config: &Path, broker: &str) -> String {
+fn steps_for_new_broker(config: &Path, broker: &str) -> String {
     let place = config.parent().unwrap_or(config);
     let home = user_directories::data().map(|data| data.join("grid"));
     let home = home.map_or_else(
@@ -309,13 +309,13 @@ mod tests {
 
     #[test]
     fn the_sites_that_need_a_token_are_named() {
-        assert_eq!(of_sites_out(&[]), "");
-        let one = of_sites_out(&["lyon"]);
+        assert_eq!(steps_for_expelled_sites(&[]), "");
+        let one = steps_for_expelled_sites(&["lyon"]);
         assert!(
             one.contains("lyon is no member") && one.ends_with("--site lyon"),
             "{one}"
         );
-        let two = of_sites_out(&["lille", "lyon"]);
+        let two = steps_for_expelled_sites(&["lille", "lyon"]);
         assert!(two.contains("lille, lyon are no members"), "{two}");
     }
 }

@@ -49,7 +49,7 @@ fn cancel(job: &Job) -> Result<bool, TextError> {
             && job.end().is_none()
         {
             let end = match job.phase() {
-                Some(Phase::Running { .. }) => End::of_a_lost_job(job),
+                Some(Phase::Running { .. }) => End::lost(job),
                 _ => End {
                     is_canceled: true,
                     status: CANCELED,

@@ -125,7 +125,10 @@ fn open_mpi(
         text.push('\n');
     }
     let _ = writeln!(text, "{MARK}");
-    for (name, value) in parameters.iter().filter(|(name, _)| own.of_user(name).is_none()) {
+    for (name, value) in parameters
+        .iter()
+        .filter(|(name, _)| own.user_value(name).is_none())
+    {
         let _ = writeln!(text, "{name} = {value}");
     }
     journal.change(target, &text)

@@ -175,7 +175,7 @@ fn idle(host: &Host, need: &Need) -> Option<Item> {
 
 fn congestion_control(host: &Host, need: &Need) -> Option<Item> {
     match need.carrier {
-        Carrier::Gateway => Some(of_lanes(host, &need.lanes_want)),
+        Carrier::Gateway => Some(lane_congestion_control(host, &need.lanes_want)),
         Carrier::Ranks => {
             let name = "net/ipv4/tcp_congestion_control";
             let current = host.setting(name)?;
@@ -207,7 +207,7 @@ fn congestion_control(host: &Host, need: &Need) -> Option<Item> {
 }
 
 /// Whether this user may choose the congestion control that lanes want.
-fn of_lanes(host: &Host, wanted: &str) -> Item {
+fn lane_congestion_control(host: &Host, wanted: &str) -> Item {
     let default = host
         .setting("net/ipv4/tcp_congestion_control")
         .unwrap_or("another one");
@@ -439,9 +439,9 @@ mod tests {
 
     #[test]
     fn a_congestion_control_that_there_is_not_says_what_to_load() {
-        let item = of_lanes(&host(), "no_such_thing");
+        let item = lane_congestion_control(&host(), "no_such_thing");
         assert!(!item.is_enough && item.change.command().contains("modprobe tcp_no_such_thing"));
-        assert!(of_lanes(&host(), "reno").is_enough);
+        assert!(lane_congestion_control(&host(), "reno").is_enough);
     }
 
     #[test]

@@ -26,12 +26,12 @@ impl McaFile {
     }
 
     /// Returns what the user has set. Open MPI takes the last of several values.
-    pub fn of_user(&self, name: &str) -> Option<&str> {
+    pub fn user_value(&self, name: &str) -> Option<&str> {
         value(self.0.split(MARK).next()?, name)
     }
 
     /// Returns what causeway tune has set.
-    pub fn of_tune(&self, name: &str) -> Option<&str> {
+    pub fn tune_value(&self, name: &str) -> Option<&str> {
         value(self.0.split_once(MARK)?.1, name)
     }
 }
@@ -49,8 +49,8 @@ mod tests {
     #[test]
     fn the_users_lines_are_told_from_those_of_tune_and_the_last_value_counts() {
         let file = McaFile(format!("# a = 9\na = 1\n a=2\nabc = 3\n{MARK}\nb = 4\n"));
-        assert_eq!((file.of_user("a"), file.of_tune("a")), (Some("2"), None));
-        assert_eq!((file.of_user("b"), file.of_tune("b")), (None, Some("4")));
-        assert_eq!(McaFile("a = 1".to_owned()).of_tune("a"), None);
+        assert_eq!((file.user_value("a"), file.tune_value("a")), (Some("2"), None));
+        assert_eq!((file.user_value("b"), file.tune_value("b")), (None, Some("4")));
+        assert_eq!(McaFile("a = 1".to_owned()).tune_value("a"), None);
     }
 }

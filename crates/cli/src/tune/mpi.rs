@@ -68,9 +68,9 @@ fn limits_of(mpi: Mpi, carrier: Carrier, limits: &[Variable], set: &McaFile) -> 
     let own = |name: &str| {
         std::env::var(name)
             .ok()
-            .or_else(|| Some(set.of_user(parameter(name))?.to_owned()))
+            .or_else(|| Some(set.user_value(parameter(name))?.to_owned()))
     };
-    let in_force = |name: &str| own(name).or_else(|| Some(set.of_tune(parameter(name))?.to_owned()));
+    let in_force = |name: &str| own(name).or_else(|| Some(set.tune_value(parameter(name))?.to_owned()));
     let now: Vec<String> = limits
         .iter()
         .filter_map(|(name, _)| Some(format!("{name}={}", in_force(name)?)))

@@ -109,7 +109,7 @@ impl Commands {
                 self.put_answer(command, &Reply::Lost(text));
             }
         }
-        for token in context.jobs().of_site(site) {
+        for token in context.jobs().tokens_from(site) {
             self.end_job(context, &token);
         }
         for command in context.membership.jobs_mut().site_is_gone(site) {

@@ -62,7 +62,7 @@ fn serve(keeper: &mut Keeper, before: Option<Before>) -> Result<(), crate::Gatew
     );
     link.inherited = inherited;
     (link.before, link.stayed) = (before, keeper.stayed.take());
-    let mut gateway = Gateway::of_worker(keeper.config.clone(), link)?;
+    let mut gateway = Gateway::for_worker(keeper.config.clone(), link)?;
     gateway.run()
 }
 

@@ -89,7 +89,7 @@ impl BrokerSession {
         let mut client = ClientConfig::new(membership, directory.to_owned(), record.clone(), wake);
         client.proxy.clone_from(&config.proxy);
         let client = Client::start(client).map_err(|error| wrong(&error))?;
-        let context = tls::Context::of_member(&credentials, client.trust())?;
+        let context = tls::Context::for_member(&credentials, client.trust())?;
         let grid = BrokerSession {
             client,
             name,

@@ -319,7 +319,7 @@ impl Jobs {
     }
 
     /// Tokens of the jobs that were started here.
-    pub(crate) fn of_this_site(&self) -> Vec<Token> {
+    pub(crate) fn tokens_from_here(&self) -> Vec<Token> {
         let here = self.known.iter();
         let here = here.filter(|(_, job)| matches!(job.origin, Origin::Here(_)));
         here.map(|(token, _)| *token).collect()
@@ -333,7 +333,7 @@ impl Jobs {
     /// Finds the token of the job that another site names by what it shares with this one.
     pub(crate) fn named(&self, shared: &Token, here: &str, there: &str) -> Option<Token> {
         let token = self.by_number.get(&pair_token::number_in(shared))?;
-        pair_token::of_pair(token, here, there)
+        pair_token::token_for_pair(token, here, there)
             .matches(shared)
             .then_some(*token)
     }
@@ -344,7 +344,7 @@ impl Jobs {
     }
 
     /// Tokens of the jobs started at a site.
-    pub(crate) fn of_site(&self, site: &str) -> Vec<Token> {
+    pub(crate) fn tokens_from(&self, site: &str) -> Vec<Token> {
         let theirs = self
             .known
             .iter()
@@ -460,7 +460,7 @@ mod tests {
             let why = jobs.learn(token(number), job("bordeaux")).unwrap_err();
             assert!(why.contains("is of another site"), "{why}");
         }
-        assert!(jobs.of_site("bordeaux").is_empty());
+        assert!(jobs.tokens_from("bordeaux").is_empty());
         jobs.learn(token(1), job("nancy")).unwrap();
         for number in 2..=MAX_OF_A_SITE as u32 {
             jobs.learn(token(number), job("nancy")).unwrap();

@@ -116,7 +116,7 @@ impl Membership {
         };
 
         grid.certified = certified;
-        let renewed = tls::Context::of_member(credentials, grid.client.trust());
+        let renewed = tls::Context::for_member(credentials, grid.client.trust());
         match renewed.and_then(|context| tunnels.roster().renew(context)) {
             Ok(()) => {
                 driver.say(format_args!(

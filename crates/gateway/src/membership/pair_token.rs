@@ -27,7 +27,7 @@ pub(crate) fn number_in(shared: &Token) -> Number {
 }
 
 /// What two sites call a job.
-pub(crate) fn of_pair(token: &Token, one: &str, other: &str) -> Token {
+pub(crate) fn token_for_pair(token: &Token, one: &str, other: &str) -> Token {
     let (one, other) = (one.min(other), one.max(other));
     let mut bytes = [0; Token::BYTES];
     let (number_part, tag) = bytes.split_at_mut(Number::default().len());
@@ -55,18 +55,18 @@ mod tests {
     #[test]
     fn each_pair_of_sites_has_its_own_and_both_ends_the_same() {
         let token = Token([7; 16]);
-        let shared = of_pair(&token, "nancy", "rennes");
-        assert_eq!(shared, of_pair(&token, "rennes", "nancy"));
+        let shared = token_for_pair(&token, "nancy", "rennes");
+        assert_eq!(shared, token_for_pair(&token, "rennes", "nancy"));
         assert_eq!(shared.to_hex(), "e4fa5c3bafe8e09a5b0dc38636be1b59");
         assert_eq!(number_in(&shared), number(&token));
         for other in [
-            of_pair(&token, "nancy", "lyon"),
-            of_pair(&Token([8; 16]), "nancy", "rennes"),
+            token_for_pair(&token, "nancy", "lyon"),
+            token_for_pair(&Token([8; 16]), "nancy", "rennes"),
             token,
         ] {
             assert!(!shared.matches(&other));
         }
         // Where one name ends and the other begins is part of it.
-        assert!(!of_pair(&token, "ab", "c").matches(&of_pair(&token, "a", "bc")));
+        assert!(!token_for_pair(&token, "ab", "c").matches(&token_for_pair(&token, "a", "bc")));
     }
 }

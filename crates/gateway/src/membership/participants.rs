@@ -79,7 +79,7 @@ impl Membership {
             return;
         };
         let is_first = pair.take_acceptance(acceptance);
-        for token in self.jobs.of_this_site() {
+        for token in self.jobs.tokens_from_here() {
             let (Some(job), Some(pair)) = (self.jobs.get_mut(&token), tunnels.pairs().get(key)) else {
                 continue;
             };

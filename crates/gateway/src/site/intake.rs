@@ -298,7 +298,7 @@ impl SiteSide {
             wants,
             ..
         } = *claim;
-        let source = of_family_of(self.in_grid(base, source), destination);
+        let source = in_family_of(self.in_grid(base, source), destination);
         let request = OpenRequest {
             token,
             target: Target::Connection { source, destination },
@@ -390,7 +390,7 @@ fn known_job(base: &Base<'_>, claim: &Claim) -> Option<causeway_wire::Token> {
 
 /// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6
 /// one; what it is translated to must be one, too.
-fn of_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
+fn in_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
     match (source, destination) {
         (SocketAddr::V4(source), SocketAddr::V6(_)) => {
             SocketAddr::new(source.ip().to_ipv6_mapped().into(), source.port())
@@ -436,7 +436,7 @@ mod tests {
             ("[fd00:1::1]:7", "[fd00:2::1]:9", "[fd00:1::1]:7"),
         ] {
             assert_eq!(
-                of_family_of(address(source), address(destination)),
+                in_family_of(address(source), address(destination)),
                 address(expected)
             );
         }

@@ -67,7 +67,7 @@ impl Legs {
     }
 
     /// The legs of a job, taken first, since what is done with one may remove others.
-    pub(in crate::site) fn of_job(&self, token: &Token) -> Vec<LegKey> {
+    pub(in crate::site) fn keys_for_job(&self, token: &Token) -> Vec<LegKey> {
         let keys = self.by_job.get(token).into_iter().flatten();
         keys.copied().collect()
     }
@@ -164,8 +164,12 @@ mod tests {
         )
     }
 
-    fn of_job(legs: &Legs, token: u8) -> Vec<usize> {
-        let mut keys: Vec<usize> = legs.of_job(&Token([token; 16])).iter().map(|key| key.0).collect();
+    fn keys(legs: &Legs, token: u8) -> Vec<usize> {
+        let mut keys: Vec<usize> = legs
+            .keys_for_job(&Token([token; 16]))
+            .iter()
+            .map(|key| key.0)
+            .collect();
         keys.sort_unstable();
         keys
     }
@@ -176,16 +180,16 @@ mod tests {
         for token in [1, 2, 1, 1] {
             legs.insert(leg(token));
         }
-        assert_eq!((of_job(&legs, 1), of_job(&legs, 2)), (vec![0, 2, 3], vec![1]));
+        assert_eq!((keys(&legs, 1), keys(&legs, 2)), (vec![0, 2, 3], vec![1]));
         legs.try_remove(LegKey(2)).unwrap();
         assert!(legs.try_remove(LegKey(2)).is_none());
         legs.give(LegKey(3), Token([2; 16]), 5);
-        assert_eq!((of_job(&legs, 1), of_job(&legs, 2)), (vec![0], vec![1, 3]));
+        assert_eq!((keys(&legs, 1), keys(&legs, 2)), (vec![0], vec![1, 3]));
         assert_eq!(legs[LegKey(3)].weight, 5);
         legs.try_remove(LegKey(0)).unwrap();
-        assert!(of_job(&legs, 1).is_empty() && legs.by_job.len() == 1);
+        assert!(keys(&legs, 1).is_empty() && legs.by_job.len() == 1);
         // As after a hand-over.
         let legs: Legs = [(7, leg(1)), (9, leg(2)), (11, leg(1))].into_iter().collect();
-        assert_eq!((of_job(&legs, 1), of_job(&legs, 2)), (vec![7, 11], vec![9]));
+        assert_eq!((keys(&legs, 1), keys(&legs, 2)), (vec![7, 11], vec![9]));
     }
 }

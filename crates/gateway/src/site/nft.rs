@@ -61,7 +61,7 @@ impl Rules {
     /// See [`RulesError`].
     pub fn new(config: &Config, status: &Status) -> Result<Rules, RulesError> {
         let listener = config.transparent.ok_or(RulesError::NoListener)?;
-        let here = of_ipv4(config.subnets.iter().copied());
+        let here = only_ipv4(config.subnets.iter().copied());
         if here.is_empty() {
             return Err(RulesError::NoSubnet);
         }
@@ -75,7 +75,7 @@ impl Rules {
                 }
                 Some(info) => {
                     let subnets = info.subnets.iter().filter_map(|text| text.parse().ok());
-                    there.push((name, of_ipv4(subnets)));
+                    there.push((name, only_ipv4(subnets)));
                 }
             }
         }
@@ -116,7 +116,7 @@ impl Rules {
     }
 }
 
-fn of_ipv4(subnets: impl Iterator<Item = Cidr>) -> Vec<Cidr> {
+fn only_ipv4(subnets: impl Iterator<Item = Cidr>) -> Vec<Cidr> {
     subnets.filter(|subnet| subnet.address().is_ipv4()).collect()
 }
 

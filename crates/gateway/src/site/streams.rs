@@ -241,7 +241,7 @@ impl SiteSide {
             return Err(Reason::Exhausted);
         }
         // What crosses is worth nothing at any other pair of sites.
-        let shared = pair_token::of_pair(&request.token, &base.driver.config.site, pair.site());
+        let shared = pair_token::token_for_pair(&request.token, &base.driver.config.site, pair.site());
         let id = pair.tunnel().open(&OpenRequest {
             token: shared,
             target: request.target.clone(),
@@ -362,7 +362,7 @@ impl SiteSide {
 
     /// Ends all streams of a job.
     pub(in crate::site) fn end_streams(&mut self, base: &mut Base<'_>, token: &Token) {
-        for key in self.legs.of_job(token) {
+        for key in self.legs.keys_for_job(token) {
             self.break_leg(base, key, Reason::Reset);
         }
     }

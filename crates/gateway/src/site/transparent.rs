@@ -200,7 +200,7 @@ impl SiteSide {
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection
     /// belongs to, so they go on while another such job runs; those of the last one are left to end with it.
     pub(in crate::site) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
-        for key in self.legs.of_job(token) {
+        for key in self.legs.keys_for_job(token) {
             let site = base.tunnels.pairs().site_of(self.legs[key].pair);
             // The other ones are starters' and agents', which are the job's own.
             if !self.legs[key].of_launcher

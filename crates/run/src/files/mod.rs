@@ -118,7 +118,7 @@ pub fn send(
 ///
 /// # Errors
 /// Those of [`send`]; the user has chosen the nodes.
-pub fn of_run(
+pub fn send_to_chosen(
     wanted: &FilesWanted,
     job: &JobReply,
     own_site: &str,

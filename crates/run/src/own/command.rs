@@ -56,7 +56,7 @@ pub fn refuse_launcher(program: &OsStr) -> Result<(), RunError> {
 ///
 /// # Errors
 /// No program, or a site without ranks.
-pub fn of_program(
+pub fn program_commands(
     own: &Path,
     shares: &[(String, Option<u32>)],
     program: &[OsString],
@@ -261,7 +261,7 @@ mod tests {
     fn a_program_is_started_by_each_site_itself() {
         let program = ["./my app", "it's"].map(OsString::from);
         let shares = [("rennes".to_owned(), Some(32)), ("nancy".to_owned(), Some(16))];
-        let (commands, ranks) = of_program(Path::new("/c/causeway"), &shares, &program, |_| {
+        let (commands, ranks) = program_commands(Path::new("/c/causeway"), &shares, &program, |_| {
             " --verbose".into()
         })
         .unwrap();
@@ -271,11 +271,11 @@ mod tests {
         assert_eq!(commands[1].text, words);
         let launcher = ["/usr/bin/mpirun", "-n", "2", "./app"].map(OsString::from);
         let refused =
-            of_program(Path::new("/c/causeway"), &shares, &launcher, |_| String::new()).unwrap_err();
+            program_commands(Path::new("/c/causeway"), &shares, &launcher, |_| String::new()).unwrap_err();
         assert!(refused.to_string().contains("leave out mpirun"));
         let without = [("rennes".to_owned(), None)];
         for (shares, program) in [(&without[..], &program[..]), (&shares[..], &[])] {
-            let refused = of_program(Path::new("/c/causeway"), shares, program, |_| String::new());
+            let refused = program_commands(Path::new("/c/causeway"), shares, program, |_| String::new());
             assert!(
                 refused
                     .unwrap_err()

@@ -65,7 +65,7 @@ pub fn run(run: &Run, own: &Path) -> Result<u8, RunError> {
     events
         .hear(signals, &begun.connection, server)
         .map_err(RunError::Threads)?;
-    let collectives = of_collectives(run, &known, &names, &ranks)?;
+    let collectives = collectives_variables(run, &known, &names, &ranks)?;
     let directory = files::directory(files.as_ref());
     let facts = Facts {
         directory: &directory,
@@ -128,7 +128,7 @@ fn asked(run: &Run, own: &Path) -> Result<(Vec<SiteCommand>, Vec<u32>), RunError
                 let component = component(site).map(|component| format!(" --component {component}"));
                 format!("{verbose}{}", component.unwrap_or_default())
             };
-            command::of_program(own, run.sites.as_deref().unwrap_or_default(), program, options)
+            command::program_commands(own, run.sites.as_deref().unwrap_or_default(), program, options)
         }
         Start::Launcher(_) | Start::Script(_) | Start::Profile => Err(RunError::NoShares),
     }
@@ -189,7 +189,7 @@ fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError
 
 /// What the library of collectives is told of the links between these sites, and what the user has set of it
 /// here: rank 0, which reads that, may be at another site.
-fn of_collectives(
+fn collectives_variables(
     run: &Run,
     known: &Sites,
     sites: &[String],
@@ -199,7 +199,7 @@ fn of_collectives(
         return Ok(Vec::new());
     }
     let ranks = (!ranks.is_empty()).then(|| ranks.iter().sum());
-    let groups = groups::of_run(&run.groups, known, sites, ranks)?;
+    let groups = groups::value_for_run(&run.groups, known, sites, ranks)?;
     let links = collectives::settings(&known.links, sites).into_iter();
     let open = links.filter(|(name, _)| !collectives::is_set(name));
     let open = open.map(|(name, value)| (name.to_owned(), value));
@@ -266,7 +266,7 @@ fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketA
     let meeting = Meeting::new(names, number);
     let origins = sites::own_site(known).map(|own| Origins {
         own,
-        sites: sites::of_names(known, names),
+        sites: sites::known_by_name(known, names),
         host: in_grid,
     });
     let server = Server::new(listener, meeting, token, origins);

@@ -137,7 +137,7 @@ fn carry(job: &Job, own: &Path) -> io::Result<()> {
     let mut output = Writer::resume(&job.directory)?;
     let end = match job.phase() {
         // It began under a process that has been killed: nobody knows how far it came.
-        Some(Phase::Running { .. }) => End::of_a_lost_job(job),
+        Some(Phase::Running { .. }) => End::lost(job),
         _ => try_until_it_ends(job, own, &submitted, &mut output),
     };
     // That it has ended counts for more than its last output.

@@ -69,7 +69,7 @@ pub const CANCELED: u8 = 128 + 15;
 impl End {
     /// The end of a job whose program ran when the process that carried it was killed: nobody knows how far
     /// it came.
-    pub fn of_a_lost_job(job: &Job) -> End {
+    pub fn lost(job: &Job) -> End {
         End {
             is_canceled: job.is_to_be_canceled(),
             status: LOST,

@@ -14,12 +14,12 @@ pub fn graph(sites: &Sites, status: &Status, measured: &Measured, now: u64) -> G
             loss_ppb: Some((tunnel.loss.clamp(0.0, 1.0) * 1e9) as u32),
             source: Some(Source::Lanes),
             seen_at: Some(now),
-            ..of_link(&sites.site, &link)
+            ..link_from(&sites.site, &link)
         })
     });
     let told = { sites.links.iter() }
         .filter(|(from, _)| **from != sites.site)
-        .flat_map(|(from, links)| links.iter().map(|link| of_link(from, link)));
+        .flat_map(|(from, links)| links.iter().map(|link| link_from(from, link)));
     let names: HashSet<&str> = sites.sites.iter().map(|site| site.name.as_str()).collect();
     let mut pairs = HashSet::new();
     // Another gateway may tell of a site that has gone, or anything else.
@@ -29,12 +29,12 @@ pub fn graph(sites: &Sites, status: &Status, measured: &Measured, now: u64) -> G
     };
     Graph {
         name: super::grid_name(status),
-        sites: sites.sites.iter().map(|site| of_site(site, measured)).collect(),
+        sites: sites.sites.iter().map(|site| site_from(site, measured)).collect(),
         links: own.chain(told).filter(|link| is_new(link)).collect(),
     }
 }
 
-fn of_link(from: &str, link: &control::Link) -> Link {
+fn link_from(from: &str, link: &control::Link) -> Link {
     let rate = link.rate_bits_per_second;
     Link {
         from: from.to_owned(),
@@ -46,7 +46,7 @@ fn of_link(from: &str, link: &control::Link) -> Link {
     }
 }
 
-fn of_site(site: &SiteStatus, measured: &Measured) -> Site {
+fn site_from(site: &SiteStatus, measured: &Measured) -> Site {
     let nodes = site.info.iter().flat_map(|info| &info.nodes);
     let described = nodes.map(|node| {
         let known = measured.of(&site.name, &node.name);

@@ -228,7 +228,7 @@ pub fn own_site(known: &Sites) -> Option<Site> {
 }
 
 /// The sites of these names, as far as they are known.
-pub fn of_names(known: &Sites, names: &[String]) -> Vec<Site> {
+pub fn known_by_name(known: &Sites, names: &[String]) -> Vec<Site> {
     let infos = known.sites.iter().filter_map(|site| site.info.as_ref());
     let named = infos.filter(|info| names.contains(&info.name));
     named.filter_map(|info| info.site().ok()).collect()

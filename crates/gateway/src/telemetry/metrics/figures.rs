@@ -205,11 +205,11 @@ fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a 
     for (reason, count) in &status.refused {
         refused.sample(&[("reason", reason)], count);
     }
-    of_sites(&mut text, &sites);
+    write_sites(&mut text, &sites);
     text.into_text()
 }
 
-fn of_sites(text: &mut Exposition, sites: &[Site<'_>]) {
+fn write_sites(text: &mut Exposition, sites: &[Site<'_>]) {
     for (name, help, value) in TUNNEL_GAUGES {
         let mut family = text.family(Kind::Gauge, name, help);
         for site in sites {

@@ -32,7 +32,10 @@ impl Asked {
     /// bounded rate, whoever has asked: none may use that up.
     pub(super) fn may(&mut self, from: &str, to: &str, now: Instant) -> bool {
         let rates = self.0.entry(from.to_owned()).or_default();
-        rates.entry(to.to_owned()).or_insert_with(Rate::of_asks).take(now)
+        rates
+            .entry(to.to_owned())
+            .or_insert_with(Rate::for_requests)
+            .take(now)
     }
 
     /// Forgets a site that is no member any more.
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn a_site_that_asks_without_end_does_not_use_up_what_the_far_gateway_comes_for() {
         let (mut asked, began) = (Asked::default(), Instant::now());
-        let mut far = Rate::of_dials();
+        let mut far = Rate::for_dials();
         let mut made = |from: &str, at: Instant| {
             let asks = (0..1000).filter(|_| asked.may(from, "nancy", at) && far.take(at));
             asks.count()

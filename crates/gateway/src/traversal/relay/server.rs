@@ -89,7 +89,7 @@ impl RelayServer {
     }
 
     /// Lists what has this site at either end, whether the two have met or not.
-    fn of_site(&self, site: &str) -> Vec<SpliceKey> {
+    fn splices_at(&self, site: &str) -> Vec<SpliceKey> {
         let of_site = self.splices.iter();
         let of_site = of_site.filter(|(_, splice)| splice.sites.iter().any(|end| end == site));
         of_site.map(|(key, _)| key).collect()
@@ -378,7 +378,7 @@ impl Traversal {
     /// A site is no member any more: nothing of it is carried, whatever the site at the other end thinks.
     pub(in crate::traversal) fn end_splices_of(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let site = base.site_at(index).to_owned();
-        for key in self.relay.of_site(&site) {
+        for key in self.relay.splices_at(&site) {
             self.end_splice(base, key);
         }
         self.relay.asked.forget(&site);
@@ -453,8 +453,8 @@ mod tests {
         let mut server = RelayServer::default();
         let first = server.splices.insert(splice("mallory", "nancy"));
         let second = server.splices.insert(splice("nancy", "rennes"));
-        assert_eq!(server.of_site("mallory"), [first]);
-        assert_eq!(server.of_site("nancy"), [first, second]);
-        assert_eq!(server.of_site("lyon"), []);
+        assert_eq!(server.splices_at("mallory"), [first]);
+        assert_eq!(server.splices_at("nancy"), [first, second]);
+        assert_eq!(server.splices_at("lyon"), []);
     }
 }

@@ -15,18 +15,18 @@ pub(crate) struct Rate {
 impl Rate {
     /// Dials at once: the lanes of a tunnel that was lost, twice. Then two a second: a path that flaps is
     /// tried as often as this gateway itself would dial.
-    pub(crate) fn of_dials() -> Rate {
+    pub(crate) fn for_dials() -> Rate {
         Rate::new(32, Duration::from_millis(500))
     }
 
     /// Asks of a relay for one other site: its lanes at once, then a quarter of what its gateway comes for.
-    pub(crate) fn of_asks() -> Rate {
+    pub(crate) fn for_requests() -> Rate {
         Rate::new(16, Duration::from_secs(2))
     }
 
     /// Long messages: the description of a large site comes once with each tunnel. The longest takes a
     /// hundredth of a second to read.
-    pub(crate) fn of_long_messages() -> Rate {
+    pub(crate) fn for_long_messages() -> Rate {
         Rate::new(8, Duration::from_secs(2))
     }
 

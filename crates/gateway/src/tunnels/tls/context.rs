@@ -35,7 +35,7 @@ impl Context {
     }
 
     /// The context of a member of a grid.
-    pub(crate) fn of_member(credentials: &Credentials, trust: &Trust) -> io::Result<Context> {
+    pub(crate) fn for_member(credentials: &Credentials, trust: &Trust) -> io::Result<Context> {
         let server = grid::server_config(credentials, trust, Expect::AnySite);
         let mut server = server.map_err(io::Error::other)?;
         server.alpn_protocols = vec![PROTOCOL.to_vec()];
