@@ -11,7 +11,7 @@ const COMMITTED: usize = 0;
 const ROUND: usize = 8;
 const HEAD_BYTES: usize = 5 * 8;
 
-/// In the place of a length: the record takes one away.
+/// In place of a length: the record is a removal.
 const NOTHING: u64 = u64::MAX;
 
 /// Which half counts, and the records of its last commit.

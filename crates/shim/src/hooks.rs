@@ -367,8 +367,8 @@ unsafe fn show_one(entry: *mut u8) -> c_int {
     }
 }
 
-/// The grid's address for one that the kernel has given. It looks at the context only where that could
-/// matter: a program that uses local sockets alone must not wait for a gateway.
+/// The grid's address for one that the kernel has given. It reads the context only where that could matter: a
+/// program that uses local sockets alone must not wait for a gateway.
 fn shown_instead(kernel: Result<SocketAddr, Errno>) -> Option<SocketAddr> {
     let real = kernel.ok().filter(|real| address::is_of_network(*real))?;
     with_virtual_addresses()?.shown(real)
