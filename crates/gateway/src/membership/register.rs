@@ -11,8 +11,8 @@ use causeway_broker::clock::Clock;
 use causeway_wire::Token;
 use sha2::{Digest, Sha256};
 
-/// What a job is called in the register: the same after a hand-over, and nothing that its token could be had
-/// from.
+/// What a job is called in the register: the same after a hand-over, and nothing from which its token could
+/// be derived.
 fn number(token: &Token) -> String {
     let digest = Sha256::new()
         .chain_update(b"causeway job")
@@ -70,7 +70,7 @@ impl Membership {
         }
     }
 
-    /// What the broker has, once it is found again.
+    /// Compares with what the broker has, once it is found again.
     pub(in crate::membership) fn on_registered(&self, driver: &Driver, registered: &[api::Job]) {
         let Some(grid) = &self.session else {
             return;

@@ -82,7 +82,7 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
         pair.tunnel().release(number.0);
     }
     match read {
-        // Its error was taken when it was told of: what is left of it looks like an end, or like silence.
+        // Its error was taken when it was reported: what is left of it looks like an end, or like silence.
         Ok(0) if leg.broken => Filled::Broken,
         Ok(0) => Filled::Ended,
         Ok(count) => {
