@@ -23,7 +23,7 @@ pub struct Proxy {
     credentials: Option<String>,
 }
 
-/// Names the address alone: who may see the configuration need not see the password.
+/// Names the address alone: a reader of the configuration need not see the password.
 impl fmt::Debug for Proxy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Proxy({})", self.address)

@@ -155,7 +155,7 @@ impl<'a> Complete<'a> {
     /// Writes the whole environment to a place of [`Complete::bytes`] bytes, aligned as a pointer is.
     ///
     /// # Safety
-    /// `environment` is the one that was looked at, `place` may be written.
+    /// `environment` is the one that `look` got, `place` may be written.
     unsafe fn write(&self, environment: *const *const c_char, place: *mut u8) -> *const *const c_char {
         let pointers: *mut *const c_char = place.cast();
         let most = self.count + 2 + self.kept.variables.len();
@@ -211,7 +211,7 @@ impl<'a> Complete<'a> {
     /// Whether the environment has a variable of this one's name.
     ///
     /// # Safety
-    /// `environment` is the one that was looked at.
+    /// `environment` is the one that `look` got.
     unsafe fn has(&self, environment: *const *const c_char, variable: &CStr) -> bool {
         let mut name = variable.to_bytes().split(|byte| *byte == b'=');
         let name = name.next().unwrap_or_default();

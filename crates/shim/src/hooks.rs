@@ -316,7 +316,7 @@ unsafe fn read_address(address: *const sockaddr, length: socklen_t) -> Option<So
     if address.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise; no more than an IPv6 address is looked at.
+    // SAFETY: the caller's promise; no more than an IPv6 address is read.
     let bytes =
         unsafe { std::slice::from_raw_parts(address.cast::<u8>(), (length as usize).min(address::V6_BYTES)) };
     address::decode(bytes)

@@ -248,7 +248,7 @@ fn poll_until(polls: &mut [libc::pollfd], deadline: Instant) -> Result<usize, Er
             tv_nsec: left.subsec_nanos() as c_long,
         };
         let no_mask = std::ptr::null::<c_void>();
-        // SAFETY: as many live pollfds as are said and one live timespec; no signal mask.
+        // SAFETY: that many live pollfds and one live timespec; no signal mask.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_ppoll,

@@ -277,7 +277,7 @@ impl Session {
         }
         // The gateway itself compares with the first one.
         if let Some(line) = self.lines.borrow().get(&key) {
-            // If too many wait, it is told of those that begin from now on.
+            // If too many wait, it is told only of those that begin from now on.
             let _ = line.order(Command::CompareJobs);
         }
     }

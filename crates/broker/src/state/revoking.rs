@@ -1,4 +1,4 @@
-//! Revocations: who is put out, and what is forgotten of them.
+//! Revocations: which sites are put out, and what is forgotten of them.
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State, internal};
 use crate::api::{ErrorKind, Member};

@@ -361,7 +361,7 @@ impl Commands {
         }
     }
 
-    /// Another site answers. Its nodes are at its addresses, or they are none of its own.
+    /// Another site answers. Its nodes must be at its own addresses.
     pub(super) fn on_allocation(
         &mut self,
         context: &mut CommandContext<'_>,

@@ -1,4 +1,4 @@
-//! What a command is told to choose the sites of a job by.
+//! What a command is told so that it can choose the sites of a job.
 
 use crate::base::Bundle;
 use crate::commands::CommandContext;

@@ -170,7 +170,7 @@ impl CommandContext<'_> {
         (&mut *self.traversal, base!(self))
     }
 
-    /// Lends what status and metrics tell of.
+    /// Lends what status and metrics show.
     pub(crate) fn view(&self) -> View<'_> {
         View {
             tunnels: self.tunnels,

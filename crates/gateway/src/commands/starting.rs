@@ -87,7 +87,7 @@ impl Commands {
         for outcome in self.spawner.outcomes() {
             self.on_outcome(context, outcome);
         }
-        // One that ended at once was nobody's yet when the kernel told of it.
+        // One that ended at once was nobody's yet when the kernel reported it.
         self.look_after_starters(context.driver);
     }
 

@@ -237,7 +237,7 @@ impl Keeper {
             self.await_signal((!all_told).then_some(TELL_AGAIN))?;
             while let Some(signal) = self.signals.next() {
                 if signal != Signal::SIGCHLD {
-                    // One that has just ended is looked at next.
+                    // One that has just ended is handled next.
                     let _ = kill(worker, signal);
                 }
             }

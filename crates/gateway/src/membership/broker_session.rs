@@ -38,7 +38,7 @@ pub(crate) struct BrokerSession {
     pub(super) clock_ahead_seconds: Option<i64>,
     /// What the broker says of all sites.
     pub(super) members: Members,
-    /// What this gateway tells of itself.
+    /// What this gateway tells about itself.
     pub(super) record: Record,
     /// The ranges by which the grid knows this site, as the broker said last; empty if these are the real
     /// ones.
@@ -154,7 +154,7 @@ fn shown(broker: BrokerState) -> BrokerStatus {
     }
 }
 
-/// What this gateway tells of itself.
+/// What this gateway tells about itself.
 fn record(config: &Config) -> Result<Record, GatewayError> {
     let public = config.public.clone();
     Ok(Record {

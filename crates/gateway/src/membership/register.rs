@@ -54,7 +54,7 @@ impl Membership {
         }
         let mut name = job.name.clone();
         name.truncate(name.floor_char_boundary(MAX_JOB_NAME));
-        // Busy: the next time that the broker is found it is told.
+        // Busy: the broker is told the next time that it is found.
         let _ = grid.client.job_started(JobStart {
             id: number(token),
             name,

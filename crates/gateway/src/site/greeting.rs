@@ -74,7 +74,7 @@ impl SiteSide {
             }
             Ok(true) if has_failed => self.on_reset_by_process(base, key),
             Ok(true) => {
-                // What came behind the answer was told of with it.
+                // What came behind the answer was reported with it.
                 leg.readable = true;
                 self.flow(base, key);
             }

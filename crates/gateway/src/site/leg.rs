@@ -90,7 +90,7 @@ pub(crate) struct Leg {
     /// The far side has reset the stream: what it sent before goes to the process, then comes the reset.
     pub(crate) is_last: bool,
     pub(in crate::site) queue: Queue,
-    /// Bytes of its preface, which have been looked at and are still to be taken off the socket.
+    /// Bytes of its preface, which were peeked at and are still to be taken off the socket.
     pub(in crate::site) preface: usize,
     /// It is of a process that the job's launcher has asked for.
     pub(in crate::site) of_launcher: bool,
@@ -171,7 +171,7 @@ impl Leg {
         }
     }
 
-    /// Not yet registered. What the kernel has told of the socket it tells again.
+    /// Not yet registered. The kernel reports again what it has reported of the socket.
     pub(crate) fn inherit(kept: KeptLeg, arena: &Arena) -> Result<Leg, InheritError> {
         let stream = TcpStream::from_std(descriptor(kept.descriptor)?.into());
         let socket = Socket::inherit(stream, kept.dialled);
@@ -299,7 +299,7 @@ impl Leg {
         Ok(true)
     }
 
-    /// Takes what has been looked at off the socket.
+    /// Takes what was peeked at off the socket.
     pub(in crate::site) fn take_preface_off(&mut self) -> io::Result<()> {
         let count = std::mem::take(&mut self.preface);
         self.socket.take_off(count)

@@ -18,7 +18,7 @@ const REQUEST_BYTES: usize = HEADER_BYTES + 56;
 const UID_AT: usize = HEADER_BYTES + 64;
 const INODE_AT: usize = HEADER_BYTES + 68;
 
-/// Processes of a job on its head node that are looked at: a launcher has a few.
+/// Processes of a job on its head node that are checked: a launcher has a few.
 const MOST_PROCESSES: usize = 4096;
 
 /// Who takes connections at an address of this host.

@@ -138,7 +138,7 @@ pub(crate) fn counts(socket: &impl AsFd, dialled: bool) -> io::Result<Counts> {
             FIN_WAIT1 | FIN_WAIT2 | TIME_WAIT | LAST_ACK | CLOSING | CLOSE
         );
         let far_has_ended = matches!(state, TIME_WAIT | CLOSE_WAIT | LAST_ACK | CLOSING | CLOSE);
-        // A connection's beginning counts as a byte for who dialled, an end for both (tcp_ack, tcp_fin).
+        // A connection's beginning counts as a byte for the dialler, an end for both (tcp_ack, tcp_fin).
         let sent = after.bytes_acked + unsigned(unacknowledged);
         let beginning = u64::from(dialled && state != SYN_SENT);
         let received = after.bytes_received.saturating_sub(unsigned(unread));
@@ -367,7 +367,7 @@ pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
 const CAP_NET_ADMIN: libc::c_ulong = 12;
 
 /// Whether programs that this process executes get CAP_NET_ADMIN from it (capabilities(7), ambient). It keeps
-/// what it has itself, which for root is everything, whatever is said here.
+/// what it has itself, which for root is everything, whatever is set here.
 pub(crate) fn pass_net_admin_on(pass: bool) {
     let what = if pass {
         libc::PR_CAP_AMBIENT_RAISE
@@ -375,6 +375,6 @@ pub(crate) fn pass_net_admin_on(pass: bool) {
         libc::PR_CAP_AMBIENT_LOWER
     };
     let (what, none): (_, libc::c_ulong) = (what as libc::c_ulong, 0);
-    // SAFETY: no memory is involved. Refused to who has no such capability, and has nothing to pass on.
+    // SAFETY: no memory is involved. Refused to a process without the capability to pass on.
     let _ = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, what, CAP_NET_ADMIN, none, none) };
 }

@@ -16,7 +16,7 @@ pub(crate) enum Deadline {
     Commands(CommandsDeadline),
     /// Accept again: there was no room or no file for more, or others were to have their turn.
     Accept,
-    /// Look whether the socket for commands is still at its place.
+    /// Check whether the socket for commands is still at its place.
     Control,
 }
 

@@ -132,7 +132,7 @@ impl Carrier {
         matches!(self, Carrier::Tls(tls) if tls.has_pending())
     }
 
-    /// Notes that the kernel has told of the end of what arrives, and will not tell again.
+    /// Notes that the kernel has reported the end of what arrives, and will not do so again.
     pub(crate) fn note_end(&mut self) {
         if let Carrier::Tls(tls) = self {
             tls.note_end();

@@ -16,7 +16,7 @@ impl Tunnels {
         Chores { tunnels: self }
     }
 
-    /// Whether something is to be done that the kernel does not tell of.
+    /// Whether something is to be done that the kernel does not report.
     fn is_busy(&self) -> bool {
         let lanes = !self.unread.is_empty() || self.has_unread_datagrams();
         lanes || self.pairs.has_dirty() || !self.eventful.is_empty()

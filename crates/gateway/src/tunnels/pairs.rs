@@ -1,4 +1,4 @@
-//! The pairs of this site with others: who asks for one names it by its key, or by the other site.
+//! The pairs of this site with others: a caller names one by its key, or by the other site.
 
 use crate::driver::Driver;
 use crate::keys::{PairKey, Table};

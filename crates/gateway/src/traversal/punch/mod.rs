@@ -1,7 +1,7 @@
 //! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which
 //! opens both firewalls and NATs. Over UDP one of them then dials over QUIC (`quic`) through the hole; over
 //! TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds` decides what is
-//! done when, `over_udp` and `over_tcp` do it, `message` is what is said.
+//! done when, `over_udp` and `over_tcp` do it, `message` has the messages.
 //!
 //! ```text
 //!                  1. from where am I seen?           ┌────────┐

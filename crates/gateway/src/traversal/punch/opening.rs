@@ -75,7 +75,7 @@ struct Attempt {
 }
 
 impl Opening {
-    /// Takes a port, and connects to the broker from it. `token` is told of each slot.
+    /// Takes a port, and connects to the broker from it. `token` gives the token of each slot.
     pub(crate) fn begin(
         broker: SocketAddr,
         dials: bool,

@@ -123,7 +123,7 @@ impl Tls {
         self.buffers.was_short && self.buffers.cleartext.is_empty()
     }
 
-    /// Notes that the kernel has told of the end of what arrives, and will not tell again.
+    /// Notes that the kernel has reported the end of what arrives, and will not do so again.
     pub(crate) fn note_end(&mut self) {
         self.reads_on = true;
     }
@@ -146,7 +146,7 @@ impl Tls {
             if self.buffers.ended {
                 return Ok(0);
             }
-            // What arrives from now on is told, and an end that was told before is still to be read.
+            // What arrives from now on is reported, and an end that was reported before is still to be read.
             if is_emptied && self.buffers.open && !self.reads_on {
                 self.await_whole_record();
                 return Err(ErrorKind::WouldBlock.into());
