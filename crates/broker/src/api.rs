@@ -1,8 +1,8 @@
 //! The requests to the broker and its answers, version 1: JSON over HTTPS, under `/v1`.
 //!
-//! Every body says its limits here: [`MAX_BODY`] or [`MAX_LIST_BODY`] bytes before it is read,
+//! Every body states its limits here: [`MAX_BODY`] or [`MAX_LIST_BODY`] bytes before it is read,
 //! [`Checked::check`] once it is. Unknown fields are refused in requests, so that a misspelt one is not
-//! silently nothing; answers may get more fields.
+//! silently ignored; answers may get more fields.
 
 mod checks;
 
@@ -58,12 +58,12 @@ pub const JOBS: &str = "/v1/jobs";
 /// See [`RelaysAnswer`].
 pub const RELAYS: &str = "/v1/relays";
 
-/// A body that was read, and may still be nonsense.
+/// A body that was read, and may still be invalid.
 pub trait Checked {
     /// Longest body, in bytes.
     const MAX_BYTES: usize = MAX_BODY;
 
-    /// Looks for a mistake, and says it in one sentence.
+    /// Looks for a mistake, and describes it in one sentence.
     ///
     /// # Errors
     /// The sentence.
@@ -109,7 +109,7 @@ pub enum ErrorKind {
     Expired,
     /// The certificate is void.
     Revoked,
-    /// Whoever asks has no right to it.
+    /// The caller has no right to it.
     NotYours,
     /// Another site has these addresses or nodes.
     Overlap,
@@ -121,7 +121,7 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// `GET /v1/time`: for whose clock is so wrong that no certificate seems good.
+/// `GET /v1/time`: for hosts whose clock is so wrong that no certificate seems valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeAnswer {
     /// The broker's clock, in seconds since 1970.
@@ -151,7 +151,7 @@ impl std::fmt::Debug for EnrolRequest {
     }
 }
 
-/// `POST /v1/renew`: a new certificate for who has one.
+/// `POST /v1/renew`: a new certificate for a site that has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RenewRequest {
@@ -182,7 +182,7 @@ pub struct SyncRequest {
     pub record: Option<Record>,
     /// Random, of this start of the gateway, 32 hexadecimal digits; the record has the same.
     pub instance: String,
-    /// What the gateway knows; none at first.
+    /// What the gateway knows; `None` at first.
     pub since: Option<Since>,
     /// Version of the revocations it knows.
     pub revocations: u64,
@@ -210,7 +210,7 @@ pub struct Since {
     pub revision: u64,
 }
 
-/// What a site's gateway says of itself and its site.
+/// What a site's gateway announces of itself and its site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -226,9 +226,9 @@ pub struct Record {
     pub udp_port: Option<u16>,
     /// Its compute nodes.
     pub nodes: Vec<Node>,
-    /// Its addresses may be those of other sites that say so too: the grid then knows it by virtual ones.
+    /// Its addresses may be those of other sites that set this, too: the grid then knows it by virtual ones.
     pub overlap_ok: bool,
-    /// The virtual ranges it would have, one for each of `subnets` and as large; none: any.
+    /// The virtual ranges that it asks for, one for each of `subnets` and as large; empty: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub virtual_subnets: Vec<Subnet>,
     /// The gateway's program.
@@ -266,7 +266,7 @@ fn one() -> u32 {
     1
 }
 
-/// Answer to a request that only wants to be heard.
+/// An empty answer: the request was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {}
 
@@ -295,17 +295,17 @@ pub struct SyncAnswer {
     pub observed: SocketAddr,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
-    /// How many [`RECORDS`] it has; none in a grid of one broker.
+    /// How many [`RECORDS`] it has; `None` in a grid of one broker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
 }
 
-/// `POST /v1/records`, by a site or another broker, in a grid of several brokers: what the caller knows and
-/// the broker lacks, for what the broker knows and the caller lacks.
+/// `POST /v1/records`, by a site or another broker, in a grid of several brokers: the caller gives records
+/// that the broker lacks, and gets those that it lacks itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordsRequest {
-    /// What the caller has been told; none at first.
+    /// What the caller has been told; `None` at first.
     pub since: Option<Since>,
     /// Records of the caller, each after that of the broker that signed it.
     pub records: Vec<SignedRecord>,
@@ -356,7 +356,7 @@ impl Member {
 /// A message between gateways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Rises by message.
+    /// Rises with each message.
     pub number: u64,
     /// Who sent it, as their certificate has it.
     pub from: String,
@@ -434,7 +434,7 @@ pub struct JobStart {
     pub name: String,
     /// The sites it runs at.
     pub sites: Vec<String>,
-    /// Its processes; 0 where nobody has said how many.
+    /// Its processes; 0 if unknown.
     pub ranks: u32,
     /// How long it has run at this time; not 0 where the broker was away when it began.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -486,7 +486,7 @@ pub struct Relay {
     pub load: u32,
 }
 
-/// A random name of 128 bits: a gateway's start, a broker's history.
+/// Makes a random name of 128 bits: a gateway's start, a broker's history.
 ///
 /// # Errors
 /// No random numbers.

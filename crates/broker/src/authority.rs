@@ -50,7 +50,7 @@ pub struct Authority {
     grid: String,
     certificate: CertificateDer<'static>,
     pem: String,
-    /// The broker's own certificate authority, with its PEM, where this is one.
+    /// The broker's own certificate authority, with its PEM, if this is one.
     own: Option<(CertificateDer<'static>, String)>,
     issuer: Issuer<'static, KeyPair>,
     life_seconds: u64,
@@ -96,7 +96,7 @@ impl Authority {
     /// Makes the authority of a new grid.
     ///
     /// # Errors
-    /// A name that is none; no random numbers.
+    /// The name is invalid; no random numbers.
     pub fn create(grid: &str, clock: &Clock) -> Result<Authority, AuthorityError> {
         if !grid::is_site_name(grid) {
             return Err(AuthorityError::Name(grid.to_owned()));
@@ -118,7 +118,7 @@ impl Authority {
     /// Makes the own authority of a broker, which this one certifies.
     ///
     /// # Errors
-    /// No random numbers; an authority that is a broker's.
+    /// No random numbers; this authority is a broker's itself.
     pub fn create_for_broker(&self, number: u8, clock: &Clock) -> Result<Authority, AuthorityError> {
         if self.own.is_some() {
             return Err(AuthorityError::NotOfGrid);
@@ -206,7 +206,7 @@ impl Authority {
         })
     }
 
-    /// The same, whose certificates live so long.
+    /// Makes its certificates live this long.
     pub(crate) fn with_life(self, life_seconds: u64) -> Authority {
         Authority { life_seconds, ..self }
     }
@@ -237,10 +237,10 @@ impl Authority {
     }
 
     /// Certifies the key of a request for `identity`. It ignores everything else in the request: the caller
-    /// knows who asks. `begins` is the first second at the earliest.
+    /// knows who asks. `begins` is the earliest first second.
     ///
     /// # Errors
-    /// A request that is none, whose sender has not the key, or whose key is not of the one kind that is used
+    /// An invalid request, a sender that does not have the key, or a key that is not of the one kind used
     /// here.
     pub fn certify(
         &self,
@@ -303,7 +303,7 @@ impl Authority {
         })
     }
 
-    /// Signs what this authority states: the grid's of its brokers, a broker's of sites.
+    /// Signs a statement: the grid's authority makes them of its brokers, a broker's of sites.
     ///
     /// # Errors
     /// No signature.
@@ -317,7 +317,7 @@ impl Authority {
     }
 }
 
-/// Reads a request, whose sender has its key.
+/// Reads a request, and checks that its sender has the key.
 fn read_request(request: &str) -> Result<CertificateSigningRequestParams, AuthorityError> {
     if request.len() > MAX_PEM {
         return Err(AuthorityError::Request("it is too long"));

@@ -26,7 +26,7 @@ const LIVES: std::ops::RangeInclusive<u64> = 180..=366 * 86_400;
 /// Longest time after its end in which a certificate may be renewed.
 const LONGEST_GRACE: u64 = 366 * 86_400;
 
-/// What it is by default: a broker may be away over a holiday.
+/// Its default: a broker may be away over a holiday.
 pub const GRACE_SECONDS: u64 = 30 * 86_400;
 
 /// Fewest and most that may be asked for.

@@ -10,7 +10,7 @@ pub struct Credentials {
     pub certificate: CertificateDer<'static>,
     /// The certificate of the broker's authority that issued it, where the grid has several brokers.
     pub between: Option<CertificateDer<'static>>,
-    /// Its authority's, which is shown with it: who joins knows that one's fingerprint only.
+    /// The authority's certificate, which is shown with it: a site that joins knows only its fingerprint.
     pub authority: CertificateDer<'static>,
     /// The private key.
     pub key: PrivateKeyDer<'static>,

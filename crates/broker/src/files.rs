@@ -40,8 +40,8 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
     made.map_err(FileError::at("make directory", path))
 }
 
-/// Writes a file that must not be there yet. It gets its name once it is whole: where the disk is full, or
-/// this process is killed, there is none.
+/// Writes a file that must not be there yet. It gets its name once it is whole: if the disk is full, or this
+/// process is killed, there is none.
 pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     let write = || {
         let mut part = tempfile::Builder::new()
@@ -86,7 +86,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileEr
     })
 }
 
-/// Reads a file; `None` where there is no such file.
+/// Reads a file; `None` if there is no such file.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     match read_bounded(path, false) {
         Ok(bytes) => Ok(Some(bytes)),

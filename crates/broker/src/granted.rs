@@ -1,16 +1,15 @@
 //! Decides which address ranges a site may call its own. Pure.
 //!
-//! Whoever runs the grid grants ranges with a token. A site that was granted none may have what nobody has on
-//! the Internet, in ranges no larger than a cluster: a member that calls somebody's addresses its own would
-//! get the connections of others' jobs to them, whether these are public or a private network of another
-//! site.
+//! The grid's administrator grants ranges with a token. A site that was granted none may have addresses that
+//! nobody has on the Internet, in ranges no larger than a cluster: a member that claims somebody's addresses
+//! would get other jobs' connections to them, whether these are public or a private network of another site.
 
 use crate::api::{Record, Subnet};
 use crate::virtual_addresses::may_be_virtual;
 use causeway_wire::Cidr;
 use causeway_wire::TextError;
 
-/// Whether all that a record has lies where the site may be.
+/// Checks that all addresses of a record lie where the site may be.
 pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(), TextError> {
     let may_have = |range: &Cidr| match granted {
         [] => may_be_virtual(range) && is_small(range) || is_loopback(range),

@@ -44,10 +44,10 @@ pub struct Certified {
     pub not_before: u64,
     /// Last second of its life.
     pub not_after: u64,
-    /// How its site joined; none for a broker, and for a site of a grid of one broker.
+    /// How its site joined; `None` for a broker, and for a site of a grid of one broker.
     pub admission: Option<Admission>,
-    /// Hash of the certificate of the broker's authority that issued it, once that is known to be true; none
-    /// where the grid's authority did by itself.
+    /// Hash of the certificate of the broker's authority that issued it, once that is known to be true;
+    /// `None` if the grid's authority did itself.
     pub issuer: Option<[u8; 32]>,
 }
 
@@ -127,7 +127,7 @@ impl fmt::Display for Identity {
 }
 
 impl Certified {
-    /// Reads a certificate, believing it.
+    /// Reads a certificate without checking it.
     ///
     /// # Errors
     /// See [`IdentityError`].
@@ -160,7 +160,7 @@ impl Certified {
         self.admission.clone().unwrap_or_else(of_one)
     }
 
-    /// The site it speaks for; none when it is the broker's.
+    /// The site it speaks for; `None` if it is the broker's.
     pub fn site(&self) -> Option<&str> {
         match &self.identity.role {
             Role::Site(site) => Some(site),

@@ -7,7 +7,7 @@
 //!                                                                              v
 //! causeway grid list, revoke ── broker.sock ──────────> [server] ── state ── store.redb
 //! ```
-//! Read `identity` and `tls` (who is who), then `api` (what is said), `state` (what it does), `server` (how
+//! Read `identity` and `tls` (who is who), then `api` (the messages), `state` (what it does), `server` (how
 //! it gets there) and `client` (the gateway's end). No type of the async runtime is in any public interface.
 #![deny(unsafe_code)]
 

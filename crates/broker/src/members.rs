@@ -123,10 +123,10 @@ impl Members {
         found.find(|(_, other)| *other != site).map(|(range, _)| range)
     }
 
-    /// Whether a site may say this of itself.
+    /// Whether a site may announce this.
     ///
     /// # Errors
-    /// What is another's.
+    /// What is another site's.
     pub fn admit(&self, site: &str, record: &Record) -> Result<(), Conflict> {
         let conflict = |what: String, other: &Held| Conflict {
             what,
@@ -169,7 +169,7 @@ impl Members {
         })
     }
 
-    /// Takes what a site says of itself; true when that is news.
+    /// Takes a site's record; true if it is news.
     pub fn put(&mut self, member: Member) -> bool {
         let news = self.is_news(&member);
         let site = member.site.clone();
@@ -193,7 +193,7 @@ impl Members {
         true
     }
 
-    /// Returns a site's record with the place from which it speaks now, where that is news.
+    /// Returns a site's record with the place from which it speaks now, if that is news.
     pub fn moved(&self, certified: &Certified, observed: SocketAddr, now: u64) -> Option<Member> {
         let before = self.site(certified.site()?)?;
         let same_place = before.observed.map(|from| from.ip()) == Some(observed.ip());
@@ -216,7 +216,7 @@ impl Members {
         }
     }
 
-    /// A site spoke then, if that is later than what is known.
+    /// Notes when a site spoke, if that is later than what is known.
     pub fn seen(&mut self, site: &str, at: u64) {
         if let Some(held) = self.sites.get_mut(site) {
             held.member.last_seen = held.member.last_seen.max(at);
@@ -289,7 +289,7 @@ impl Members {
     }
 }
 
-/// Adds a site to a name's, or takes it out.
+/// Adds a site to those of a name, or removes it.
 fn enter(index: &mut HashMap<Box<str>, Vec<Box<str>>>, name: Box<str>, site: &str, add: bool) {
     if add {
         let sites = index.entry(name).or_default();

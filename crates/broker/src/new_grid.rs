@@ -38,7 +38,7 @@ pub enum GridError {
     /// Each broker has a part of the virtual addresses.
     #[error("a grid has 1 to {SHARES} brokers that serve, and {MAX_BROKERS} in all its life")]
     Count,
-    /// What the broker has, which is to get an authority of its own.
+    /// The state of the broker that is to get an authority of its own.
     #[error(transparent)]
     State(#[from] StateError),
     /// It was never made.
@@ -47,7 +47,7 @@ pub enum GridError {
 }
 
 /// Makes a grid in a directory of its own, and returns its broker's configuration. It overwrites nothing, and
-/// leaves nothing where it fails.
+/// leaves nothing if it fails.
 ///
 /// # Errors
 /// See [`GridError`].

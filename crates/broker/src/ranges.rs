@@ -1,4 +1,4 @@
-//! An index of the sites' address ranges. It finds what overlaps with a range without looking at the others.
+//! An index of the sites' address ranges. It finds what overlaps with a range without scanning the others.
 //! Pure.
 
 use causeway_wire::Cidr;
@@ -12,13 +12,13 @@ type Key = (bool, u128, u8);
 #[derive(Debug, Default)]
 pub struct Ranges {
     held: BTreeMap<Key, (Cidr, Vec<Box<str>>)>,
-    /// How many ranges there are of each kind of prefix: whatever holds an address is looked up once for each
-    /// kind.
+    /// How many ranges there are of each kind of prefix: those that hold an address are looked up once for
+    /// each kind.
     prefixes: BTreeMap<(bool, u8), usize>,
 }
 
 impl Ranges {
-    /// Notes that a site has a range. It may be said more than once, and holds once.
+    /// Notes that a site has a range. Repeats change nothing.
     pub fn insert(&mut self, range: &Cidr, site: &str) {
         let key = key(range);
         let (_, sites) = self.held.entry(key).or_insert_with(|| (*range, Vec::new()));
@@ -31,7 +31,7 @@ impl Ranges {
         }
     }
 
-    /// The site has it no longer.
+    /// Removes a site's range.
     pub fn remove(&mut self, range: &Cidr, site: &str) {
         let key = key(range);
         let Some((_, sites)) = self.held.get_mut(&key) else {

@@ -37,7 +37,7 @@ pub fn question(id: Id) -> [u8; BYTES] {
     begin(QUESTION, id)
 }
 
-/// The id of a question; none of anything else.
+/// The id of a question; `None` for anything else.
 pub fn asked(datagram: &[u8]) -> Option<Id> {
     let datagram: &[u8; BYTES] = datagram.try_into().ok()?;
     split(QUESTION, datagram)
@@ -56,7 +56,7 @@ pub fn answer(id: Id, seen: SocketAddr) -> [u8; BYTES] {
     datagram
 }
 
-/// An answer's id and address; none of anything else.
+/// An answer's id and address; `None` for anything else.
 pub fn answered(datagram: &[u8]) -> Option<(Id, SocketAddr)> {
     let mut datagram: [u8; BYTES] = datagram.try_into().ok()?;
     let id = split(ANSWER, &datagram)?;

@@ -60,7 +60,7 @@ pub enum RevocationError {
     Grid(String),
 }
 
-/// Why a list got no longer.
+/// Why a list was not extended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExtendError {
     /// Everybody who has the list keeps it for ever.
@@ -123,7 +123,7 @@ impl RevocationSet {
         self.counter
     }
 
-    /// The list with its signature; none as long as nothing was ever revoked.
+    /// The list with its signature; `None` as long as nothing was ever revoked.
     pub fn signed(&self) -> Option<&SignedRevocations> {
         self.signed.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The authority of a grid of several brokers, where it lies: it makes brokers and takes them out of service.
+//! The authority of a grid of several brokers: it makes brokers and takes them out of service.
 //!
 //! Nothing else needs its key, so the directory may lie on a stick in a drawer. What it signs are records,
 //! which any broker passes on.
@@ -24,7 +24,7 @@ const BROKER_DIRECTORY: &str = "broker-";
 
 /// Makes a grid of several brokers in a directory of its own: that of the authority, which may lie on a stick
 /// in a drawer from then on, and one for each broker, to be moved to its host. Returns the brokers'
-/// configurations. It overwrites nothing, and leaves nothing where it fails.
+/// configurations. It overwrites nothing, and leaves nothing if it fails.
 ///
 /// # Errors
 /// See [`GridError`].
@@ -66,7 +66,7 @@ pub fn create_several(
     configs
 }
 
-/// The authority of a grid of several brokers, where it lies.
+/// The authority of a grid of several brokers, in its directory.
 pub struct Root {
     authority: Authority,
     directory: PathBuf,
@@ -74,8 +74,8 @@ pub struct Root {
     records: Records,
 }
 
-/// What the authority signed of a broker: where the files of a new one are, and the records that any broker
-/// of the grid has to be told.
+/// What the authority signed about a broker: where the files of a new one are, and the records that any
+/// broker of the grid has to get.
 #[derive(Debug, Clone)]
 pub struct Changed {
     /// The new broker's configuration, if there is one.

@@ -1,12 +1,12 @@
 //! Writes what the broker says on standard error. `causeway_service` escapes what others chose and waits for
-//! no reader. Its `refusals` decide how often a refusal is said.
+//! no reader. Its `refusals` decide how often a refusal is logged.
 
 use causeway_service::{Lines, Refusals};
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the end of the broker waits for a reader of its last lines.
+/// How long the broker, as it ends, waits for a reader of its last lines.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Where lines go. Clones share what was said.

@@ -1,9 +1,9 @@
 //! Keeps what the broker must not forget in one file: JSON values in the tables of an embedded database.
 //!
 //! A change is on the disk before anybody is told of it. The database is locked by the one process that uses
-//! it. One that could not be written refuses that change, and is opened again for the next one: a disk that
-//! is full for a minute costs that minute. Where it cannot be opened again because it is no longer this
-//! process's, the store is lost, and the broker ends.
+//! it. One that could not be written refuses that change, and is reopened for the next one: a disk that is
+//! full for a minute costs that minute. If it cannot be reopened because it is no longer this process's, the
+//! store is lost, and the broker ends.
 
 use crate::files;
 use redb::{
@@ -28,7 +28,7 @@ pub(crate) const META: Table = TableDefinition::new("meta");
 pub(crate) const TOKENS: Table = TableDefinition::new("tokens");
 /// Members, by site.
 pub(crate) const MEMBERS: Table = TableDefinition::new("members");
-/// The ranges that a site may have, by site, where who runs the grid has said so.
+/// The ranges that a site may have, by site, if the administrator has named any.
 pub(crate) const GRANTS: Table = TableDefinition::new("grants");
 /// When each site last spoke, by site: apart from its record, which is long and seldom changes.
 pub(crate) const SEEN: Table = TableDefinition::new("seen");
@@ -272,7 +272,7 @@ fn table_is_mixed(table: Table) -> bool {
     table.name() == META.name()
 }
 
-/// Makes an empty store for this user alone. It gets its name once it is whole: what a full disk left of one
+/// Makes an empty store for this user alone. It gets its name once it is whole: a part that a full disk left
 /// could never be opened.
 fn make(path: &Path) -> Result<(), StoreError> {
     let part =

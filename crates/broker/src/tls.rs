@@ -142,7 +142,7 @@ fn server(own: &Credentials, verifier: Verifier) -> Result<ServerConfig, rustls:
     Ok(config)
 }
 
-/// Takes every certificate whose key the other side holds: whoever asks for it proves otherwise who that is.
+/// Takes every certificate whose key the other side holds: the caller verifies otherwise who that is.
 pub fn anybody() -> Arc<dyn ServerCertVerifier> {
     Arc::new(Verifier {
         policy: Policy::Anybody,

@@ -33,7 +33,7 @@ pub enum Expect {
     AnySite,
 }
 
-/// Why somebody is not who they have to be.
+/// Why a peer is not the expected one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// The certificate is not issued by this grid's authority.
@@ -106,7 +106,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Believes in one grid's authority.
+    /// Trusts one grid's authority.
     ///
     /// # Errors
     /// A certificate that cannot be read.
@@ -133,7 +133,7 @@ impl Trust {
         self.with_records(Records::clone)
     }
 
-    /// Looks at the records without a copy of them.
+    /// Reads the records without copying them.
     pub fn with_records<T>(&self, look: impl FnOnce(&Records) -> T) -> T {
         look(&self.records.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -147,7 +147,7 @@ impl Trust {
         self.intake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says which broker this is, where the grid has several.
+    /// Sets which broker this is, if the grid has several.
     pub(crate) fn set_broker(&self, number: u8) {
         self.intake().set_own(number);
     }
@@ -172,17 +172,17 @@ impl Trust {
         Ok(union)
     }
 
-    /// Takes those into a set that were postponed and whose time has come. Returns what was news.
+    /// Takes postponed records whose time has come into a set. Returns what was news.
     pub(crate) fn union_due(&self, into: &mut Records) -> Vec<(Statement, SignedRecord)> {
         self.intake().take_due(into, self.clock.now())
     }
 
-    /// Whether there are any that were postponed and whose time has come.
+    /// Whether the time of any postponed record has come.
     pub(crate) fn has_due(&self) -> bool {
         self.intake().has_due(self.clock.now())
     }
 
-    /// Reads records into a set that were taken before: whatever this host's clock says now, they count.
+    /// Reads records that were taken before into a set: they count, whatever this host's clock says now.
     ///
     /// # Errors
     /// The first that is not signed as it has to be.
@@ -231,7 +231,7 @@ impl Trust {
         };
         let parsed = EndEntityCert::try_from(end_entity).map_err(|error| stranger(error.to_string()))?;
         let dates = Certified::read(end_entity);
-        // A time within its life, or any where it names none: whether that life is now is told apart, in
+        // A time within its life, or any if it names none: whether that life is now is judged apart, in
         // words.
         let time = dates.as_ref().map_or(0, |certified| certified.not_before);
         let mut issuer = None;
@@ -287,7 +287,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Why a certificate counts no longer by what the brokers know together.
+    /// Why a certificate no longer counts by what the brokers know together.
     fn out(&self, certified: &Certified) -> Option<String> {
         self.with_records(|records| {
             if let Some(broker) = certified.issuer.and_then(|issuer| records.expelled_issuer(&issuer)) {
@@ -316,8 +316,8 @@ impl Trust {
         }
     }
 
-    /// The reason why a peer with these certificates may not go on, if there is one: they are void. That
-    /// their time is over is no reason.
+    /// The reason why a peer with these certificates may not go on, if there is one: they are void. Expiry is
+    /// no reason.
     pub fn voided(&self, shown: &[CertificateDer<'_>]) -> Option<String> {
         match self.identify(shown) {
             Ok(certified) => self

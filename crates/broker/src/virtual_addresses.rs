@@ -42,7 +42,7 @@ pub fn assign(
         return Ok(Vec::new());
     }
     let own: Vec<Cidr> = record.subnets.iter().map(|subnet| subnet.0).collect();
-    // What makes a range no free one, beside what was chosen so far.
+    // The range that blocks one: of those in use, or chosen so far.
     let blocking = |range: &Cidr, chosen: &[Subnet]| {
         let mut mine = own.iter().chain(chosen.iter().map(|subnet| &subnet.0));
         let mine = mine.find(|taken| taken.overlaps(range)).copied();
@@ -113,7 +113,7 @@ fn choose(
                     subnet.0
                 )
             })?;
-        // Where all are this broker's, or a part that is a power of two.
+        // All are this broker's, or a part that is a power of two.
         let (base, bits) = share.map_or((base, bits), |share| {
             let bits = bits - SHARES.ilog2();
             (base + (u128::from(share) << bits), bits)

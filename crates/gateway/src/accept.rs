@@ -1,4 +1,4 @@
-//! Takes connections from the listeners, and stops for a moment where there is no file for more.
+//! Takes connections from the listeners, and pauses when there is no file for more.
 
 use crate::base::base;
 use crate::commands::command_context;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Connections taken from a listener before others get their turn.
 const ROUNDS: usize = 256;
 
-/// How often it is looked whether commands still find this gateway.
+/// How often it is checked whether commands still find this gateway.
 const LOOK_AFTER_CONTROL: Duration = Duration::from_secs(10);
 
 /// Pause after the process ran out of files: long enough for some to be closed.
@@ -153,7 +153,7 @@ impl Gateway {
     }
 }
 
-/// The connection ended while it waited, or a signal came: the next one in the queue may be well.
+/// Whether the error is of one connection, or a signal's: the next one in the queue may be well.
 fn concerns_one(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! What owners tell, handed to those whom it concerns.
+//! Hands the events of owners to those whom they concern.
 
 use crate::base::base;
 use crate::commands::command_context;
@@ -9,8 +9,8 @@ use causeway_control::Reply;
 use causeway_wire::TextError;
 
 impl Gateway {
-    /// Runs one step of the loop, and hands on what it has led to before anything else is looked at. Every
-    /// step is run by this, so that nobody acts on a state that others have not heard of yet.
+    /// Runs one step of the loop, and hands on what it has led to before anything else is done. Every step is
+    /// run by this, so that nobody acts on a state that others have not heard of yet.
     pub(crate) fn step<T>(&mut self, step: impl FnOnce(&mut Gateway) -> T) -> T {
         let result = step(self);
         self.settle();
@@ -50,7 +50,7 @@ impl Gateway {
         }
     }
 
-    /// Acts on the end of the look at a program that asked for the gateway.
+    /// Acts once a program that asked for the gateway has been vetted.
     pub(crate) fn on_vetted(&mut self) {
         if let Err(refusal) = self.lifecycle.on_vetted(&self.driver.config) {
             let reply = Reply::Error(refusal.to_string());

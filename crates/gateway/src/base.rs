@@ -49,12 +49,12 @@ pub(crate) trait Bundle {
         self.owners().1.jobs()
     }
 
-    /// Says a line of this gateway's.
+    /// Logs a line of this gateway.
     fn say(&self, text: impl Display) {
         self.owners().0.say(text);
     }
 
-    /// Counts and says that something is refused.
+    /// Counts and logs a refusal.
     fn refuse(&mut self, kind: &str, whom: impl Display, why: impl Display) {
         self.owners_mut().0.log.refuse(kind, whom, why);
     }
@@ -65,7 +65,7 @@ pub(crate) trait Bundle {
         consent::record_refusal(driver, membership.jobs(), kind, site, token, why);
     }
 
-    /// Has the loop tell the owner of the deadline after so long.
+    /// Makes the loop tell the owner of the deadline after this time.
     fn set_deadline(&mut self, after: Duration, deadline: impl Into<Deadline>) {
         self.owners_mut().0.set_deadline(after, deadline);
     }
@@ -88,7 +88,7 @@ impl Bundle for Base<'_> {
 }
 
 impl Base<'_> {
-    /// Says when the loop last woke.
+    /// Returns when the loop last woke.
     pub(crate) fn now(&self) -> Instant {
         self.driver.now
     }
@@ -97,7 +97,7 @@ impl Base<'_> {
         self.driver.registry()
     }
 
-    /// Has a pair that may have something to send get its turn.
+    /// Gives a pair that may have something to send its turn.
     pub(crate) fn touch(&mut self, pair: PairKey) {
         self.tunnels.pairs_mut().touch(pair);
     }

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-/// What a record tells of. Those below `BEYOND` are a tunnel's.
+/// What a record describes. Those below `BEYOND` are a tunnel's.
 pub(crate) mod kind {
     use super::BEYOND;
 
@@ -90,7 +90,7 @@ impl Book {
         self.old = old;
     }
 
-    /// Takes away all that is written.
+    /// Removes all records.
     pub(crate) fn clear(&mut self) {
         self.journal.clear();
     }
@@ -112,7 +112,7 @@ impl Book {
         self.journal.remove(named(kind, name));
     }
 
-    /// Has the next worker find what has been written until `now`.
+    /// Makes the next worker find what has been written until `now`.
     ///
     /// # Errors
     /// There was no memory for it: a worker that follows this one finds the last commit, if this one ends
@@ -123,7 +123,7 @@ impl Book {
         Ok(())
     }
 
-    /// Has a worker that follows this one find nothing.
+    /// Makes a worker that follows this one find nothing.
     pub(crate) fn give_up(self) {
         self.journal.give_up();
         // Its blocks must not wait for a commit.

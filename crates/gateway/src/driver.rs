@@ -40,7 +40,7 @@ pub(crate) struct Driver {
     pub(crate) files: usize,
     /// The gateway stops: nobody gets what arrives now.
     pub(crate) leaving: bool,
-    /// Has what the next worker needs to know, where there would be one.
+    /// What the next worker needs to know, if there would be one.
     pub(crate) book: Option<Book>,
     /// Sockets to be closed once that is written down: until then the next worker would look for them.
     pub(crate) closing: Vec<OwnedFd>,
@@ -87,8 +87,8 @@ impl Driver {
         })
     }
 
-    /// Has written what waits to be, as far as that takes no longer than a moment. Call it before this
-    /// program ends or another takes its place.
+    /// Writes what waits, as far as that takes no longer than a moment. Call it before this program ends or
+    /// another takes its place.
     pub(crate) fn flush(&mut self) {
         let left = self.audit.flush();
         if left > 0 {
@@ -111,12 +111,12 @@ impl Driver {
             .map_or_else(std::process::id, |link| link.process)
     }
 
-    /// Says a line of this gateway's.
+    /// Logs a line of this gateway.
     pub(crate) fn say(&self, text: impl Display) {
         self.log.say(text);
     }
 
-    /// Has the loop tell the owner of the deadline after so long.
+    /// Makes the loop tell the owner of the deadline after this time.
     pub(crate) fn set_deadline(&mut self, after: Duration, deadline: impl Into<Deadline>) {
         self.timers.set(after, deadline);
     }

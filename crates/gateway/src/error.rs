@@ -35,13 +35,13 @@ pub enum GatewayError {
         .0.display()
     )]
     AlreadyRunning(PathBuf),
-    /// What a predecessor handed over cannot be gone on with.
+    /// What a predecessor handed over cannot be taken up.
     #[error("continue from the handed-over state: {0}")]
     Inherit(#[from] InheritError),
-    /// There is no taking part in the grid.
+    /// This gateway cannot take part in the grid.
     #[error("grid: {0}")]
     Grid(String),
-    /// There is no keeping it running.
+    /// It cannot be kept running.
     #[error("keep it running: {0}")]
     Keeper(io::Error),
     /// There is no memory that outlives a worker.
@@ -55,7 +55,7 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// Whether another process listens there, or has until a moment ago.
+    /// Whether another process listens there, or did until a moment ago.
     pub(crate) fn is_taken(&self) -> bool {
         match self {
             GatewayError::Listen { source, .. } | GatewayError::Transparent { source, .. } => {

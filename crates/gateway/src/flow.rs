@@ -21,7 +21,7 @@ const ROUNDS: usize = 8;
 /// Fillings of one pair's lanes before the others get their turn.
 const FILLINGS: usize = 8;
 
-/// All that a tunnel's events may concern. `base` says why state is split so.
+/// All that a tunnel's events may concern. `base` explains why state is split so.
 pub(crate) struct Flow<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) tunnels: &'a mut Tunnels,
@@ -146,8 +146,7 @@ impl Flow<'_> {
         result.map(|()| done)
     }
 
-    /// Lets time pass for the tunnels that wait for it, and goes on with what those have to tell that had no
-    /// time for it in an earlier turn.
+    /// Runs the tunnels that are due, and goes on with events for which an earlier turn had no time.
     pub(crate) fn look_after_tunnels(&mut self) {
         for key in self.tunnels.traffic().on_time(self.driver.now) {
             self.take_events(key);

@@ -41,7 +41,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Events handled between two looks at the deadlines.
+/// Events handled between two checks of the deadlines.
 const EVENTS: usize = 1024;
 
 /// One site's gateway.
@@ -71,7 +71,7 @@ impl Gateway {
     /// killed or has handed this gateway over. Nothing is dialled before [`Gateway::run`].
     ///
     /// # Errors
-    /// [`GatewayError::Inherit`] when there is no going on from what was handed over.
+    /// [`GatewayError::Inherit`] when what was handed over cannot be taken up.
     pub(crate) fn for_worker(config: Config, mut link: KeeperLink) -> Result<Gateway, GatewayError> {
         let before = link.before.take();
         let takes_up = match &before {

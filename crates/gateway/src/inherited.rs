@@ -10,7 +10,7 @@ use std::os::fd::{OwnedFd, RawFd};
 /// written, here or in `causeway_tunnel::Snapshot`. A test below knows the bytes.
 pub const STATE_VERSION: u32 = 13;
 
-/// Why a file is no state to go on from.
+/// Why a file cannot be taken up as state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// It cannot be read.
@@ -28,7 +28,7 @@ pub enum StateError {
     /// Bytes follow that belong to nothing.
     #[error("it is damaged: {0} bytes too many")]
     Rest(usize),
-    /// What it says cannot be.
+    /// It contradicts itself.
     #[error("it is damaged: {0}")]
     Contradiction(&'static str),
 }
@@ -45,13 +45,13 @@ pub enum InheritError {
     /// The kernel does not report events of a descriptor.
     #[error("register: {0}")]
     Register(#[from] io::Error),
-    /// A tunnel's state cannot be.
+    /// A tunnel's state is invalid.
     #[error("tunnel to {0}: {1}")]
     Tunnel(String, SnapshotError),
     /// The configuration is of another gateway.
     #[error("the configuration {0}, but the state's gateway did not")]
     Configuration(String),
-    /// What the state says cannot be.
+    /// The state contradicts itself.
     #[error("the state is damaged: {0}")]
     Contradiction(&'static str),
 }

@@ -51,7 +51,7 @@ keys! {
     LaneNumber,
 }
 
-/// Values by keys of one kind, which are used again once they are free.
+/// Values by keys of one kind, which are reused once they are free.
 pub(crate) struct Table<K, T> {
     slab: Slab<T>,
     key: PhantomData<K>,
@@ -68,7 +68,7 @@ impl<K: Key, T> Table<K, T> {
         }
     }
 
-    /// Notes what changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(crate) fn note_changes(&mut self) {
         self.touched = Some(self.slab.iter().map(|(key, _)| key).collect());
     }
@@ -116,7 +116,7 @@ impl<K: Key, T> Table<K, T> {
         self.slab.get_mut(key.number())
     }
 
-    /// The same, where what is done with it is no change.
+    /// The same, for use that changes nothing.
     pub(crate) fn untouched_mut(&mut self, key: K) -> Option<&mut T> {
         self.slab.get_mut(key.number())
     }
@@ -144,7 +144,7 @@ impl<K: Key, T> Table<K, T> {
         self.slab.clear();
     }
 
-    /// Taken first, since what is done with an entry may remove others.
+    /// Lists the keys first, since what is done with an entry may remove others.
     pub(crate) fn keys(&self) -> Vec<K> {
         self.iter().map(|(key, _)| key).collect()
     }
@@ -240,7 +240,7 @@ impl<K: Key, T> IndexMut<K> for List<K, T> {
     }
 }
 
-/// Something of each lane of a pair.
+/// A value for each lane of a pair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ByNumber<T>([T; MAX_LANES]);
 

@@ -53,7 +53,7 @@ impl Listeners {
         }
     }
 
-    /// Those that a predecessor left.
+    /// Takes over those that a predecessor left.
     ///
     /// # Errors
     /// They are not those of the configuration, or are not there.
@@ -68,7 +68,7 @@ impl Listeners {
         Listeners::of(kept, descriptor)
     }
 
-    /// Others of the same sockets: closing one does not close these.
+    /// Makes others of the same sockets: closing one does not close these.
     ///
     /// # Errors
     /// This process has too many descriptors.
@@ -88,15 +88,15 @@ impl Listeners {
         })
     }
 
-    /// Listens no more.
+    /// Stops listening.
     pub(crate) fn close(&mut self) {
         self.lan.clear();
         (self.wan, self.metrics, self.transparent) = (None, None, None);
         let _ = socket2::SockRef::from(&self.control).shutdown(Shutdown::Both);
     }
 
-    /// Listens for commands again where the socket's file has gone: with /run/user/UID at the user's last
-    /// logout, or with who cleans /tmp. Returns where, if not at `path` as before.
+    /// Listens for commands again if the socket's file is gone: with /run/user/UID at the user's last logout,
+    /// or because /tmp was cleaned. Returns where, if not at `path` as before.
     pub(crate) fn restore_control(
         &mut self,
         path: &Path,
@@ -146,7 +146,7 @@ impl Listeners {
 pub fn try_bind(config: &Config) -> Result<(), GatewayError> {
     let bound = Listeners::bind(config);
     if !matches!(bound, Err(GatewayError::AlreadyRunning(_))) {
-        // Without a listener it is of use to nobody; if it cannot be removed, the next gateway says so.
+        // Without a listener it is useless; if it cannot be removed, the next gateway says so.
         let _ = private::remove_socket(&config.control);
     }
     bound.map(drop)

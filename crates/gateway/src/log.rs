@@ -1,13 +1,13 @@
-//! What the gateway says on standard error, and what it counts. All of it goes through `causeway_service`,
-//! which escapes what others chose and waits for no reader. A refusal is always counted, and said as often as
-//! `causeway_service::refusals` allows.
+//! What the gateway logs on standard error, and what it counts. All of it goes through `causeway_service`,
+//! which escapes what others chose and waits for no reader. A refusal is always counted, and logged as often
+//! as `causeway_service::refusals` allows.
 
 use causeway_service::{Lines, Refusals};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// What the end of this program waits for a reader of its last lines.
+/// How long this program, as it ends, waits for a reader of its last lines.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A restart of a far gateway takes two; a network that comes back now and then some more.
@@ -44,7 +44,7 @@ impl Log {
         Lines::stderr().flush(FAREWELL);
     }
 
-    /// Counts a refusal under `kind`, and says it unless this `origin` had its line a short while ago.
+    /// Counts a refusal under `kind`, and logs it unless this `origin` had its line a short while ago.
     pub(crate) fn refuse(&mut self, kind: &str, origin: impl Display, text: impl Display) {
         *self.refused.entry(kind.to_owned()).or_default() += 1;
         let origin = origin.to_string();
@@ -53,7 +53,7 @@ impl Log {
         }
     }
 
-    /// Says, as seldom as a refusal, why a connection came to nothing though nothing was refused: it came too
+    /// Logs, as seldom as a refusal, why a connection led to nothing though nothing was refused: it came too
     /// early and is to come again, or nothing was asked for.
     pub(crate) fn put_off(&mut self, kind: &str, origin: impl Display, text: impl Display) {
         let origin = origin.to_string();
@@ -67,7 +67,7 @@ impl Log {
     }
 }
 
-/// What may be said of one site's coming and going: a minute's lines are bounded, and those left out are
+/// What may be logged of one site's coming and going: a minute's lines are bounded, and those left out are
 /// counted.
 #[derive(Debug, Default)]
 pub(crate) struct Allowance {
@@ -77,7 +77,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Says whether one more line may be said, and how many were left out before it.
+    /// Whether one more line may be logged; returns how many were left out before it.
     pub(crate) fn take(&mut self, now: Instant) -> Option<u32> {
         let is_new = self
             .since

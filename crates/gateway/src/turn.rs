@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// a second.
 const SHARE: Duration = Duration::from_millis(2);
 
-/// Events between two looks at the clock, which costs as much as a small event.
+/// Events between two checks of the clock, which costs as much as a small event.
 const EVENTS: u32 = 16;
 
 /// One lane's turn, or that of what a tunnel has to tell by itself.
@@ -20,7 +20,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Begins the turn of one among so many lanes.
+    /// Begins the turn of one of this many lanes.
     pub(crate) fn begin(now: Instant, lanes: usize) -> Turn {
         // Fits: there are sixteen at most.
         let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
@@ -30,7 +30,7 @@ impl Turn {
         }
     }
 
-    /// Says whether what has been done since it began was enough, asked after each event.
+    /// Whether what has been done since it began was enough, asked after each event.
     pub(crate) fn is_over(&mut self, clock: impl FnOnce() -> Instant) -> bool {
         self.unlooked += 1;
         if self.unlooked < EVENTS {
@@ -40,7 +40,7 @@ impl Turn {
         self.ended(clock())
     }
 
-    /// Says whether its time is over by now.
+    /// Whether its time is over by now.
     pub(crate) fn ended(&self, now: Instant) -> bool {
         now >= self.ends
     }

@@ -22,7 +22,7 @@ const SLOTS: usize = 32;
 /// The owner of the blocks of all queues.
 pub(crate) const QUEUES: u64 = u64::MAX;
 
-/// No gateway has so many: 16 GiB.
+/// More than any gateway uses: 16 GiB.
 const MOST_SLOTS: usize = 1 << 16;
 
 // Numbers of a header.
@@ -39,7 +39,7 @@ pub struct Arena(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// None where blocks end with this process.
+    /// `None` if blocks end with this process.
     file: Option<OwnedFd>,
     /// The first page of the file.
     front: Option<Mapping>,
@@ -52,7 +52,7 @@ struct Inner {
 struct State {
     extents: Vec<Mapping>,
     free: Free,
-    /// Blocks that may be used once what is known has been written down.
+    /// Blocks that may be reused once what is known has been written down.
     given_back: Vec<Place>,
     serial: u64,
     /// This process counts as killed: nothing is given back any more.
@@ -101,7 +101,7 @@ pub struct Found {
     pub block: Block,
     /// The number of its owner.
     pub owner: u64,
-    /// The one that was taken first has the lowest.
+    /// Blocks that were taken earlier have lower ones.
     pub serial: u64,
     /// What was being read into it.
     pub reading: Option<Reading>,
@@ -133,7 +133,7 @@ impl Arena {
         Arena::from_file(mapping::file("causeway-blocks")?)
     }
 
-    /// The arena in a file that a process before this one has filled, and its blocks with an owner.
+    /// Opens the arena in a file that an earlier process has filled; returns its blocks that have an owner.
     ///
     /// # Errors
     /// Those of fstat(2) and mmap(2); the file does not hold an arena.
@@ -208,13 +208,13 @@ impl Arena {
         file.ok_or(io::ErrorKind::NotFound)?.try_clone()
     }
 
-    /// From now on blocks end with this process: nobody writes down any more what is in them.
+    /// Makes blocks end with this process: nobody writes down any more what is in them.
     pub fn end_sharing(&self) {
         self.0.is_private.store(true, Ordering::Relaxed);
         self.settle();
     }
 
-    /// From now on this process changes nothing, as if it had been killed. For tests of what follows.
+    /// Makes this process change nothing more, as if it had been killed. For tests of what follows.
     pub fn abandon(&self) {
         self.state().is_abandoned = true;
     }
@@ -333,17 +333,17 @@ impl Block {
         (self.number(FILLED).load(Ordering::Acquire) as usize).min(BLOCK_BYTES)
     }
 
-    /// So many of its bytes are good.
+    /// Sets how many of its bytes are good.
     pub fn set_filled(&mut self, filled: usize) {
         self.number(FILLED).store(filled as u64, Ordering::Release);
     }
 
-    /// How many of these, the first ones, nobody needs any more.
+    /// How many of these, from the first on, are no longer needed.
     pub fn done(&self) -> usize {
         (self.number(DONE).load(Ordering::Acquire) as usize).min(BLOCK_BYTES)
     }
 
-    /// So many of them, the first ones, are no longer needed.
+    /// Sets how many of them, from the first on, are no longer needed.
     pub fn set_done(&mut self, done: usize) {
         self.number(DONE).store(done as u64, Ordering::Release);
     }
@@ -353,7 +353,7 @@ impl Block {
         let Some(front) = &self.arena.0.front else {
             return;
         };
-        // Whoever finds the block's number finds the rest.
+        // A process that finds the block's number finds the rest, too.
         front.number(0).store(0, Ordering::Release);
         self.number(STREAM).store(stream.into(), Ordering::Release);
         self.number(POSITION).store(position, Ordering::Release);
@@ -361,7 +361,7 @@ impl Block {
         front.number(0).store(number, Ordering::Release);
     }
 
-    /// What was noted has been done, or was not.
+    /// Clears the note: the read was done, or was not.
     pub fn end_reading(&self) {
         if let Some(front) = &self.arena.0.front {
             front.number(0).store(0, Ordering::Release);

@@ -1,7 +1,7 @@
 //! Blocks that may be used, and which of them keep their memory.
 //!
-//! To take memory back, and have the kernel find and clear it anew, costs more than to copy a block's bytes.
-//! So a block keeps its memory while as many are needed again and again.
+//! To give memory back, and have the kernel find and clear it again, costs more than to copy a block's bytes.
+//! So blocks keep their memory while that many are needed again and again.
 
 use crate::place::Place;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 /// Free blocks that keep their memory in any case.
 pub(crate) const SPARE: usize = 4;
 
-/// This often, those that were not needed meanwhile lose it.
+/// At this interval, blocks that were not needed meanwhile lose it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Blocks that nobody has.
 #[derive(Debug)]
 pub(crate) struct Free {
-    /// Those that keep their memory last, and of these the one that was given back last.
+    /// Blocks that keep their memory come last, the one that was given back last at the end.
     places: Vec<Place>,
-    /// How many do not.
+    /// How many do not keep it.
     cold: usize,
-    /// The fewest that did since the last look, and when that was.
+    /// The fewest that kept it since the last check, and when that was.
     least_warm: usize,
     looked: Instant,
 }
@@ -60,7 +60,7 @@ impl Free {
         std::mem::take(&mut self.places)
     }
 
-    /// Those whose memory was not needed since the last look, if it is time. The caller takes it.
+    /// Blocks whose memory was not needed since the last check, if one is due. The caller gives it back.
     pub(crate) fn idle(&mut self, now: Instant) -> &[Place] {
         let from = self.cold;
         if now.saturating_duration_since(self.looked) >= LOOK_EVERY {

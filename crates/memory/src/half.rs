@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-/// Records that a half has room for at least. Few, so that they stay in a processor's cache.
+/// The least room for records in a half. Small, so that they stay in a processor's cache.
 pub(crate) const SHORTEST: usize = 256 * 1024;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Half {
         self.mapping.number(number).store(value, Ordering::Release);
     }
 
-    /// Makes room up to so many bytes.
+    /// Makes room up to byte `end`.
     pub(crate) fn reach(&mut self, end: usize) -> io::Result<()> {
         if end > self.mapping.len() {
             let length = end.max(2 * self.mapping.len()).next_multiple_of(PAGE);
@@ -46,7 +46,7 @@ impl Half {
         Ok(())
     }
 
-    /// Gives the memory back behind this offset.
+    /// Gives back the memory behind offset `from`.
     pub(crate) fn give_back(&mut self, from: usize) {
         let from = from.next_multiple_of(PAGE);
         if self.reached > from {

@@ -1,13 +1,12 @@
-//! Records by keys, of which the next process finds those of the last commit.
+//! Records by key: the next process finds those of the last commit.
 //!
 //! ```text
 //! half: [ page: committed length, round | record | record | ... ]     record: [ key, length | value ]
 //! ```
 //! Numbers of keys and lengths take as many bytes as they need: a gateway has several records for each
-//! stream.
-//! A record is appended; the last with a key counts, and one without a value means that there is none. When
-//! a half has grown to several times what counts in it, that is copied into the other half. A commit is one
-//! store of a number: whoever is killed before it leaves the commit before.
+//! stream. Records are appended; the last one with a key counts, and one without a value removes it. When a
+//! half has grown to several times its live records, those are copied into the other half. A commit is one
+//! store of a number: a process that is killed before it leaves the previous commit.
 
 use crate::before;
 use crate::half::{Half, SHORTEST};
@@ -23,17 +22,17 @@ use std::time::{Duration, Instant};
 const COMMITTED: usize = 16;
 const ROUND: usize = 24;
 
-/// A half is copied once it is longer than the shortest, and this many times as long as what counts in it.
+/// A half is copied once it is longer than `SHORTEST` and this many times as long as its live records.
 const TIMES: usize = 4;
 
-/// This often the journal looks what memory it still needs: what is written anew into memory that was given
-/// back costs twice.
+/// How often the journal checks what memory it still needs: to write into memory that was given back costs
+/// twice.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// It is quiet if no more than this was written since the last look. Then only what counts is kept.
+/// It is quiet if no more than this was written since the last check. Then only live records are kept.
 const LITTLE: usize = 4096;
 
-/// What counts is at most this long; beyond, nothing is written down any more.
+/// The most bytes of live records; beyond, nothing is written down any more.
 const MOST: usize = 1 << 30;
 
 /// Where the value of a record lies in the current half.
@@ -59,7 +58,7 @@ impl Place {
         half.mapping.bytes(self.at, self.length as usize)
     }
 
-    /// What the record takes.
+    /// The bytes that the record takes.
     fn bytes(self) -> usize {
         self.head as usize + self.length as usize
     }
@@ -73,10 +72,10 @@ pub struct Journal {
     current: usize,
     end: usize,
     index: HashMap<Key, Place>,
-    /// Bytes of the records that count.
+    /// Bytes of the live records.
     live: usize,
     scratch: Vec<u8>,
-    /// The last look at what memory is needed; since then, bytes that were written, and whether the other
+    /// When needed memory was last checked; since then, the bytes that were written, and whether the other
     /// half became the current one.
     looked: Option<Instant>,
     written: usize,
@@ -95,8 +94,8 @@ impl Journal {
         Journal::from_files([file()?, file()?])
     }
 
-    /// The journal in the files that a process before this one has written, in the order of
-    /// [`Journal::descriptors`], and the records of its last commit, by key.
+    /// Opens the journal in the files that an earlier process has written, in the order of
+    /// [`Journal::descriptors`]; returns the records of its last commit, by key.
     ///
     /// # Errors
     /// Those of fstat(2) and mmap(2); what is committed cannot be read.
@@ -144,11 +143,11 @@ impl Journal {
         Ok((journal, records))
     }
 
-    /// Writes down anew what a program before this one has written in its own form.
+    /// Rewrites what an earlier program has written in its own form.
     fn take_over(&mut self) -> io::Result<()> {
         let halves = self.halves.each_ref().map(|half| &half.mapping);
         let (current, records) = before::read(halves)?;
-        // Until the round is set, whoever is killed leaves what was there.
+        // A process that is killed before the round is set leaves what was there.
         self.current = 1 - current;
         records
             .iter()
@@ -266,7 +265,7 @@ impl Journal {
         self.halves.iter().for_each(|half| half.set(COMMITTED, 0));
     }
 
-    /// Gives the memory back that nothing was written to since the last look.
+    /// Gives back the memory that was not written since the last check.
     fn look(&mut self) {
         let is_quiet = std::mem::take(&mut self.written) <= LITTLE;
         let rest = self.end - PAGE - self.live;
@@ -282,7 +281,7 @@ impl Journal {
         }
     }
 
-    /// Copies what counts into the other half, which counts from then on.
+    /// Copies the live records into the other half, which counts from then on.
     fn change_halves(&mut self) -> io::Result<()> {
         let [first, second] = &mut self.halves;
         let (from, to) = if self.current == 0 {
@@ -307,7 +306,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Where a record begins that was appended; none where there is no memory for it.
+    /// Appends a record and returns where it begins; `None` if there is no memory for it.
     fn append(&mut self, head: &Head, value: &[u8]) -> Option<usize> {
         if self.failed.is_some() {
             return None;

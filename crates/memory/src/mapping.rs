@@ -69,7 +69,7 @@ impl Mapping {
         unsafe { self.at(offset).cast().as_ref() }
     }
 
-    /// Lends bytes that another process may write meanwhile; none where there are not as many.
+    /// Lends bytes that another process may write meanwhile; `None` if there are fewer.
     pub(crate) fn atomic_bytes(&self, from: usize, length: usize) -> Option<&[AtomicU8]> {
         if from.checked_add(length)? > self.bytes {
             return None;
@@ -105,7 +105,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Gives memory back that a part of a file takes; its bytes are zero then.
+/// Gives back the memory of a part of a file, whose bytes are zero then.
 pub(crate) fn forget(file: BorrowedFd<'_>, offset: u64, bytes: usize) {
     let (Ok(offset), Ok(bytes)) = (signed(offset), signed(bytes as u64)) else {
         return;

@@ -111,7 +111,7 @@ impl Places {
         self.length == 0
     }
 
-    /// Copies the bytes out of what an earlier process has left, by number; none where they are not there.
+    /// Copies the bytes out of what an earlier process has left, by number; `None` if they are missing.
     pub fn read(&self, found: &HashMap<u32, &Found>) -> Option<Vec<u8>> {
         let block = |number: &u32| {
             let found = found.get(number).filter(|found| found.owner == QUEUES)?;

@@ -6,7 +6,7 @@ const MAX_HEAD: usize = 1 + 4 * 10;
 /// Names a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// What it tells of.
+    /// What the record describes.
     pub kind: u8,
     /// The number of its owner.
     pub owner: u64,
@@ -28,7 +28,7 @@ impl Key {
     }
 }
 
-/// How a record begins: its key, and one more than the length of its value, or 0 where it takes one away.
+/// How a record begins: its key, and one more than the length of its value, or 0 for a removal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     bytes: [u8; MAX_HEAD],
@@ -48,7 +48,7 @@ impl Head {
         &self.bytes[..self.length]
     }
 
-    /// Reads one off the front: the key, the length of the value, and what is behind.
+    /// Reads one off the front: the key, the length of the value, and what follows.
     pub(crate) fn read(bytes: &[u8]) -> Option<(Key, Option<usize>, &[u8])> {
         let read = postcard::take_from_bytes::<(u8, u64, u64, u64, u64)>(bytes);
         let ((kind, owner, id, part, length), rest) = read.ok()?;

@@ -16,7 +16,7 @@ const NUMBERS_BYTES: usize = NUMBERS * size_of::<AtomicU64>();
 pub struct SharedMemory(Mapping);
 
 impl SharedMemory {
-    /// Maps that many bytes, zero at first, behind 64 numbers. Pages that nobody writes take no memory.
+    /// Maps `bytes` bytes, zero at first, behind 64 numbers. Pages that nobody writes take no memory.
     ///
     /// # Errors
     /// Those of memfd_create(2), ftruncate(2) and mmap(2).
@@ -44,7 +44,7 @@ impl SharedMemory {
         true
     }
 
-    /// Reads so many bytes at an offset behind the numbers; none where there are not as many.
+    /// Reads `length` bytes at an offset behind the numbers; `None` if there are fewer.
     pub fn read(&self, at: usize, length: usize) -> Option<Vec<u8>> {
         let places = self.0.atomic_bytes(NUMBERS_BYTES.saturating_add(at), length)?;
         let load = |place: &std::sync::atomic::AtomicU8| place.load(std::sync::atomic::Ordering::Relaxed);

@@ -1,9 +1,9 @@
 //! Chooses the connection that ends when too many callers have not yet said who they are.
 //!
-//! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however
-//! slowly each of its connections speaks, and who comes from elsewhere is not pushed out by it: to do that,
-//! it would have to come from as many origins as there are places. What an origin is, the caller says: an
-//! address, or a network ([`network_of`]).
+//! When no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however
+//! slowly each of its connections speaks, and does not push out callers from elsewhere: to do that, it would
+//! have to come from as many origins as there are places. The caller decides what an origin is: an address,
+//! or a network ([`network_of`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +30,7 @@ pub enum Bound {
 }
 
 impl<O: Eq + Hash, K: Copy> Admission<O, K> {
-    /// Makes an admission with so many places in all, and so many for one origin; at least one each.
+    /// Makes an admission with `max` places in all and `max_of_one` for one origin; at least one each.
     pub fn new(max: usize, max_of_one: usize) -> Admission<O, K> {
         Admission {
             max: max.max(1),
@@ -47,7 +47,7 @@ impl<O: Eq + Hash, K: Copy> Admission<O, K> {
         let (bound, crowded) = own.map(|own| (Bound::OfOne, own)).or_else(|| {
             let full = self.present >= self.max;
             let origins = self.origins.values().filter(|_| full);
-            // Of two as large ones the one that has waited for longer.
+            // Of two equally large ones, the one that has waited longer.
             let largest = origins.max_by_key(|one| (one.len(), Reverse(one.keys().next().copied())));
             largest.map(|largest| (Bound::OfAll, largest))
         })?;
@@ -100,7 +100,7 @@ mod tests {
         [10, 0, 0, host].into()
     }
 
-    /// Lets one in as a server does; who had to go.
+    /// Admits one as a server does; returns which had to go.
     fn come(admission: &mut Admission<IpAddr, u64>, host: u8, age: u64) -> Option<u64> {
         let ends = admission.one_too_many(&from(host)).map(|(_, key)| key);
         if let Some(age) = ends {

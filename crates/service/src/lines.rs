@@ -1,7 +1,7 @@
-//! Writes lines on standard error from a bounded queue, in a thread of its own. So a reader that stands still
-//! (a pager, a full pipe, a network file system) stops nobody who says something. A line that finds no room
-//! is dropped and counted, and the log says so in its place. Where there is no thread to be had, as under a
-//! limit on memory, a line is written at once if nobody has to wait for that.
+//! Writes lines on standard error from a bounded queue, in a thread of its own. So a stalled reader (a pager,
+//! a full pipe, a network file system) blocks nobody who writes a line. A line that finds no room is dropped
+//! and counted, and the log says so in its place. If no thread can be started, as under a limit on memory, a
+//! line is written at once if nobody has to wait for that.
 
 use causeway_wire::shown::Line;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -76,13 +76,13 @@ impl Lines {
         lines
     }
 
-    /// Says one line on standard error without the thread that writes others, which may be the one that
-    /// cannot any more. It waits for a reader for 200 ms at most.
+    /// Writes one line to standard error without the thread that writes the others, which may no longer work.
+    /// Waits for a reader for 200 ms at most.
     pub fn say_at_once(text: impl Display) {
         write_at_once(&as_line(text), 200);
     }
 
-    /// Says one line, without its end. Never waits for a reader.
+    /// Writes one line, given without its end. Never waits for a reader.
     pub fn say(&self, text: impl Display) {
         let line = as_line(text);
         let mut state = self.queue.lock();
@@ -103,8 +103,8 @@ impl Lines {
         self.queue.changed.notify_all();
     }
 
-    /// Waits until all lines are written, but no longer than this, and says whether they are. Call it before
-    /// the process ends or executes another program, because its threads end then.
+    /// Waits until all lines are written, but no longer than `longest`, and returns whether they are. Call it
+    /// before the process ends or executes another program, because its threads end then.
     pub fn flush(&self, longest: Duration) -> bool {
         let deadline = Instant::now() + longest;
         let mut state = self.queue.lock();
@@ -132,7 +132,7 @@ impl State {
         self.waiting.is_empty() && !self.writing && (self.dropped == 0 || self.closed)
     }
 
-    /// The next line to write: those that were dropped last come last.
+    /// The next line to write; the note on the lines that were dropped last comes last.
     fn next(&mut self) -> Option<String> {
         if let Some(line) = self.waiting.pop_front() {
             self.bytes -= line.len();
@@ -142,9 +142,8 @@ impl State {
     }
 }
 
-/// Writes a line to standard error, without a thread, if it has room for that within so many milliseconds. A
-/// line is not longer than what a pipe takes whole
-/// once it takes anything (PIPE_BUF, pipe(7)).
+/// Writes a line to standard error, without a thread, if there is room for it within `milliseconds`. A line
+/// is not longer than what a pipe takes whole once it takes anything (PIPE_BUF, pipe(7)).
 fn write_at_once(line: &str, milliseconds: u8) -> bool {
     let stderr = io::stderr();
     let mut ready = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];

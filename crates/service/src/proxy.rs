@@ -23,7 +23,7 @@ pub struct Proxy {
     credentials: Option<String>,
 }
 
-/// Names the address alone: who may see the configuration need not see the password.
+/// Names the address alone: a reader of the configuration need not see the password.
 impl fmt::Debug for Proxy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Proxy({})", self.address)
@@ -149,7 +149,7 @@ fn judge(head: &[u8]) -> io::Result<()> {
         .and_then(|rest| rest.split(' ').nth(1));
     match status.and_then(|status| status.parse::<u16>().ok()) {
         Some(200..=299) => Ok(()),
-        // The second is what some say of a wrong password.
+        // Some proxies answer 401 to a wrong password.
         Some(407 | 401) => Err(Error::new(
             ErrorKind::PermissionDenied,
             "it wants a user and a password that it knows: name them in the file of proxy_credentials in [grid]",
@@ -179,7 +179,7 @@ mod tests {
 
     const WITHIN: Duration = Duration::from_secs(20);
 
-    /// What answers one request so, and returns the request's head.
+    /// Starts a proxy with this answer; its thread returns the request's head.
     fn answering(answer: &'static [u8]) -> (Proxy, JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = Proxy::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();

@@ -1,8 +1,8 @@
-//! Decides which refusals are said: the first of each kind and origin, and from then on one an hour with the
-//! number of those left out. Where there are more origins than are remembered, each kind has a line a minute
+//! Decides which refusals are logged: the first of each kind and origin, and from then on one an hour with
+//! the number of those left out. If there are more origins than are remembered, each kind has a line a minute
 //! for all others together. So memory and log are bounded, and neither falls silent for good.
 //!
-//! No clock: the time comes in. Counting them for ever is the caller's.
+//! No clock: the time is an argument. Totals are for the caller to count.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 /// a scan has any number.
 const REMEMBERED: usize = 1024;
 
-/// Between two lines of one origin: who looks into the log today sees that it goes on.
+/// Between two lines of one origin: today's log still shows that it goes on.
 const ORIGIN_EVERY: Duration = Duration::from_secs(3600);
 
 /// Between two lines of a kind for the origins that are not remembered.
 const OTHERS_EVERY: Duration = Duration::from_secs(60);
 
-/// Between two looks for origins that can be forgotten, while there is no room.
+/// Between two searches for origins that can be forgotten, while there is no room.
 const CLEAN_EVERY: Duration = Duration::from_secs(60);
 
-/// Longest kind and longest origin that are told apart: both may be another's words.
+/// Longest kind and longest origin that are told apart: others may choose both.
 const NAME_BYTES: usize = 256;
 
 /// See the module.
@@ -37,7 +37,7 @@ struct Said {
     left_out: u64,
 }
 
-/// A refusal to be said.
+/// A refusal to be logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToSay {
     /// Refusals of the same kind and origin since the last line.
@@ -47,7 +47,7 @@ pub struct ToSay {
 }
 
 impl std::fmt::Display for ToSay {
-    /// Writes what the line has in addition.
+    /// Writes what is appended to the line.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.left_out, self.of_others) {
             (0, _) => Ok(()),
@@ -61,9 +61,9 @@ impl std::fmt::Display for ToSay {
 }
 
 impl Refusals {
-    /// Counts one; what is to be said of it, if anything. An origin is what the refused one cannot choose at
-    /// will: an address that it has, or the name that its certificate proves. Who could name any would use up
-    /// the places of all others.
+    /// Counts a refusal; returns what is to be logged of it, if anything. An origin is what the refused party
+    /// cannot choose at will: an address that it has, or the name that its certificate proves. A party that
+    /// could name any would use up the places of all others.
     pub fn count(&mut self, kind: &str, origin: &str, now: Instant) -> Option<ToSay> {
         let key = (cut(kind), cut(origin));
         let is_known = self.origins.contains_key(&key);
@@ -99,7 +99,7 @@ impl Refusals {
     }
 }
 
-/// Returns how many were left out before this one, if it is to be said.
+/// Returns how many were left out before this one, if it is to be logged.
 fn take<K: Eq + std::hash::Hash>(
     all: &mut HashMap<K, Said>,
     key: K,

@@ -2,12 +2,12 @@
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// Returns these signals, but not SIGHUP where this process is to ignore it: `nohup` has it so. Who blocks
-/// a signal to read it gets it even so, because the kernel keeps what is blocked.
+/// Returns these signals, without SIGHUP if this process is to ignore it, as under `nohup`. A process that
+/// blocks a signal to read it gets it even so, because the kernel keeps what is blocked.
 ///
-/// SIGINT and SIGQUIT are taken also where a shell without job control has what it starts in the background
-/// ignore them (POSIX.1-2017, Shell Command Language, 2.11): MPIs' launchers do so, and who sends them to one
-/// process means it.
+/// SIGINT and SIGQUIT are taken even if a shell without job control makes what it starts in the background
+/// ignore them (POSIX.1-2017, Shell Command Language, 2.11): MPIs' launchers do so, and whoever sends them to
+/// one process means it.
 pub fn heeded(signals: &[Signal]) -> SigSet {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let hangs_up = !ignores_hang_ups(&status);

@@ -1,12 +1,12 @@
 //! accept(): takes the preface off a connection that the own site's gateway delivers, before the application
 //! sees it, and finds out who is really there.
 //!
-//! A delivery proves that it is of this job, and is answered with a proof of ours: only then the gateway
-//! sends what the other end has sent. A connection from where deliveries come, with nothing to read yet, may
-//! be anybody's of that host. A listener that does not block sets it aside, and no call waits for it. One
-//! that blocks may have been looked at by poll(), so that its program expects a connection: it waits ever
-//! less for who stays silent, and gets the silent one as natively. Connections from anywhere else are left
-//! alone, byte for byte.
+//! A delivery proves that it belongs to this job, and is answered with a proof of ours: only then does the
+//! gateway send what the other end has sent. A connection from where deliveries come from, with nothing to
+//! read yet, may be anybody's on that host. A non-blocking listener sets it aside, and no call waits for it.
+//! A blocking one may have been polled, so that its program expects a connection: it waits ever less for
+//! silent ones, and then hands them out as native. Connections from anywhere else are left alone, byte for
+//! byte.
 
 use crate::address::{self, Sockaddr};
 use crate::aside::{self, Look};
@@ -40,18 +40,18 @@ pub enum Next {
     Kernel,
     /// Hand out this socket, with this address.
     Socket(c_int, Sockaddr),
-    /// Say that a connection was aborted: the one that there was is closed, and a wait for the next could be
-    /// for ever.
+    /// Report an aborted connection: the one that there was is closed, and a wait for the next could last for
+    /// ever.
     Aborted,
 }
 
-/// How long a listener that blocks waits for a preface. The gateway's host may be busy; who is silent for so
+/// How long a blocking listener waits for a preface. The gateway's host may be busy; a peer silent for this
 /// long, or until it closes, was no gateway, and the next one gets half of that. A delivery doubles it again.
 static PATIENCE_MS: AtomicU64 = AtomicU64::new(LONGEST_MS);
 const LONGEST_MS: u64 = 5000;
 const SHORTEST_MS: u64 = 20;
 
-/// Looks at a socket that accept() on `listener` has just returned. `peer` is what the kernel says of it.
+/// Judges a socket that accept() on `listener` has just returned. `peer` is its peer as the kernel knows it.
 pub fn accepted(listener: c_int, fd: c_int, peer: Option<SocketAddr>) -> Accepted {
     let Some(peer) = peer.filter(|peer| address::is_of_network(*peer)) else {
         return Accepted::Native;
@@ -76,7 +76,7 @@ pub fn accepted(listener: c_int, fd: c_int, peer: Option<SocketAddr>) -> Accepte
     Accepted::Dropped
 }
 
-/// Waits for a preface, for a listener that blocks. What is none, or has ended, is handed out as natively.
+/// Waits for a preface, for a blocking listener. What has none, or has ended, is handed out as native.
 fn wait(context: &Context, fd: c_int, peer: SocketAddr) -> Accepted {
     let patience = PATIENCE_MS.load(Ordering::Relaxed);
     let deadline = Instant::now() + Duration::from_millis(patience);
@@ -98,7 +98,7 @@ fn patience_after(judged: &Result<SocketAddr, Refusal>, patience_ms: u64) -> u64
     match judged {
         Ok(_) => (patience_ms * 2).min(LONGEST_MS),
         Err(Refusal::Silent | Refusal::Ended) => (patience_ms / 2).max(SHORTEST_MS),
-        // Anybody can say what is no delivery.
+        // Anybody can send what is no delivery.
         Err(_) => patience_ms,
     }
 }
@@ -106,7 +106,7 @@ fn patience_after(judged: &Result<SocketAddr, Refusal>, patience_ms: u64) -> u64
 /// Whether a call of accept() gets one of the connections that were set aside, or is to ask the kernel.
 /// `has_dropped` says whether it has closed or set aside one before.
 pub fn next(listener: c_int, has_dropped: bool, flags: c_int) -> Next {
-    // Where nothing is aside, no gateway need be asked which site this is.
+    // If nothing is set aside, no gateway need be asked which site this is.
     let context = if aside::is_empty() {
         None
     } else {
@@ -126,7 +126,7 @@ pub fn next(listener: c_int, has_dropped: bool, flags: c_int) -> Next {
     Next::Kernel
 }
 
-/// Looks again at a connection that was set aside.
+/// Checks again a connection that was set aside.
 fn look(context: &Context, fd: c_int, is_late: bool) -> Look<(c_int, Sockaddr)> {
     let Ok(peer) = sys::peer_name(fd) else {
         sys::close(fd);
@@ -144,7 +144,7 @@ fn look(context: &Context, fd: c_int, is_late: bool) -> Look<(c_int, Sockaddr)> 
     }
 }
 
-/// Carries out what was found, and tells of it.
+/// Acts on the judgement, and reports it.
 fn settle(context: &Context, fd: c_int, peer: SocketAddr, judged: Result<SocketAddr, Refusal>) -> Accepted {
     if context.debug {
         match &judged {
@@ -205,8 +205,8 @@ fn shown_source(preface: &Preface, peer: SocketAddr) -> Result<SocketAddr, Refus
     address::in_family_of(preface.source, peer).ok_or(Refusal::OtherFamily)
 }
 
-/// Whether the gateway has connected to this socket. Whoever is delivered to in place of a process could pass
-/// the preface on to one, and the answer back.
+/// Whether the gateway has connected to this socket. Somebody who gets a delivery in place of a process could
+/// pass the preface on to it, and its answer back.
 fn is_for(context: &Context, preface: &Preface, fd: c_int) -> bool {
     let destination = context.real(preface.destination).unwrap_or(preface.destination);
     sys::local_name(fd).is_ok_and(|own| {
@@ -231,7 +231,7 @@ enum Refusal {
     Ended,
     /// The preface was not there in time.
     Late,
-    /// It starts like one and goes on like none.
+    /// It starts like a preface, but is none.
     Broken(String),
     /// The token is not this job's.
     OtherJob,

@@ -79,7 +79,7 @@ pub fn is_of_network(address: SocketAddr) -> bool {
     !ip.is_loopback() && !ip.is_unspecified()
 }
 
-/// Whether the address is an IPv4 one in IPv6 clothes.
+/// Whether the address is an IPv4-mapped IPv6 one.
 pub fn is_mapped(address: SocketAddr) -> bool {
     address.is_ipv6() && address.ip().to_canonical().is_ipv4()
 }

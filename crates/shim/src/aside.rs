@@ -1,9 +1,9 @@
 //! Connections from the gateway's host that have not said yet what they are: set aside, so that nobody waits
 //! for them in accept().
 //!
-//! Any user of that host can open one and stay silent. A real delivery has its preface with it, or the
-//! gateway connects once more so that the listener is looked at again. No lock and no memory of its own, for
-//! the reasons that `table` has: each slot has one owner at a time, who has changed its state.
+//! Any user of that host can open one and stay silent. A real delivery brings its preface, or the gateway
+//! connects once more so that the listener is checked again. No lock and no memory of its own, for the
+//! reasons that `table` gives: each slot has one owner at a time, which has changed its state.
 
 use crate::sys;
 use libc::c_int;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 /// Connections of a process at a time; with one more, the oldest goes.
 const SLOT_COUNT: usize = 64;
 
-/// How long one may stay silent. A gateway whose host is busy connects, and has its turn much later. To be
-/// wrong ends a job; one that waits has a slot, which others take from it.
+/// How long one may stay silent. A gateway on a busy host connects, and gets its turn much later. A wrong
+/// guess ends a job; one that waits costs a slot, which others take from it.
 pub const PATIENCE_MS: u64 = 30_000;
 
 const FREE: u32 = 0;
@@ -48,10 +48,10 @@ static SLOTS: [Slot; SLOT_COUNT] = [const {
     }
 }; SLOT_COUNT];
 
-/// How many slots are not free: mostly none, which costs a load.
+/// How many slots are not free: mostly none, and to check costs a load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// What becomes of a connection that was looked at.
+/// What becomes of a connection that was checked.
 pub enum Look<T> {
     /// It stays aside.
     Stays,
@@ -129,7 +129,7 @@ pub fn is_empty() -> bool {
     COUNT.load(Ordering::Relaxed) == 0
 }
 
-/// Looks at the connections of a listener, and says for each whether it is late, until one is handed out.
+/// Passes each connection of a listener to `look`, with whether it is late, until one is handed out.
 pub fn find<T>(listener: c_int, now_ms: u64, mut look: impl FnMut(c_int, bool) -> Look<T>) -> Option<T> {
     if is_empty() {
         return None;
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(COUNT.load(Ordering::Relaxed), SLOT_COUNT, "the oldest was closed");
         clients[0].set_nonblocking(true).unwrap();
         assert_eq!(std::io::Read::read(&mut &clients[0], &mut [0]).unwrap(), 0);
-        // Late ones of another listener are of nobody who accepts.
+        // Late ones of another listener belong to nobody who accepts.
         assert_eq!(find(other.as_raw_fd(), 9000 + PATIENCE_MS, stays), None);
         assert_eq!(COUNT.load(Ordering::Relaxed), 0);
     }

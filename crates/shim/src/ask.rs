@@ -3,10 +3,10 @@
 //! rank beside mpirun or under a batch system: the others are told by their environment.
 //!
 //! All are asked at once. The own site's is on the node's network; the addresses of the others lead nowhere
-//! here, or to this site's own hosts, which may be anybody's. So an answer counts only from who knows the
-//! job's token, and only for a site that has its gateway at the address that was asked: what another gateway
-//! says is not passed off as its own. Where two sites prove themselves, one of them is not what it says: then
-//! none is believed.
+//! here, or to this site's own hosts, which may be anybody's. So an answer counts only if it proves the job's
+//! token, and only for a site that has its gateway at the address that was asked: nobody passes another
+//! gateway's answer off as its own. If two sites prove themselves, one of them is not what it claims: then
+//! neither is believed.
 
 use crate::address::Sockaddr;
 use crate::sys::{self, Errno};
@@ -23,8 +23,8 @@ const DEADLINE: Duration = Duration::from_secs(3);
 /// others.
 const CONTRADICTION: Duration = Duration::from_millis(50);
 
-/// A connection that does not stand by then is begun anew: the kernel sends a lost SYN again only after a
-/// second, as said in `connect`.
+/// A connection that is not established by then is begun anew: the kernel resends a lost SYN only after a
+/// second, see `connect`.
 const ATTEMPT: Duration = Duration::from_millis(300);
 
 /// One question under way; its socket is closed with it.
@@ -43,8 +43,8 @@ impl Drop for Asked {
     }
 }
 
-/// The site among the candidates that this node is in; `None` when no gateway proves it in time, or two do
-/// that are of different sites.
+/// The site among the candidates that this node is in; `None` when no gateway proves it in time, or gateways
+/// of two sites do.
 pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
     let question = Question::new(token, sys::random().ok()?);
     let mut gateways: Vec<SocketAddr> = candidates
@@ -117,7 +117,7 @@ fn begin_anew(asked: Asked) -> Option<Asked> {
     begin(asked.gateway)
 }
 
-/// Sends the question or reads of the answer. An error is the end of this one.
+/// Sends the question, or reads more of the answer. An error ends this question.
 fn proceed(asked: &mut Asked, question: &Question, token: &Token) -> Result<Option<String>, ()> {
     if !asked.is_sent {
         // It fits the empty buffer of a new connection, or there is none.

@@ -43,7 +43,7 @@ pub fn connect(fd: c_int, destination: Option<SocketAddr>, caller: usize) -> Out
         Settled::Later => return Outcome::Failed(Errno(libc::EALREADY)),
     }
     let Some(context) = context() else {
-        // Why has been told: nobody says at which site this is.
+        // The reason was reported: nobody tells at which site this is.
         return match leads_nowhere(destination.ip()) {
             true => Outcome::Failed(Errno(libc::ENETUNREACH)),
             false => Outcome::PassThrough,
@@ -82,7 +82,7 @@ pub fn connect(fd: c_int, destination: Option<SocketAddr>, caller: usize) -> Out
     }
 }
 
-/// Whether the socket is a TCP one of the destination's family; with any other the kernel knows the error.
+/// Whether the socket is a TCP one of the destination's family; for any other, the kernel returns the error.
 fn is_tcp(fd: c_int, destination: SocketAddr) -> bool {
     let option = |name| sys::option::<c_int>(fd, libc::SOL_SOCKET, name);
     let family = if destination.is_ipv4() {
@@ -100,9 +100,9 @@ fn is_tcp(fd: c_int, destination: SocketAddr) -> bool {
 
 /// How far a connection is when connect() returns.
 enum Begun {
-    /// It is there, or counts as such.
+    /// It is established, or counts as such.
     Done,
-    /// The gateway was asked what becomes of it; see [`settle`].
+    /// The gateway was asked for a verdict; see [`settle`].
     Asked,
 }
 
@@ -152,7 +152,7 @@ fn send_timeout(fd: c_int) -> Timeval {
     sys::option(fd, libc::SOL_SOCKET, libc::SO_SNDTIMEO).unwrap_or_default()
 }
 
-/// The application's own send timeout bounds connect() too, as in the kernel; zero is none.
+/// The application's own send timeout bounds connect() too, as in the kernel; zero means none.
 fn patience(send_timeout: Timeval, at_most: Duration) -> Duration {
     let seconds = Duration::from_secs(u64::try_from(send_timeout.seconds).unwrap_or(0));
     let asked = seconds + Duration::from_micros(u64::try_from(send_timeout.microseconds).unwrap_or(0));
@@ -219,7 +219,7 @@ fn finish(fd: c_int, way: &Way<'_>, deadline: Instant) -> Result<(), Errno> {
     }
 }
 
-/// Says for whom the connection is, and hears the verdict if it is waited for.
+/// Tells whom the connection is for, and reads the verdict if it is waited for.
 fn introduce<'a>(
     context: &Context,
     fd: c_int,

@@ -3,9 +3,9 @@
 //! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
 //! lock, which a fork in another thread could leave locked for ever in the child.
 //!
-//! Where several sites have the node's addresses, the gateway that started the process has said which is the
-//! own one; where none has, all are asked. Where no gateway answers, the rest is known all the same: what
-//! surely leads to no neighbour is refused, and a later call asks again.
+//! If several sites have the node's addresses, the gateway that started the process has named the own one; if
+//! none has, all are asked. If no gateway answers, the rest is known all the same: what surely leads to no
+//! neighbour is refused, and a later call asks again.
 
 use crate::address::in_family_of;
 use crate::ifaddrs::{self, Own};
@@ -201,15 +201,15 @@ fn is_of_own_mpi() -> bool {
     std::env::var_os(env::WORLD).is_some()
 }
 
-/// The candidate that the gateway of this node named when it started this process, or one above it. No other
-/// site's gateway starts anything here.
+/// The candidate that the gateway of this node named when it started this process, or an ancestor of it. No
+/// other site's gateway starts anything here.
 fn told(candidates: &[&Site], name: Option<OsString>) -> Option<Site> {
     let name = name?;
     let mut candidates = candidates.iter().copied();
     candidates.find(|site| name == *site.name.as_str()).cloned()
 }
 
-/// Names of the sites for one line: a few of a thousand.
+/// Names the sites in one line: only a few of a thousand.
 fn names(sites: &mut dyn Iterator<Item = &Site>) -> String {
     let names: Vec<&str> = (&mut *sites).take(8).map(|site| site.name.as_str()).collect();
     let more = match sites.count() {
@@ -260,8 +260,8 @@ impl Lost {
     }
 }
 
-/// When to ask again. A gateway that is being started anew answers some seconds later; one that is not there
-/// at all must not delay every call. A child of fork continues with its parent's state.
+/// When to ask again. A gateway that is being restarted answers some seconds later; one that is not there at
+/// all must not delay every call. A child of fork continues with its parent's state.
 struct Again {
     since: Instant,
     /// Milliseconds from then on.
@@ -269,7 +269,7 @@ struct Again {
     left: AtomicU32,
 }
 
-/// A question takes up to three seconds, of a call that need not last any.
+/// A question takes up to three seconds, in a call that need not take any.
 const QUESTIONS_AGAIN: u32 = 5;
 const MILLISECONDS_BETWEEN: u64 = 1000;
 

@@ -7,8 +7,8 @@
 //! A child of vfork() shares its parent's memory and may share its locks with other threads. So nothing here
 //! allocates from the heap, takes a lock or keeps anything after the start of the process.
 //!
-//! Not handled: execl, execlp and execle, which no shell and no wrapper that is known uses, and programs that
-//! are statically linked, which load nothing.
+//! Not handled: execl, execlp and execle, which no known shell or wrapper uses, and programs that are
+//! statically linked, which load nothing.
 
 use crate::rank;
 use crate::real;
@@ -37,12 +37,12 @@ static KEPT: AtomicPtr<Kept> = AtomicPtr::new(std::ptr::null_mut());
 /// Environments with more variables are handed on as they are.
 const MOST_VARIABLES: usize = 64 * 1024;
 
-/// An environment of this size is put together on the stack, which a thread may have little of.
+/// An environment up to this size is built on the stack, of which a thread may have little.
 const SMALL_BYTES: usize = 8 * 1024;
 
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 const OURS: &[u8] = b"libcauseway_";
-/// The collectives: what looks at MPI calls comes before them.
+/// The collectives: what watches MPI calls comes before them.
 const LAST: &[u8] = b"libcauseway_mpi_";
 /// Where sites run their own MPI, the collectives are above these, and all come first.
 const WORLD: &[u8] = b"libcauseway_world_";
@@ -53,7 +53,7 @@ const SHIM: &[u8] = b"libcauseway_shim.so";
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = at_start;
 
-/// Reads the environment while it is as the launcher has made it, and takes out of it what is not for ranks.
+/// Reads the environment while it is as the launcher made it, and removes what is not for ranks.
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn at_start() {
     for name in rank::not_for_ranks(|name| std::env::var_os(name)) {
@@ -72,7 +72,7 @@ extern "C" fn at_start() {
 }
 
 impl Kept {
-    /// Takes what is ours of a list of libraries; `None` where the shim is not in it.
+    /// Picks Causeway's libraries from a list; `None` if the shim is not in it.
     fn of(preload: &OsStr, variables: Vec<CString>) -> Option<Kept> {
         let entries = preload.as_bytes().split(|byte| matches!(byte, b':' | b' '));
         let ours: Vec<&[u8]> = entries.filter(|entry| name(entry).starts_with(OURS)).collect();
@@ -155,7 +155,7 @@ impl<'a> Complete<'a> {
     /// Writes the whole environment to a place of [`Complete::bytes`] bytes, aligned as a pointer is.
     ///
     /// # Safety
-    /// `environment` is the one that was looked at, `place` may be written.
+    /// `environment` is the one that `look` got, `place` may be written.
     unsafe fn write(&self, environment: *const *const c_char, place: *mut u8) -> *const *const c_char {
         let pointers: *mut *const c_char = place.cast();
         let most = self.count + 2 + self.kept.variables.len();
@@ -211,7 +211,7 @@ impl<'a> Complete<'a> {
     /// Whether the environment has a variable of this one's name.
     ///
     /// # Safety
-    /// `environment` is the one that was looked at.
+    /// `environment` is the one that `look` got.
     unsafe fn has(&self, environment: *const *const c_char, variable: &CStr) -> bool {
         let mut name = variable.to_bytes().split(|byte| *byte == b'=');
         let name = name.next().unwrap_or_default();

@@ -9,8 +9,8 @@ use causeway_wire::{Reason, Site};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a gateway's host may take to answer: what a user will wait for the message. Its kernel answers
-/// within milliseconds, however busy its processes are.
+/// How long a gateway's host may take to answer: as long as a user will wait for the message. Its kernel
+/// answers within milliseconds, however busy its processes are.
 pub(crate) const GATEWAY_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Why a connection through the gateway did not come about.

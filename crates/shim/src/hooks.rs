@@ -316,7 +316,7 @@ unsafe fn read_address(address: *const sockaddr, length: socklen_t) -> Option<So
     if address.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise; no more than an IPv6 address is looked at.
+    // SAFETY: the caller's promise; no more than an IPv6 address is read.
     let bytes =
         unsafe { std::slice::from_raw_parts(address.cast::<u8>(), (length as usize).min(address::V6_BYTES)) };
     address::decode(bytes)
@@ -367,8 +367,8 @@ unsafe fn show_one(entry: *mut u8) -> c_int {
     }
 }
 
-/// The grid's address for one that the kernel has given. It looks at the context only where that could
-/// matter: a program that uses local sockets alone must not wait for a gateway.
+/// The grid's address for one that the kernel has given. It reads the context only where that could matter: a
+/// program that uses local sockets alone must not wait for a gateway.
 fn shown_instead(kernel: Result<SocketAddr, Errno>) -> Option<SocketAddr> {
     let real = kernel.ok().filter(|real| address::is_of_network(*real))?;
     with_virtual_addresses()?.shown(real)

@@ -116,7 +116,7 @@ fn retain(entries: &mut [u8], shows: impl Fn(IpAddr) -> bool) -> usize {
     kept
 }
 
-/// What SIOCGIFADDR should say of an interface instead of what the kernel said.
+/// What SIOCGIFADDR should report of an interface instead of the kernel's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// The same.

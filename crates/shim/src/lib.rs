@@ -36,7 +36,7 @@ mod settle;
 mod sys;
 mod table;
 
-/// What a hook does after the safe code has looked at the call.
+/// What a hook does after the safe code has judged the call.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// Call the real function with the caller's own arguments.

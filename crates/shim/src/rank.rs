@@ -11,7 +11,7 @@ pub fn not_for_ranks(value: impl Fn(&OsStr) -> Option<OsString>) -> Vec<OsString
         return Vec::new();
     };
     match value(OsStr::new(rank)) {
-        // No variable has another name, and to remove one would end the process.
+        // No variable can have another name, and to remove one would end the process.
         Some(_) => { names.split(' ') }
             .filter(|name| !name.is_empty() && !name.contains(['=', '\0']))
             .map(OsString::from)

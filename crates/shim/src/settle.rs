@@ -3,7 +3,7 @@
 //! The kernel's answer is EINPROGRESS; the program waits until the socket can be written to and asks for
 //! SO_ERROR, calls connect() again or asks for the peer. Our socket can be written to at once, since the
 //! gateway has it. So the answer is given where the program asks: the gateway sends the verdict as urgent
-//! data, which stands beside the stream, and the call waits for it, a round trip to the destination in most
+//! data, which is no part of the stream, and the call waits for it, a round trip to the destination in most
 //! cases. A program that does not ask reads nothing but its own data, and a refusal reaches it as a reset.
 //!
 //! MPI libraries connect only to sockets that listen. A wait would cost them a round trip for each peer, so
@@ -47,9 +47,9 @@ const PROOF: u64 = causeway_wire::preface::ANSWER_BYTES as u64;
 /// How a connection has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// It was never open how it would, or that is known by now.
+    /// It was never open how it would, or the outcome is known by now.
     Native,
-    /// The destination has accepted; it is told once.
+    /// The destination has accepted; this is reported once.
     Connected,
     /// It has not; the socket can connect again.
     Failed(Errno),
@@ -72,7 +72,7 @@ pub fn is_mpi(caller: usize) -> bool {
     MPI_LIBRARIES.iter().any(|library| name.starts_with(library))
 }
 
-/// Whether a socket can be told of the verdict beside its stream: not where it reads urgent data in line.
+/// Whether a socket can get the verdict outside its stream: not if it reads urgent data in line.
 pub fn can_be_told(fd: c_int) -> bool {
     sys::option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_OOBINLINE) == Ok(0)
 }
@@ -93,7 +93,7 @@ pub fn settle(fd: c_int) -> Settled {
     }
 }
 
-/// Tells of a failure what errno cannot say, and leaves the socket as it was before.
+/// Reports what errno cannot say of a failure, and restores the socket.
 fn failed<'a>(fd: c_int, destination: SocketAddr, fault: impl FnOnce(Way<'a>) -> Fault<'a>) -> Settled {
     table::forget(fd);
     sys::dissolve(fd);
@@ -115,8 +115,8 @@ fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str
     const CLOSED: &str = "it closed the connection without a verdict";
     let mut had_ended = false;
     loop {
-        // News may come between two looks. So bytes are counted before the look for the end, which counts as
-        // one, and both before the look for the verdict, which comes before all other bytes.
+        // Data may arrive between two checks. So bytes are counted before the check for the end, which counts
+        // as one, and both before the check for the verdict, which comes before all other bytes.
         let received = sys::received_bytes(fd);
         let (has_data, has_ended) = match sys::peek(fd, &mut [0]) {
             Ok(count) => (count > 0, count == 0),
@@ -131,7 +131,7 @@ fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str
             Ok(None) => {}
             Err(_) => return Err(CLOSED),
         }
-        // Then it was read by way of another descriptor. An emulator does not say what was received.
+        // Then it was read through another descriptor. An emulator does not report how much was received.
         if has_data || received > PROOF + u64::from(has_ended) {
             return Ok(Some(Verdict::Connected));
         }
@@ -182,7 +182,7 @@ mod tests {
             gateway.write_all(b"data").unwrap();
             if asks {
                 assert_eq!(verdict(process.as_raw_fd(), soon()), Ok(Some(Verdict::Connected)));
-                // By way of a duplicate, say.
+                // Through a duplicate, say.
                 assert_eq!(verdict(process.as_raw_fd(), soon()), Ok(Some(Verdict::Connected)));
             }
             let mut read = [0; 4];

@@ -103,8 +103,8 @@ pub fn set_option<T: OptionValue>(fd: c_int, level: c_int, name: c_int, value: T
     check(result).map(drop)
 }
 
-/// The number the kernel gives each socket and never gives again (SO_COOKIE, since Linux 4.12). Where it is
-/// not to be had, as in an emulator, the number of the socket's file, which comes again after 2^32 more.
+/// The number that the kernel gives each socket and never reuses (SO_COOKIE, since Linux 4.12). If there is
+/// none, as in an emulator, the number of the socket's file, which repeats after 2^32 more.
 pub fn cookie(fd: c_int) -> Result<u64, Errno> {
     match option(fd, libc::SOL_SOCKET, libc::SO_COOKIE) {
         Err(Errno(libc::EINVAL | libc::ENOPROTOOPT)) => file_number(fd),
@@ -222,7 +222,7 @@ pub fn wait(fd: c_int, events: libc::c_short, deadline: Instant) -> Result<bool,
     poll_until(&mut poll, deadline).map(|ready| ready > 0)
 }
 
-/// Waits as [`wait`] does, for any of several; the places of those that are ready, in order, none at the
+/// Waits as [`wait`] does, for any of several; the places of those that are ready, in order, empty at the
 /// deadline.
 pub fn wait_any(wanted: &[(c_int, libc::c_short)], deadline: Instant) -> Result<Vec<usize>, Errno> {
     let mut polls: Vec<_> = wanted.iter().map(|(fd, events)| unready(*fd, *events)).collect();
@@ -248,7 +248,7 @@ fn poll_until(polls: &mut [libc::pollfd], deadline: Instant) -> Result<usize, Er
             tv_nsec: left.subsec_nanos() as c_long,
         };
         let no_mask = std::ptr::null::<c_void>();
-        // SAFETY: as many live pollfds as are said and one live timespec; no signal mask.
+        // SAFETY: that many live pollfds and one live timespec; no signal mask.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_ppoll,
@@ -266,8 +266,8 @@ fn poll_until(polls: &mut [libc::pollfd], deadline: Instant) -> Result<usize, Er
     }
 }
 
-/// Whether a process leads or follows this process group, 0 being the group of its own number as setpgid(2)
-/// has it. Leaves errno as it was.
+/// Whether a process is in this process group, 0 being the group of its own number as setpgid(2) has it.
+/// Leaves errno as it was.
 pub fn is_in_group(pid: libc::pid_t, group: libc::pid_t) -> bool {
     let before = Errno::last();
     // SAFETY: a number only.

@@ -24,7 +24,7 @@ static CHUNK: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(std::ptr::nul
 #[repr(C)]
 struct Chunk([Slot; CHUNK_SLOTS]);
 
-/// A sequence lock: odd while a writer is at it.
+/// A sequence lock: odd while somebody writes.
 #[repr(C)]
 struct Slot {
     sequence: AtomicU32,
@@ -131,7 +131,7 @@ fn new_chunk() -> Option<*mut Chunk> {
 }
 
 impl Slot {
-    /// `None` when empty, and when a writer is at it too long: only the descriptor's own user writes.
+    /// `None` if empty, or if a writer takes too long: only the descriptor's own user writes.
     fn read(&self) -> Option<Entry> {
         for _ in 0..SPINS {
             let before = self.sequence.load(Ordering::Acquire);

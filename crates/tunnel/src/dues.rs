@@ -3,10 +3,10 @@
 use crate::event::Event;
 use std::collections::VecDeque;
 
-/// What there may be to tell.
+/// Something to tell the driver.
 #[derive(Debug)]
 pub(crate) enum Due {
-    /// Something of a stream.
+    /// Something about a stream.
     Stream(u32),
     /// Whole messages.
     Messages,
@@ -16,7 +16,7 @@ pub(crate) enum Due {
     Event(Event<'static>),
 }
 
-/// In what order it is to be told. Empty before more input is taken in, so it stays short.
+/// Lists what is due, in order. It is emptied before more input is taken, so it stays short.
 #[derive(Debug, Default)]
 pub(crate) struct Dues(VecDeque<Due>);
 
@@ -41,7 +41,7 @@ impl Dues {
         self.0.pop_front()
     }
 
-    /// What of lanes and of the tunnel as a whole comes next, whatever is before it.
+    /// Takes the next event of a lane or of the whole tunnel, whatever is ahead of it.
     pub(crate) fn take_noted(&mut self) -> Option<Event<'static>> {
         let noted = self.0.iter().position(|due| matches!(due, Due::Event(_)))?;
         match self.0.remove(noted) {
@@ -50,12 +50,12 @@ impl Dues {
         }
     }
 
-    /// There may be more of it.
+    /// Puts a due back: there may be more of it.
     pub(crate) fn put_back(&mut self, due: Due) {
         self.0.push_front(due);
     }
 
-    /// All that there may be to tell of these streams, and beside.
+    /// Marks everything as due: these streams, messages and opens.
     pub(crate) fn all(streams: impl Iterator<Item = u32>) -> Dues {
         let beside = [Due::Messages, Due::Opens];
         Dues(beside.into_iter().chain(streams.map(Due::Stream)).collect())

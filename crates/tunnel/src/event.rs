@@ -23,10 +23,10 @@ pub enum Event<'a> {
     Reset(StreamId, Reason),
     /// A stream that could not send may send again.
     Sendable(StreamId),
-    /// The far gateway says something to this one.
+    /// The far gateway sends a message to this one.
     Message(Vec<u8>),
-    /// This lane has been silent for so long that a new connection in its place may get through sooner, if
-    /// the network is back or has forgotten it. It may also be heard again: see [`crate::Tunnel::is_silent`].
+    /// This lane has been silent so long that a new connection may get through sooner, if the network is back
+    /// or has forgotten the old one. It may also be heard again: see [`crate::Tunnel::is_silent`].
     LaneSilent(usize),
     /// This lane has been silent for too long: close it and tell [`crate::Tunnel::lane_down`].
     LaneDead(usize),

@@ -37,15 +37,15 @@ pub enum Kind {
     Reset = 5,
     /// The sender takes bytes up to `position`.
     Credit = 6,
-    /// Says nothing, whatever its payload; like every frame but an ack it is acknowledged, so that a silent
-    /// lane shows whether it lives.
+    /// Carries nothing, whatever its payload. Like every frame but an ack it is acknowledged, so it shows
+    /// whether a silent lane is alive.
     Ping = 7,
     // 8 was the pong of version 1.
     /// Bytes for the gateway itself, in order; detail 1: the message goes on in the next frame.
     Message = 9,
     /// The sender has taken `position` bytes off this lane since it came up.
     Ack = 10,
-    /// The sender passes over this stream id: it is still in use after all others have been.
+    /// The sender skips this stream id, which is still in use when the ids start over.
     Skip = 11,
 }
 
@@ -107,7 +107,7 @@ impl Header {
     }
 }
 
-/// What the far gateway did that a gateway of this version never does. The lane is closed.
+/// A violation of the protocol by the far gateway: no gateway of this version does this. The lane is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// Unknown frame kind.
@@ -134,11 +134,11 @@ pub enum ProtocolError {
     /// An acknowledgement of bytes that were not sent.
     #[error("acknowledgement of byte {0}, which was not sent")]
     Ack(u64),
-    /// More arrived ahead of the opens of its streams, or in more pieces ahead of what goes before them, than
-    /// this end keeps. Sent again once that is here, it is welcome.
+    /// More bytes arrived ahead of their stream's open, or more pieces out of order, than this end keeps.
+    /// Sent again once what is missing is here, they are accepted.
     #[error("too much arrived out of turn")]
     Early,
-    /// It has this end make answers, and does not take them.
+    /// It makes this end queue answers and does not read them.
     #[error("the far gateway takes no answers: {0} bytes of them wait")]
     Unread(u64),
 }

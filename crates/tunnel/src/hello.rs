@@ -1,5 +1,5 @@
-//! The hello, which opens a lane: it says who speaks, and has a challenge. Each side sends it once, before
-//! any frame.
+//! The hello, which opens a lane: it names the speaker and carries a challenge. Each side sends it once,
+//! before any frame.
 //!
 //! ```text
 //! byte 0       version, 2

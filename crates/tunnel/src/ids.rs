@@ -1,6 +1,6 @@
 //! Stream ids: who may choose which, and which have been seen.
 //!
-//! Ids go up, so that a late frame of a closed stream does not meet a new one. After two thousand million
+//! Ids only rise, so that a late frame of a closed stream is not taken for a new stream's. After two billion
 //! streams they start again and pass over those in use.
 
 use crate::frame::ProtocolError;
@@ -20,7 +20,7 @@ pub enum Side {
     Even,
 }
 
-/// How far opens may overtake each other. A million streams in one stall of a lane are beyond any machine's
+/// How far opens may overtake each other. A million streams in one stall of a lane exceed any machine's open
 /// files.
 const MAX_AHEAD: u32 = 2 << 20;
 
@@ -69,7 +69,7 @@ impl Seen {
         }
     }
 
-    /// As it was written down.
+    /// Restores what was written down.
     pub(crate) fn of(side: Side, next: u32, beyond: HashSet<u32>) -> Seen {
         Seen {
             side,
@@ -79,7 +79,7 @@ impl Seen {
         }
     }
 
-    /// Notes changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
         self.beyond.iter().for_each(|id| self.touched.note(*id));
@@ -90,7 +90,7 @@ impl Seen {
         self.next
     }
 
-    /// Writes down what has changed beyond that.
+    /// Writes down which ids beyond that have changed.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
         for id in self.touched.take() {
             let key = Key::new(kind::SEEN, owner, id.into());
@@ -102,7 +102,7 @@ impl Seen {
         }
     }
 
-    /// Whether all it holds are ids of `side`.
+    /// Whether all ids that it holds are of `side`.
     pub(crate) fn is_of(&self, side: Side) -> bool {
         let ids = self.beyond.iter().chain([&self.next]);
         self.side == side && ids.into_iter().all(|id| side.chooses(*id))
@@ -111,7 +111,7 @@ impl Seen {
     /// Whether `id` has been seen.
     ///
     /// # Errors
-    /// When it is not one the far side may choose now.
+    /// When the far side may not choose it now.
     pub(crate) fn contains(&self, id: u32) -> Result<bool, ProtocolError> {
         let ahead = id.wrapping_sub(self.next);
         let past = ahead > u32::MAX / 2;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// No window is larger: see [`Settings`].
 pub(crate) const MAX_WINDOW: u64 = MAX_LANE_BYTES;
 
-/// No stream comes this far: 300 years at 1 Gbit/s. Sums with a window stay far from the end of the numbers.
+/// No stream gets this far: 300 years at 1 Gbit/s. Sums with a window stay far below overflow.
 pub(crate) const MAX_POSITION: u64 = 1 << 60;
 
 /// How far the frames that wait for a lane have been written down.
@@ -17,7 +17,7 @@ pub(crate) struct Written {
     pub(crate) end: u64,
 }
 
-/// What a record of a tunnel tells of. A journal's other writers have kinds from [`kind::BEYOND`] on.
+/// What a tunnel's record describes. A journal's other writers use kinds from [`kind::BEYOND`] on.
 pub mod kind {
     pub(crate) const CORE: u8 = 1;
     pub(crate) const STREAM: u8 = 2;

@@ -5,8 +5,8 @@ use crate::ring::{Ring, Shelf};
 use crate::settings::Settings;
 use std::time::{Duration, Instant};
 
-/// Bytes after which an acknowledgement goes out at once: 2 ms of 1 Gbit/s, so that the sender's memory is
-/// free again soon and is not woken often.
+/// Bytes after which an acknowledgement goes out at once: 2 ms of 1 Gbit/s, so that the sender frees its
+/// memory soon and is not woken often.
 const ACK_BYTES: u64 = 256 * 1024;
 
 /// How long an acknowledgement waits for company. Well below [`MIN_STALL`], so that it is never taken for
@@ -18,8 +18,8 @@ const ACK_DELAY: Duration = Duration::from_millis(40);
 const MIN_STALL: Duration = Duration::from_millis(300);
 
 /// A lane that is silent for this long while an answer is due, or for four round trips, gets a rival. TCP has
-/// asked three times by then, and does so ever more rarely: where the network is back after 7 s, a lane begun
-/// at 0.2 s of retransmission timeout may stand until 12.6 s, a new connection's first packets pass at once.
+/// retransmitted three times by then, and does so ever more rarely: if the network is back after 7 s, a lane
+/// whose timeout began at 0.2 s may stand until 12.6 s, while a new connection's first packets pass at once.
 /// No sooner: a far gateway that gets no processor for a second is not to be dialled.
 const SILENCE: Duration = Duration::from_secs(2);
 
@@ -32,20 +32,20 @@ pub(crate) struct Lane {
     acknowledged: u64,
     /// When the first byte arrived that awaits an acknowledgement.
     owes_since: Option<Instant>,
-    /// End of the last frame put in that the far side acknowledges.
+    /// End of the last frame put in that wants an acknowledgement.
     asked: u64,
     /// The time since which an acknowledgement has been due without progress.
     waits_since: Option<Instant>,
     heard: Instant,
     spoke: Instant,
-    /// A frame that left at this time ends here.
+    /// Where a frame ends, and when it left.
     probe: Option<(u64, Instant)>,
     round_trip: Duration,
     /// Frames up to here were given to other lanes.
     pub(crate) retransmitted: u64,
     /// No progress for too long: others go first.
     pub(crate) stalled: bool,
-    /// Goes before others.
+    /// The lane goes before others.
     pub(crate) favoured: bool,
     /// The lane was reported as silent and has not been heard since.
     pub(crate) silent: bool,
@@ -93,7 +93,7 @@ impl Lane {
         }
         if let Some((_, left)) = self.probe.take_if(|(end, _)| *end <= position) {
             let sample = now.saturating_duration_since(left);
-            // A mean over eight, as TCP's (RFC 6298); the first sample stands for itself.
+            // A mean over eight, as TCP's (RFC 6298); the first sample is taken as it is.
             self.round_trip = match self.round_trip {
                 Duration::ZERO => sample,
                 mean => (mean * 7 + sample) / 8,
@@ -133,7 +133,7 @@ impl Lane {
         self.received - self.acknowledged >= ACK_BYTES || now >= since + ACK_DELAY
     }
 
-    /// Puts in the acknowledgement if there is one to make.
+    /// Queues an acknowledgement if one is due.
     pub(crate) fn acknowledge(&mut self) {
         if self.owes_since.take().is_some() {
             self.acknowledged = self.received;
@@ -147,10 +147,10 @@ impl Lane {
         self.ring.put(&frame(Kind::Ack, self.received));
     }
 
-    /// Asks whether the lane lives, if it is time.
+    /// Pings an idle lane, if it is time.
     pub(crate) fn keep_alive(&mut self, settings: &Settings, now: Instant) {
         if now >= self.spoke + settings.keepalive {
-            // A lane that already waits shows by that whether it lives.
+            // A lane that already awaits an answer shows by it whether it is alive.
             if self.is_waiting() || self.ring.unsent_bytes() > 0 {
                 self.spoke = now;
             } else {
@@ -168,13 +168,13 @@ impl Lane {
         Some(self.waits_since?.max(self.heard) + settings.lane_timeout)
     }
 
-    /// Returns the time at which a rival is due that has not been asked for yet.
+    /// Returns the time at which a rival is due, unless one was requested already.
     fn falls_silent_at(&self) -> Option<Instant> {
         let since = self.waits_since?.max(self.heard);
         (!self.silent).then_some(since + SILENCE.max(self.round_trip * 4))
     }
 
-    /// True once per silence.
+    /// True once per silence, when it begins.
     pub(crate) fn has_fallen_silent(&mut self, now: Instant) -> bool {
         let falls = self.falls_silent_at().is_some_and(|at| now >= at);
         if falls {
@@ -195,7 +195,7 @@ impl Lane {
         self.retransmitted.max(self.ring.acked()) < self.asked
     }
 
-    /// Returns the time at which this lane wants to be looked at next.
+    /// Returns the time at which this lane is to be checked next.
     pub(crate) fn deadline(&self, settings: &Settings) -> Instant {
         let ack = self.owes_since.map(|since| since + ACK_DELAY);
         let keepalive = self.spoke + settings.keepalive;

@@ -8,8 +8,8 @@ use causeway_memory::{Journal, Key};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Longest message of the gateway to its peer: the description of a site with ten thousand nodes. Whoever
-/// gets one reads it in one turn of its loop.
+/// Longest message of the gateway to its peer: the description of a site with ten thousand nodes. The
+/// receiver reads it in one turn of its loop.
 pub const MAX_MESSAGE: usize = 2 << 20;
 
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -25,7 +25,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// As it was written down.
+    /// Restores what was written down.
     pub(crate) fn of(
         (sent, received): (u64, u64),
         ahead: BTreeMap<u64, (bool, Vec<u8>)>,
@@ -41,14 +41,14 @@ impl Messages {
         }
     }
 
-    /// Notes changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
         self.touched.note(self.received);
         self.ahead.keys().for_each(|number| self.touched.note(*number));
     }
 
-    /// Writes down what has changed beside its numbers.
+    /// Writes down what has changed, except its counters.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
         let touched = self.touched.take();
         if !touched.is_empty() {

@@ -1,11 +1,11 @@
-//! Frames that say nothing, to find out what a lane carries before anybody needs it.
+//! Padding frames: they carry nothing, and show what a lane can carry before anybody needs it.
 
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
 use crate::tunnel::Tunnel;
 use std::time::Instant;
 
 impl Tunnel {
-    /// Puts the largest frame that says nothing onto a lane; false when the lane takes no more now.
+    /// Puts the largest padding frame onto a lane; false when the lane takes no more now.
     pub fn pad(&mut self, lane: usize, now: Instant) -> bool {
         if !self.has_room(lane) {
             return false;

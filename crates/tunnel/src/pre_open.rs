@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 /// Streams known before their open. As many as are opened while one lane waits for a retransmission.
 const STREAMS: usize = 65_536;
 
-/// Bytes kept for all of them, and what keeping them takes.
+/// Bytes kept for all of them, overhead included.
 const BYTES: usize = 64 << 20;
 
 /// Invariant: `due` has the streams whose open has arrived, each by what it waits for.
@@ -24,8 +24,8 @@ const BYTES: usize = 64 << 20;
 pub(crate) struct PreOpen {
     streams: HashMap<u32, Waiting>,
     bytes: usize,
-    /// [`Open::after`] and the stream's id. A far gateway may let any number wait for a message that it does
-    /// not send, so nothing looks through all of them.
+    /// [`Open::after`] and the stream's id. A far gateway may make any number wait for a message that it does
+    /// not send, so nothing iterates over all of them.
     due: BTreeSet<(u64, u32)>,
     touched: Touched<u32>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Waiting {
     open: Option<Open>,
 }
 
-/// The same as it is written down; its bytes have records of their own.
+/// `Waiting` as it is written down; its bytes have records of their own.
 #[derive(Serialize, Deserialize)]
 struct WrittenWaiting<H> {
     halves: H,
@@ -46,7 +46,7 @@ struct WrittenWaiting<H> {
 }
 
 impl Waiting {
-    /// Reads it; `ahead` are the bytes that were written down of the stream.
+    /// Reads a record; `ahead` are the stream's bytes that were written down.
     pub(crate) fn read(record: &[u8], ahead: Segments) -> Option<Waiting> {
         let written: WrittenWaiting<Halves> = postcard::from_bytes(record).ok()?;
         Some(Waiting {
@@ -68,7 +68,7 @@ pub(crate) struct Open {
 }
 
 impl PreOpen {
-    /// As it was written down.
+    /// Restores what was written down.
     pub(crate) fn of(streams: HashMap<u32, Waiting>) -> PreOpen {
         let bytes = streams.values().map(|waiting| waiting.bytes);
         let due = { streams.iter() }.filter_map(|(id, waiting)| Some((waiting.open.as_ref()?.after, *id)));
@@ -80,7 +80,7 @@ impl PreOpen {
         }
     }
 
-    /// Notes changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
         for (id, waiting) in &mut self.streams {
@@ -107,7 +107,7 @@ impl PreOpen {
         }
     }
 
-    /// Whether what it says of itself is so.
+    /// Whether its state is consistent.
     pub(crate) fn is_sound(&self) -> bool {
         let is_sound = |waiting: &Waiting| {
             let segments = &waiting.stream.ahead;
@@ -116,7 +116,7 @@ impl PreOpen {
         self.streams.values().all(is_sound)
     }
 
-    /// The stream `id`, to note what arrived of it. Its data goes through [`PreOpen::on_data`].
+    /// The stream `id`, to note what arrived for it. Its data goes through [`PreOpen::on_data`].
     ///
     /// # Errors
     /// [`ProtocolError::Early`] when there are too many.
@@ -149,8 +149,8 @@ impl PreOpen {
         Ok(())
     }
 
-    /// Takes out a stream whose open may be handed on once `messages` frames of messages were: the one that
-    /// has waited for the earliest first.
+    /// Takes out a stream whose open may be handed on after `messages` message frames: the one that waits for
+    /// the earliest first.
     pub(crate) fn take_ready(&mut self, messages: u64) -> Option<(u32, Stream, Open)> {
         steps::step();
         let (after, id) = *self.due.first()?;

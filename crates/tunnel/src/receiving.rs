@@ -1,4 +1,4 @@
-//! Takes what arrives on the lanes, in whatever order and however often, and does what it means.
+//! Takes what arrives on the lanes, in whatever order and however often, and acts on it.
 
 use crate::event::{Event, StreamId};
 use crate::frame::{Header, Kind, Piece, ProtocolError};
@@ -84,7 +84,7 @@ impl Tunnel {
         Ok(None)
     }
 
-    /// Notes something of a stream, whether its open has arrived or not; nothing when it is over.
+    /// Notes something about a stream, whether or not it is open yet; does nothing when it is over.
     fn with_stream(
         &mut self,
         id: u32,
@@ -170,7 +170,7 @@ impl Tunnel {
         let stream = self.streams.get_mut(id.0)?;
         let was_blocked = stream.sendable() == 0;
         stream.on_credit(position);
-        // Only who opened a stream awaits an answer.
+        // Only the side that opened a stream awaits an answer.
         let answers = kind == Kind::Opened && self.side.chooses(id.0);
         if answers && !std::mem::replace(&mut stream.opened, true) {
             return Some(Event::Opened(id));

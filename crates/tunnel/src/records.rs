@@ -1,8 +1,8 @@
 //! Writes a tunnel down, so that another process can go on with it when this one is killed.
 //!
-//! What is written is what has changed. The bytes that lanes carry are in blocks that outlive the process
-//! (`ring`); records have the rest. Whoever drives the tunnel writes it down before what it has to send
-//! leaves, so that the far end is never told what only this process knew. Afterwards `recovery` reads it.
+//! Only changes are written. The bytes that lanes carry are in blocks that outlive the process (`ring`);
+//! records have the rest. The driver writes the tunnel down before it sends anything, so that the far end
+//! never learns what only this process knew. Afterwards `recovery` reads it.
 
 use crate::ids::Side;
 use crate::kept::kind;
@@ -25,7 +25,7 @@ pub(crate) struct Core {
 }
 
 impl Tunnel {
-    /// Has all there is written down with the next [`Tunnel::write_down`], and then what changes.
+    /// Makes the next [`Tunnel::write_down`] write everything, and later ones what has changed.
     pub(crate) fn note_changes(&mut self) {
         if !self.shelf.arena.is_shared() {
             return;
@@ -56,8 +56,7 @@ impl Tunnel {
         self.write_control_down(journal);
     }
 
-    /// Frames that were moved onto a lane are in its memory, and may still be here: what arrives twice means
-    /// the same.
+    /// Frames that were moved onto a lane are in its memory, and may still be here: duplicates are harmless.
     fn write_control_down(&mut self, journal: &mut Journal) {
         let key = |begin: u64| Key::new(kind::CONTROL, self.shelf.owner, begin);
         let (taken, end) = self.control.positions();
@@ -72,7 +71,7 @@ impl Tunnel {
         }
     }
 
-    /// What was written down counts.
+    /// Notes that what was written down is committed.
     pub fn written_down(&mut self) {
         self.lanes
             .iter_mut()
@@ -91,7 +90,7 @@ impl Tunnel {
         self.shelf.owner
     }
 
-    /// Takes away what was written down of a tunnel that is over.
+    /// Removes the records of a tunnel that is over.
     pub fn forget(journal: &mut Journal, owner: u64) {
         journal.remove_all(0..=kind::BEYOND - 1, owner);
     }

@@ -1,9 +1,9 @@
-//! Goes on with a tunnel whose process was killed: from what it had written down, from the memory of its
-//! lanes, and from what the kernel says of its streams' sockets.
+//! Resumes a tunnel whose process was killed, from what it had written down, from the memory of its lanes,
+//! and from what the kernel knows of its streams' sockets.
 //!
-//! A socket knows, to the byte, how much was read from it and written to it. So a process writes down neither
-//! before it does it: what a socket has moved beyond the records is in the lanes' memory (what was read), or
-//! arrives once more, because it was never acknowledged (what was written).
+//! A socket knows, to the byte, how much was read from it and written to it. So a process writes neither down
+//! beforehand: what a socket has moved beyond the records is in the lanes' memory (what was read), or arrives
+//! once more, because it was never acknowledged (what was written).
 
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
 use crate::ids::Seen;
@@ -21,19 +21,19 @@ use serde::de::DeserializeOwned;
 use serde_bytes::ByteBuf;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// What the socket of a stream says.
+/// What a stream's socket has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// So many of the stream's bytes were read from it, and so many written to it, since the records.
+    /// The socket tells how many of the stream's bytes it has moved.
     Bytes {
         /// From the socket to the far side.
         read: u64,
         /// From the far side to the socket.
         written: u64,
     },
-    /// It cannot say: what is known of it ends with the records, but for whole frames.
+    /// It cannot tell: beyond the records, only whole frames are known.
     Unknown,
-    /// It is gone, and what was moved last with it.
+    /// It is gone, and with it what was moved last.
     Lost,
 }
 
@@ -41,18 +41,18 @@ pub enum Moved {
 pub struct Recovered {
     /// Its state.
     pub snapshot: Snapshot,
-    /// Streams that end here, since what was moved of them is not known: their sockets are to be reset.
+    /// Streams that end here, since it is not known what they moved: their sockets are to be reset.
     pub lost: BTreeSet<u32>,
 }
 
 type Records = BTreeMap<Key, Vec<u8>>;
 
-/// Reads the tunnel that was written down under a number. `found` are the blocks of its lanes; they must last
+/// Reads the tunnel that was written down under `owner`. `found` are the blocks of its lanes; they must last
 /// until the next process has written down for the first time. A stream that is not in `moved` has no socket
 /// any more.
 ///
 /// # Errors
-/// The records are none of a tunnel, or contradict themselves.
+/// The records are not a tunnel's, or contradict themselves.
 pub fn recover(
     owner: u64,
     records: &Records,
@@ -143,7 +143,7 @@ fn all_frames(found: &[Found]) -> impl Iterator<Item = (Header, &[u8], bool)> {
     })
 }
 
-/// How far the data of each stream goes there.
+/// Where the data of each stream ends in that memory.
 fn ends(found: &[Found]) -> HashMap<u32, u64> {
     let mut ends = HashMap::new();
     let data = all_frames(found).filter(|(header, ..)| header.kind == Kind::Data);
@@ -163,8 +163,8 @@ fn retransmits(found: &[Found]) -> Backlog {
     retransmits
 }
 
-/// Makes a frame, where they lie, of bytes of a stream that were read and are in none yet: `count` from a
-/// position on. False where they are nowhere.
+/// Frames, where they lie, `count` bytes of a stream from `position` on, which were read but are in no frame
+/// yet. False if they are not found.
 fn make_frame(found: &mut [Found], stream: u32, position: u64, count: u64) -> bool {
     let is_it = |found: &Found| {
         let reading = found.reading;
@@ -188,12 +188,12 @@ fn make_frame(found: &mut [Found], stream: u32, position: u64, count: u64) -> bo
         position,
     };
     found.block.bytes_mut()[begin..begin + HEADER_BYTES].copy_from_slice(&header.encode());
-    // From here on whoever goes on after this process finds it, too.
+    // From here on, the next process finds it, too.
     found.block.set_filled(end);
     true
 }
 
-/// Brings streams up to what their sockets say; returns those that cannot go on.
+/// Brings streams up to date with their sockets; returns those that cannot continue.
 fn settle(
     streams: &mut HashMap<u32, Stream>,
     ends: &HashMap<u32, u64>,
@@ -231,7 +231,7 @@ fn settle(
     lost
 }
 
-/// So many bytes have been written that were not known to have arrived.
+/// Notes that `written` bytes were written that were not known to have arrived.
 fn on_written(stream: &mut Stream, written: u64) -> bool {
     let consumed = stream.consumed.saturating_add(written);
     stream.consumed = consumed;
@@ -240,8 +240,8 @@ fn on_written(stream: &mut Stream, written: u64) -> bool {
     stream.received <= stream.receive_limit
 }
 
-/// Tells the far side how much more it may send. What was written may have been all that it might send:
-/// then nothing more arrives that would lead to it.
+/// Tells the far side how much more it may send. If what was written was all that it might send, nothing more
+/// arrives that would cause this.
 fn grant(id: u32, stream: &mut Stream, control: &mut Backlog) {
     if let Some(limit) = stream.widen() {
         put(control, (Kind::Credit, 0), id, limit);

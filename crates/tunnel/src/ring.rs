@@ -1,8 +1,8 @@
-//! The bytes that one lane has to carry: `[acknowledged | sent | unsent]`, kept until the far side has it, so
-//! that a lane that dies loses nothing.
+//! The bytes that one lane has to carry: `[acknowledged | sent | unsent]`, kept until the far side has them,
+//! so that a lane that dies loses nothing.
 //!
-//! The bytes lie in blocks that are used again once acknowledged. A frame never crosses a block, so that a
-//! socket can be read straight into the place from which another is written.
+//! The bytes lie in blocks that are reused once acknowledged. A frame never crosses a block, so that a socket
+//! can be read straight into the place from which another is written.
 
 use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
 use crate::steps;
@@ -105,8 +105,8 @@ impl Ring {
         })
     }
 
-    /// As [`Ring::space`], for bytes of a stream that are about to be read: they are found where this process
-    /// is killed before it says that they are a frame.
+    /// As [`Ring::space`], for bytes of a stream that are about to be read: the next process finds them if
+    /// this one is killed before it commits them as a frame.
     pub(crate) fn space_for(&mut self, least: usize, stream: u32, position: u64) -> &mut [u8] {
         self.space(least);
         let Some(block) = self.blocks.back_mut() else {
@@ -117,7 +117,7 @@ impl Ring {
         &mut block.memory.bytes_mut()[filled..]
     }
 
-    /// Nothing is being read any more.
+    /// Notes that no read is under way any more.
     pub(crate) fn end_reading(&self) {
         if let Some(block) = self.blocks.back() {
             block.memory.end_reading();
@@ -146,7 +146,7 @@ impl Ring {
             return &[];
         };
         let block = &self.blocks[first];
-        // Where all of it is sent and a next one exists, that one starts at `sent` and was found first.
+        // If all of it is sent and there is a next block, that one starts at `sent` and was found first.
         &block.good()[(sent - block.start) as usize..]
     }
 
@@ -179,7 +179,7 @@ impl Ring {
         true
     }
 
-    /// A block that is empty may be filled anew, since what is known has been written down.
+    /// Reuses a block that is acknowledged to its end, since what is known has been written down.
     pub(crate) fn settle(&mut self) {
         if let Some(block) = self.blocks.front_mut().filter(|_| self.acked == self.end) {
             (block.start, block.filled) = (self.end, 0);
@@ -188,7 +188,7 @@ impl Ring {
         }
     }
 
-    /// Gives the blocks to who waits for their frames to be elsewhere.
+    /// Hands over the blocks, to be kept until their frames are elsewhere.
     pub(crate) fn into_blocks(self) -> impl Iterator<Item = causeway_memory::Block> {
         self.blocks.into_iter().map(|block| block.memory)
     }
@@ -244,7 +244,7 @@ impl Backlog {
         (self.taken, self.taken + self.len())
     }
 
-    /// What was put in from a position on, which is not beyond the end.
+    /// What was put in from `position` on, which is not beyond the end.
     pub(crate) fn since(&self, position: u64) -> &[u8] {
         let skipped = position.saturating_sub(self.taken) as usize;
         self.bytes.get(self.start + skipped..).unwrap_or_default()
@@ -275,7 +275,7 @@ impl Backlog {
     }
 }
 
-/// What was taken is no part of it any more.
+/// Compares what has not been taken yet.
 impl PartialEq for Backlog {
     fn eq(&self, other: &Backlog) -> bool {
         self.since(0) == other.since(0)

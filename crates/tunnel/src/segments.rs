@@ -1,4 +1,4 @@
-//! Bytes of a stream that arrived before those in front of them. The stream's window bounds them.
+//! Bytes of a stream that arrived out of order, ahead of those before them. The stream's window bounds them.
 
 use crate::kept::kind;
 use crate::steps;
@@ -7,16 +7,16 @@ use causeway_memory::{Journal, Key};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 
-/// Segments that meet grow together up to this length: few entries for a large gap, and no long copies. One
-/// that has grown is written down anew, and a far gateway may let any number grow by a byte.
+/// Adjacent segments are joined up to this length: few entries for a large gap, and no long copies. A segment
+/// that grows is written down anew, and a far gateway may make any number grow by a byte.
 const JOINED_BYTES: usize = 16 * 1024;
 
 /// Memory of one segment beside its bytes, at most: 96 bytes were measured for segments of one byte.
 pub(crate) const SEGMENT_BYTES: usize = 96;
 
 /// Segments of all open streams of a tunnel, 48 MiB beside their bytes: twice as many as a lane has frames of
-/// 16 bytes on its way (`Settings::lane_bytes`). Without it, a far gateway that sends every second byte of a
-/// window would make it fifty times as large.
+/// 16 bytes on its way (`Settings::lane_bytes`). Without this bound, a far gateway that sends every second
+/// byte of a window would make it take fifty times its size.
 pub(crate) const MAX_SEGMENTS: usize = 1 << 19;
 
 /// Invariant: segments are not empty and do not overlap.
@@ -36,7 +36,7 @@ impl Segments {
         }
     }
 
-    /// Notes changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
         self.held.keys().for_each(|at| self.touched.note(*at));
@@ -47,7 +47,7 @@ impl Segments {
         self.touched.take().into_iter().chain(self.held.keys().copied())
     }
 
-    /// Writes down what has changed; the segments are of this stream of this owner.
+    /// Writes down what has changed of these segments, which are of `owner`'s `stream`.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64, stream: u32) {
         for at in self.touched.take() {
             let key = Key {
@@ -91,7 +91,7 @@ impl Segments {
         })
     }
 
-    /// Keeps what is new of `bytes`, which begin at position `at`; returns how many that were.
+    /// Keeps those of `bytes`, which begin at position `at`, that are new; returns how many.
     pub(crate) fn insert(&mut self, mut at: u64, mut bytes: &[u8]) -> usize {
         let mut kept = 0;
         while !bytes.is_empty() {

@@ -9,19 +9,19 @@ use crate::settings::{CONTROL_BYTES, SMALL_FRAME};
 use crate::tunnel::{MAX_LANES, Tunnel};
 use std::time::{Duration, Instant};
 
-/// A block's rest that a read may be cut to, so that few bytes of a block stay unused and few reads are
-/// short.
+/// The least rest of a block that a read may be cut to, so that few bytes of a block stay unused and few
+/// reads are short.
 const SHORTEST_READ: usize = 16 * 1024;
 
 impl Tunnel {
-    /// A lane is there, new and empty in both directions. `lane` is below [`MAX_LANES`] and not up.
+    /// Adds a lane, new and empty in both directions. `lane` is below [`MAX_LANES`] and not up.
     pub fn lane_up(&mut self, lane: usize, now: Instant) {
         self.lane_down(lane, now);
         self.lanes[lane] = Some(Box::new(Lane::new(now, self.shelf.clone())));
         self.dark_since = None;
     }
 
-    /// A lane is gone. What it carried and the far side has not acknowledged waits for the others, ahead of
+    /// Removes a lane. What it carried and the far side has not acknowledged waits for the others, ahead of
     /// new data.
     pub fn lane_down(&mut self, lane: usize, now: Instant) {
         self.retransmit(lane);
@@ -34,7 +34,7 @@ impl Tunnel {
         }
     }
 
-    /// Has the next process find the retransmits, whose lanes are gone.
+    /// Keeps the retransmits, whose lanes are gone, for the next process.
     pub(crate) fn bury(&mut self) {
         self.graves.clear();
         if !self.shelf.arena.is_shared() {
@@ -47,7 +47,7 @@ impl Tunnel {
         self.graves_from = taken;
     }
 
-    /// Retransmits that are on a lane again are found there.
+    /// Drops the copies of retransmits that are on a lane again.
     fn unearth(&mut self) {
         let (taken, _) = self.retransmits.positions();
         while let Some(block) = self.graves.front_mut() {
@@ -67,13 +67,13 @@ impl Tunnel {
         self.lanes.iter().flatten().count()
     }
 
-    /// Whether a lane was told of by [`Event::LaneSilent`] and has not been heard since.
+    /// Whether [`Event::LaneSilent`] reported a lane that has not been heard since.
     pub fn is_silent(&self, lane: usize) -> bool {
         let state = self.lanes.get(lane).and_then(Option::as_ref);
         state.is_some_and(|state| state.silent)
     }
 
-    /// This lane carries everything while it is well: the others share its path, and know it less well.
+    /// Makes this lane carry everything while it is well: the others share its path, and know it less well.
     pub fn favour(&mut self, lane: usize) {
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
             state.favoured = true;
@@ -127,11 +127,10 @@ impl Tunnel {
         all
     }
 
-    /// Puts the acknowledgement of what arrived onto a lane, if there is one that may wait no longer or that
-    /// has company. Call it before a lane is written: alone, it would cost a packet and wake the far gateway
-    /// for nothing.
+    /// Puts the acknowledgement of what arrived onto a lane, if it may wait no longer or has company. Call it
+    /// before a lane is written: alone, it would cost a packet and wake the far gateway for nothing.
     pub fn put_ack(&mut self, lane: usize, now: Instant) {
-        // Twice the room: who withheld them where the far end does the same would wait for ever.
+        // Twice the room: if both ends withheld acknowledgements, both would wait for ever.
         let most = self.settings.lane_bytes + 2 * CONTROL_BYTES;
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut)
             && (state.ring.unsent_bytes() > 0 || state.owes_now(now))
@@ -141,8 +140,8 @@ impl Tunnel {
         }
     }
 
-    /// Puts the acknowledgement of what arrived onto a lane though the far side knows it: something small
-    /// that arrives after what was sent before.
+    /// Repeats the acknowledgement on a lane though the far side has it: a small frame that arrives after
+    /// what was sent before.
     pub fn repeat_ack(&mut self, lane: usize) {
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
             state.repeat_ack();
@@ -150,7 +149,7 @@ impl Tunnel {
     }
 
     /// Returns room for the next bytes of a stream on a lane; empty when the stream or the lane must wait.
-    /// Say with [`Tunnel::commit`] how many it took.
+    /// Tell [`Tunnel::commit`] how many it took.
     pub fn reserve(&mut self, lane: usize, id: StreamId) -> &mut [u8] {
         let most = self.sendable(id);
         let sent = self.streams.get(id.0).map_or(0, |stream| stream.sent);
@@ -168,7 +167,7 @@ impl Tunnel {
         }
     }
 
-    /// The last [`Tunnel::reserve`] of this lane was given nothing.
+    /// Ends the last [`Tunnel::reserve`] of this lane, which got no bytes.
     pub fn release(&self, lane: usize) {
         if let Some(state) = self.lanes.get(lane).and_then(Option::as_ref) {
             state.ring.end_reading();
@@ -181,7 +180,7 @@ impl Tunnel {
         state.is_some_and(|state| state.ring.kept() < self.settings.lane_bytes)
     }
 
-    /// The last [`Tunnel::reserve`] was given `count` bytes, at least one.
+    /// Commits the last [`Tunnel::reserve`], which got `count` bytes, at least one.
     pub fn commit(&mut self, lane: usize, id: StreamId, count: usize, now: Instant) {
         debug_assert!((1..=self.sendable(id)).contains(&count));
         let Some(stream) = self.streams.get_mut(id.0) else {
@@ -245,8 +244,7 @@ impl Tunnel {
         state.map_or(0, |state| state.ring.unsent_bytes())
     }
 
-    /// Memory of frames that wait to be sent or acknowledged, in bytes; bounded as said in
-    /// [`crate::Settings`].
+    /// Memory of frames that wait to be sent or acknowledged, in bytes; bounded by [`crate::Settings`].
     pub fn kept_bytes(&self) -> u64 {
         let lanes = self.lanes.iter().flatten().map(|lane| lane.ring.kept());
         lanes.sum::<u64>() + self.retransmits.len() + self.control.len()
@@ -289,8 +287,8 @@ impl Tunnel {
         lanes.chain(dark).chain(stalls).min()
     }
 
-    /// Time has passed: lanes are asked whether they live, given up, or relieved of their frames. Afterwards
-    /// take [`Tunnel::poll_event`]'s events and send what there is.
+    /// Handles timeouts: pings lanes, gives them up, or moves their frames elsewhere. Afterwards take
+    /// [`Tunnel::poll_event`]'s events and send what there is.
     pub fn on_time(&mut self, now: Instant) {
         for lane in 0..MAX_LANES {
             if self.stalls_at(lane).is_some_and(|at| at <= now) {
@@ -313,14 +311,13 @@ impl Tunnel {
             .dark_since
             .is_some_and(|since| now >= since + self.settings.resume)
         {
-            // Said once; the driver drops the tunnel.
+            // Reported once; the driver drops the tunnel.
             self.dark_since = Some(now + Duration::from_secs(3600));
             self.dues.event(Event::Expired);
         }
     }
 
-    /// Returns the time at which a lane's frames go to others, where there are others and frames that they
-    /// lack.
+    /// Returns the time at which a lane's frames go to others, if there are others and they lack frames.
     fn stalls_at(&self, lane: usize) -> Option<Instant> {
         let state = self.lanes[lane].as_ref()?;
         let mut others = self.lanes.iter().enumerate();

@@ -20,7 +20,7 @@ pub struct Settings {
     pub resume: Duration,
     /// A lane that has been silent for this long though an answer is due is dead.
     pub lane_timeout: Duration,
-    /// A lane on which nothing was said for this long is asked whether it lives.
+    /// A lane on which nothing was sent for this long is pinged.
     pub keepalive: Duration,
     /// Frames of at most [`SMALL_FRAME`] bytes travel on two lanes, so that the loss of one costs them no
     /// time.
@@ -31,9 +31,9 @@ pub struct Settings {
 /// do not wait for data's room. A hundred thousand opens.
 pub const CONTROL_BYTES: u64 = 16 << 20;
 
-/// Control frames that wait for a lane. Far gateways that have more than that to be answered, and take no
-/// answer, break the protocol. No stream is opened while a quarter of it waits, so that what this end does by
-/// itself never comes near it.
+/// Bytes of control frames that wait for a lane. A far gateway that has more than that to be answered, and
+/// reads no answer, breaks the protocol. No stream is opened while a quarter of it waits, so that this end
+/// alone never comes near it.
 pub const MAX_WAITING_BYTES: u64 = 64 << 20;
 
 /// Payload of a frame that is worth sending twice: less than two packets.
@@ -53,7 +53,7 @@ impl Default for Settings {
     }
 }
 
-/// The most that a lane may hold on any path: the product of 1 Gbit/s and 134 ms four times.
+/// The most that a lane may hold on any path: four times the product of 1 Gbit/s and 134 ms.
 pub(crate) const MAX_LANE_BYTES: u64 = 64 << 20;
 
 impl Settings {

@@ -1,4 +1,4 @@
-//! A tunnel's state on its way into another process, where the one before was killed or has handed it over.
+//! A tunnel's state on its way into another process, when the one before was killed or has handed it over.
 //!
 //! Lanes do not travel: what they carried and the far side has not acknowledged is among the frames that wait
 //! for the next one, as after any loss of a lane. `records` and `recovery` are its way.
@@ -33,13 +33,13 @@ pub struct Snapshot {
     pub(crate) dark: Duration,
 }
 
-/// Why bytes that could be read are no tunnel's state.
+/// Why readable bytes are not a tunnel's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// An invariant of this stream does not hold.
     #[error("the state of stream {0} contradicts itself")]
     Stream(u32),
-    /// Ids are not of the sides they should be.
+    /// Ids are of the wrong side.
     #[error("the state's stream ids are not of its side")]
     Side,
     /// What was written down cannot be read.
@@ -51,7 +51,7 @@ pub enum SnapshotError {
 }
 
 impl Snapshot {
-    /// The tunnel again, as if its lanes had been lost, in memory that outlives this process: see
+    /// Restores the tunnel, as if its lanes had been lost, in memory that outlives this process: see
     /// [`Tunnel::kept`]. `settings` may differ from those it had. It may have something to tell at once
     /// ([`Tunnel::poll_event`]). Blocks that an earlier process has left must last until this one has written
     /// down for the first time.
@@ -66,8 +66,8 @@ impl Snapshot {
         self.check()?;
         let windows = self.streams.values().map(|stream| stream.window);
         let arena = arena.clone();
-        // The process before may have had no time to tell it all. And what a socket has taken that was not
-        // known to have arrived may be followed by what was ahead.
+        // The process before may not have had time to tell everything. And bytes that a socket took, but that
+        // were not known to have arrived, may be followed by what was ahead.
         let ids: Vec<u32> = self.streams.keys().copied().collect();
         let mut tunnel = Tunnel {
             settings,
@@ -83,8 +83,8 @@ impl Snapshot {
             lanes: Default::default(),
             control: self.control,
             retransmits: self.retransmits,
-            // A clock that has not run for so long is that of a machine that was started since: the wait
-            // begins anew.
+            // A clock that has not run that long is that of a machine that was rebooted: the wait begins
+            // anew.
             dark_since: Some(now.checked_sub(self.dark).unwrap_or(now)),
             shelf: Shelf { arena, owner },
             graves: VecDeque::new(),
@@ -148,7 +148,7 @@ mod tests {
         near.prepare(0, u64::MAX, now);
         near.reserve(0, id)[..3].copy_from_slice(b"abc");
         near.commit(0, id, 3, now);
-        // Of the far end's two lanes only one arrives: what it carries follows what does not.
+        // Only one of the far end's two lanes delivers: what it carries follows what is missing.
         far.message(&[7; 100]);
         let lost = far.open(&request());
         far.prepare(0, u64::MAX, now);
@@ -167,7 +167,7 @@ mod tests {
         near
     }
 
-    /// Writes a tunnel down and ends its process; what the next one finds.
+    /// Writes a tunnel down and ends its process; returns what the next one finds.
     fn end(tunnel: &mut Tunnel, now: Instant) -> (Arena, Left) {
         let mut journal = Journal::shared().unwrap();
         tunnel.write_down(&mut journal, now);

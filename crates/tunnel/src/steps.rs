@@ -1,6 +1,5 @@
-//! Counts the turns of loops that a far gateway's bytes drive, so that a test can say that the work for a
-//! byte is bounded. It counts where debug assertions are on, each thread for itself; elsewhere it does
-//! nothing.
+//! Counts the turns of loops that a far gateway's bytes drive, so that a test can check that the work per
+//! byte is bounded. It counts only with debug assertions, each thread for itself.
 
 #[cfg(debug_assertions)]
 use std::cell::Cell;
@@ -10,7 +9,7 @@ thread_local! {
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A loop turns once more.
+/// Counts one turn of a loop.
 pub(crate) fn step() {
     #[cfg(debug_assertions)]
     TAKEN.with(|taken| taken.set(taken.get() + 1));

@@ -17,7 +17,7 @@ pub(crate) struct Stream {
     pub(crate) ahead: Segments,
 }
 
-/// All of a stream but bytes.
+/// A stream's state without its bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Halves {
     pub(crate) sent: u64,
@@ -83,7 +83,7 @@ impl Stream {
         Stream::of(halves, Segments::default())
     }
 
-    /// A stream as it was written down, and what was ahead of it.
+    /// Restores a stream that was written down, and what was ahead of it.
     pub(crate) fn of(halves: Halves, ahead: Segments) -> Stream {
         Stream { halves, ahead }
     }
@@ -113,7 +113,7 @@ impl Stream {
         }
     }
 
-    /// Data has arrived. With `hold`, all of it is kept, even what follows.
+    /// Takes data that arrived. With `hold`, keeps all of it, even what is next in order.
     pub(crate) fn on_data(
         &mut self,
         id: u32,
@@ -180,8 +180,8 @@ impl Stream {
     }
 
     /// Lets the peer send as much more as was consumed: a quarter of the window at a time, so that credits
-    /// are few and the sender still sees the window open in time. Returns its new limit, which it is to be
-    /// told.
+    /// are few and the sender still sees the window open in time. Returns the new limit, which the peer is to
+    /// be told.
     pub(crate) fn widen(&mut self) -> Option<u64> {
         let limit = self.consumed + self.window;
         let is_due = self.end.is_none() && limit >= self.receive_limit + self.window / 4;

@@ -1,7 +1,7 @@
 //! Tells the driver what has arrived, one event at a time.
 //!
-//! What is told counts as told only when the driver takes it: a driver that writes a tunnel down before it
-//! has taken all would else lose the rest, should its process be killed then.
+//! An event counts as told only when the driver takes it: otherwise a driver that writes a tunnel down before
+//! it has taken all would lose the rest if its process were killed then.
 
 use crate::dues::Due;
 use crate::event::{Event, StreamId};
@@ -13,14 +13,14 @@ use std::borrow::Cow;
 impl Tunnel {
     /// Takes an event that no input brings now: see [`Tunnel::on_time`].
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        // Input tells of the fault. Until it does, lanes die and the tunnel expires nevertheless.
+        // The next input reports the fault. Until then, lanes still die and the tunnel still expires.
         self.next_event().unwrap_or_else(|_| self.dues.take_noted())
     }
 
     /// Takes the next event.
     ///
     /// # Errors
-    /// When the far side has broken the protocol; it is said again until the tunnel ends.
+    /// When the far side has broken the protocol; the error repeats until the tunnel ends.
     pub(crate) fn next_event(&mut self) -> Result<Option<Event<'static>>, ProtocolError> {
         while let Some(due) = self.dues.take() {
             let event = match due {
@@ -44,7 +44,7 @@ impl Tunnel {
         Ok(None)
     }
 
-    /// Takes what of a stream has become due: bytes that were kept, its end, its reset.
+    /// Takes what has become due of a stream: bytes that were kept, its end, its reset.
     fn next_of_stream(&mut self, id: u32) -> Option<Event<'static>> {
         steps::step();
         let chooses = self.side.chooses(id);

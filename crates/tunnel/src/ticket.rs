@@ -1,5 +1,5 @@
-//! The ticket, which opens a connection to a relay: a gateway that carries lanes of two others. The gateway
-//! answers one byte, [`MET`], when the other of the two is there as well; what follows is theirs alone.
+//! The ticket, which opens a connection to a relay: a gateway that carries lanes of two others. The relay
+//! answers one byte, [`MET`], once both are there; what follows is theirs alone.
 //!
 //! ```text
 //! byte 0-3     "CWRL"; the first of them begins neither a hello nor TLS
@@ -7,8 +7,8 @@
 //! byte 5-36    digest of the ticket, of one use
 //! ```
 //!
-//! The digest is shown, not the ticket: a relay chose the ticket, and where its name leads somewhere else, no
-//! bytes of its choice are written there. `CWRL` with version 1 showed the ticket itself.
+//! The digest is shown, not the ticket: a relay chose the ticket, and if its name leads elsewhere, no bytes
+//! of its choice are written there. `CWRL` with version 1 showed the ticket itself.
 
 /// Length of a ticket: nobody guesses 256 bits.
 pub const TICKET_BYTES: usize = 32;
@@ -33,13 +33,13 @@ impl std::fmt::Debug for Ticket {
     }
 }
 
-/// Why bytes are no ticket's.
+/// Why bytes are not a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
     /// Another protocol, or another version.
     #[error("this is not how a ticket of this version begins")]
     Magic,
-    /// The text has not as many hexadecimal digits as a ticket.
+    /// The text does not have as many hexadecimal digits as a ticket.
     #[error("a ticket has {} hexadecimal digits", 2 * TICKET_BYTES)]
     Digits,
 }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// Names what has changed, where somebody writes it down.
+/// Collects the keys of what has changed, if somebody writes it down.
 pub(crate) struct Touched<K> {
     keys: Vec<K>,
     is_on: bool,
 }
 
 impl<K: Copy + Ord> Touched<K> {
-    /// Has changes noted from now on.
+    /// Notes changes from now on.
     pub(crate) fn turn_on(&mut self) {
         self.is_on = true;
     }
@@ -42,14 +42,14 @@ impl<K> Default for Touched<K> {
     }
 }
 
-/// What has changed is no part of what is known.
+/// All are equal: what has changed is no part of the state.
 impl<K> PartialEq for Touched<K> {
     fn eq(&self, _: &Touched<K>) -> bool {
         true
     }
 }
 
-/// A copy is nobody's to write down.
+/// A copy notes nothing: nobody writes it down.
 impl<K> Clone for Touched<K> {
     fn clone(&self) -> Touched<K> {
         Touched::default()

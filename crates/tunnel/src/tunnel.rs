@@ -50,8 +50,8 @@ pub struct Tunnel {
     pub(crate) dark_since: Option<Instant>,
     /// Where its lanes' memory comes from.
     pub(crate) shelf: Shelf,
-    /// What the next process finds of the retransmits: a copy of them, as they were when the last lane was
-    /// lost, from this position of theirs on.
+    /// A copy of the retransmits for the next process, as they were when the last lane was lost, from
+    /// position `graves_from` on.
     pub(crate) graves: VecDeque<Block>,
     pub(crate) graves_from: u64,
     pub(crate) written: Written,
@@ -95,8 +95,8 @@ impl Tunnel {
         tunnel
     }
 
-    /// The path holds `product` bytes, its rate times its round trip: windows and lanes are to hold enough to
-    /// fill it. Streams that are open keep the window they have, and may grow.
+    /// Sets what the path holds, `product` bytes: its rate times its round trip. Windows and lanes are to
+    /// hold enough to fill it. Open streams keep the window they have, and may grow.
     pub fn set_bandwidth_delay_product(&mut self, product: u64) {
         self.settings = self.settings.for_product(product);
     }
@@ -134,9 +134,8 @@ impl Tunnel {
         self.put(Kind::Opened, 0, id.0, limit, &[]);
     }
 
-    /// Answers once more where the far side has opened the stream: the process before may have been killed
-    /// after the destination was reached and before that was written down. Whoever has the answer already
-    /// learns nothing new by it.
+    /// Answers once more, if the far side opened the stream: the process before may have been killed after
+    /// the destination was reached and before that was written down. A second answer is harmless.
     pub fn opened_again(&mut self, id: StreamId) {
         if !self.side.chooses(id.0) {
             self.opened(id);
@@ -193,7 +192,7 @@ impl Tunnel {
     }
 
     /// Sends bytes to the far gateway itself, at most [`crate::messages::MAX_MESSAGE`]. A stream opened later
-    /// is opened there after it. Of more than twice that under way, the far end may close lanes that run
+    /// is opened there after it. With more than twice that under way, the far end may close lanes that run
     /// ahead of the others.
     pub fn message(&mut self, bytes: &[u8]) {
         let mut parts = bytes.chunks(MAX_PAYLOAD).peekable();

@@ -5,14 +5,14 @@ use causeway_wire::Token;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A read of at most this much is a message, not a part of bulk. The size to which MPIs send at once.
+/// A read of at most this much is a message, not a part of bulk. MPIs send up to this size at once.
 const SMALL_READ: usize = 4096;
 
-/// A stream that had nothing to say for this long starts anew with a small frame's right: longer than the gap
+/// A stream that had nothing to send for this long is urgent again, as small frames are: longer than the gap
 /// between two chunks of a sender that is merely slow.
 const IDLE: Duration = Duration::from_millis(10);
 
-/// Small frames in a row before bulk gets a turn: it slows a flood of small frames by a few per cent and
+/// Small frames in a row before bulk gets a turn: bulk slows a flood of small frames by a few per cent and
 /// never stops.
 const SMALL_RUN: u32 = 32;
 
@@ -64,12 +64,12 @@ struct Job {
 }
 
 impl Turns {
-    /// Queues an urgent stream behind the others that are.
+    /// Queues an urgent stream behind the other urgent ones.
     pub fn push_urgent(&mut self, key: usize) {
         self.urgent.push_back(key);
     }
 
-    /// Queues a stream of bulk behind the others of its job. A job has `weight` times the bytes of one of
+    /// Queues a stream of bulk behind the others of its job. A job gets `weight` times the bytes of one of
     /// weight 1.
     pub fn push_bulk(&mut self, key: usize, token: Token, weight: u32) {
         if let Some(job) = self.jobs.iter_mut().find(|job| job.token == token) {
@@ -84,8 +84,8 @@ impl Turns {
         });
     }
 
-    /// The stream whose turn it is. Say with [`Turns::spent`] what it took, and push it again if it has more,
-    /// before the next one.
+    /// Takes the stream whose turn it is. Tell [`Turns::spent`] what it took, and push it again if it has
+    /// more, before the next one.
     pub fn pop(&mut self) -> Option<usize> {
         let starved = self.run >= SMALL_RUN && self.jobs.iter().any(|job| !job.streams.is_empty());
         let urgent = if starved { None } else { self.urgent.pop_front() };
@@ -116,7 +116,7 @@ impl Turns {
         None
     }
 
-    /// The last turn took so many bytes.
+    /// Counts the bytes that the last turn took.
     pub fn spent(&mut self, bytes: usize) {
         if let Some(job) = self.jobs.front_mut().filter(|_| self.bulk) {
             job.credit -= bytes as i64;

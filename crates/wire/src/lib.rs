@@ -60,8 +60,8 @@ pub mod env {
     pub const MPI_START: &str = "CAUSEWAY_MPI_START";
     /// See [`MPI_START`].
     pub const MPI_SETUP: &str = "CAUSEWAY_MPI_SETUP";
-    /// At a site's own command: where causeway lies there, which may be another path than where the job
-    /// was started.
+    /// For a site's own command: the path of causeway there, which may differ from the one where the job was
+    /// started.
     pub const OWN_PROGRAM: &str = "CAUSEWAY_PROGRAM";
     /// What a launcher has for itself alone: the variable by which it tells a process that it is a rank, and
     /// behind a `|` the names of variables that the shim takes from ranks, with blanks between them.

@@ -5,8 +5,8 @@
 //! section 2.2 (HAProxy, 2020); any program that reads that protocol can read ours.
 //!
 //! What listens at either address may be another user's: so the preface proves that its sender knows the
-//! job's token, and does not show it. The receiver answers with a proof of its own, its first bytes, before
-//! it gets anything of the stream: a process that is delivered to, and a gateway, where it knows the job.
+//! job's token, and does not show it. The receiver, a process or a gateway that knows the job, answers first
+//! with a proof of its own, before it gets anything of the stream.
 //!
 //! ```text
 //! TLV 0xE0   version, 2; flags; the job's number, 8 bytes; nonce, 8 bytes; tag, 8 bytes
@@ -70,7 +70,7 @@ impl Sender {
     }
 }
 
-/// A preface as it came: for which job it is, only who knows that job's token can tell.
+/// A preface as it came: only somebody who knows its job's token can tell which job it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     /// See [`Preface::source`].
@@ -195,7 +195,7 @@ pub enum PrefaceError {
     /// The first bytes differ from the signature.
     #[error("not a PROXY v2 header")]
     Signature,
-    /// Version or command is not 2, PROXY or LOCAL.
+    /// Version is not 2, or command neither PROXY nor LOCAL.
     #[error("PROXY version or command {0:#04x} is not supported")]
     Version(u8),
     /// Only TCP over IPv4 and IPv6 are carried.
@@ -312,7 +312,7 @@ impl Preface {
     }
 }
 
-/// Reads what follows the fixed part of a LOCAL header: addresses, if there are any, count for nothing.
+/// Reads what follows the fixed part of a LOCAL header: addresses, if there are any, are ignored.
 fn decode_question(bytes: &[u8]) -> Result<Decoded, PrefaceError> {
     let body_bytes = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
     let length = FIXED_BYTES + body_bytes;
@@ -334,7 +334,7 @@ fn decode_question(bytes: &[u8]) -> Result<Decoded, PrefaceError> {
     Ok(Decoded::Question { question, length })
 }
 
-/// An IPv4-mapped IPv6 address as the IPv4 address it stands for; others unchanged.
+/// An IPv4-mapped IPv6 address as the IPv4 address that it maps; others unchanged.
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -366,7 +366,7 @@ fn job_tlv(tlvs: &[u8]) -> Result<(u8, Tag, [u8; NONCE_BYTES], Tag), PrefaceErro
     read().ok_or(PrefaceError::NoJob)
 }
 
-/// The first TLV of a type; what follows it is not looked at.
+/// The first TLV of a type; what follows it is not read.
 fn find_tlv(mut tlvs: &[u8], wanted: u8) -> Result<Option<&[u8]>, PrefaceError> {
     while let [kind, high, low, rest @ ..] = tlvs {
         let length = usize::from(u16::from_be_bytes([*high, *low]));

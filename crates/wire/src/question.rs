@@ -7,7 +7,7 @@
 //! ```text
 //! question   PROXY v2, command LOCAL, no addresses; TLV 0xE1: version, 2; nonce, 16 bytes; tag, 8 bytes
 //! answer     byte 0: version, 2; byte 1: length of the name; the site's name; tag, 8 bytes.
-//!            Nothing where the tag is of no job that is known
+//!            Nothing if the tag is of no known job
 //! tag        SipHash-2-4 under the job's token, big endian: of "Q" and the nonce; of "A", the nonce and the name
 //! ```
 
@@ -197,7 +197,7 @@ mod tests {
                 assert_eq!(question().read_answer(&TOKEN, &changed), Answer::Nonsense, "{at}");
             }
         }
-        // The question's own tag is none of an answer, not even with an empty name.
+        // The question's own tag is not that of an answer, not even with an empty name.
         let mirrored = [&[VERSION, 0][..], &question().tag].concat();
         assert_eq!(question().read_answer(&TOKEN, &mirrored), Answer::Nonsense);
         assert_ne!(

@@ -2,8 +2,8 @@
 //! reasons, messages. Whoever prints shows all of a line through here, not its parts one by one.
 //!
 //! An escape sequence could change what a terminal shows elsewhere, or what its keys do; a newline could make
-//! a line that nobody said; a bidirectional override could show a line in another order than it has. They
-//! stand as JSON writes them, so that JSON means the same as before.
+//! a line that nobody said; a bidirectional override could show a line in another order than it has. They are
+//! shown as JSON escapes them, so that JSON keeps its meaning.
 
 use std::fmt::{self, Display, Formatter, Write};
 

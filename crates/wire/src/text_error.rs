@@ -1,4 +1,4 @@
-//! The error of an operation of which there is nothing to say but one sentence.
+//! An error about which there is nothing to say but one sentence.
 
 use std::fmt;
 use std::ops::Deref;

@@ -131,7 +131,7 @@ impl Checked for RecordsAnswer {
     }
 }
 
-/// A broker is believed no more than a site: somebody else may have its keys.
+/// A broker is trusted no more than a site: somebody else may have its keys.
 impl Checked for SyncAnswer {
     fn check(&self) -> Result<(), TextError> {
         check_since(Some(&self.now))?;
@@ -245,7 +245,7 @@ fn is_hexadecimal(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Makes somebody else's words fit for a message.
+/// Shortens somebody else's text for a message.
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }

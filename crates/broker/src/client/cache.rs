@@ -1,9 +1,9 @@
 //! Keeps the brokers' last answers in a file, so that a gateway knows its grid while they are away.
 //!
-//! Each broker has a view of its own. What the gateway is told of a site is the newest that any of them says,
-//! so that it goes on with the others where one is away, and forgets no site that only that one knows.
-//! Revocations and records are written before anything else happens and never forgotten; members with a
-//! delay, since the brokers have them too.
+//! Each broker has a view of its own. The gateway is told the newest that any of them says of a site, so that
+//! it goes on with the others when one is away, and forgets no site that only that one knows. Revocations and
+//! records are written before anything else happens and never forgotten; members with a delay, since the
+//! brokers have them too.
 
 use crate::api::{Member, Since, SyncAnswer};
 use crate::files::{self, FileError};
@@ -26,15 +26,15 @@ const MAX_SITES: usize = 4096;
 /// take a quarter.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Names a broker among those of a grid: its number, and 0 where there is one.
+/// A broker's number in its grid; 0 if it is the only one.
 pub(super) type BrokerKey = u8;
 
 pub(super) struct Cache {
     directory: PathBuf,
     grid: String,
-    /// What was kept of an earlier start, until all brokers have told all that they know.
+    /// Members of an earlier start, until all brokers have sent all that they know.
     kept: BTreeMap<String, Member>,
-    /// Where in the history of the one broker that is.
+    /// Where in the only broker's history they are from.
     kept_since: Option<Since>,
     views: BTreeMap<BrokerKey, View>,
     /// What the gateway was told.
@@ -56,7 +56,7 @@ struct View {
     members: BTreeMap<String, Member>,
     /// A new list of all members, as far as it has arrived.
     fresh: Option<BTreeMap<String, Member>>,
-    /// It has told all that it knows, in this start.
+    /// It has sent all that it knows since this start.
     is_whole: bool,
 }
 
@@ -86,7 +86,7 @@ impl View {
         bytes.sum::<usize>() > MAX_BYTES || lists.any(|list| list.len() > MAX_SITES)
     }
 
-    /// Takes an answer's members; the sites of which it says something else now.
+    /// Takes an answer's members; returns the sites for which it changes something.
     fn apply(&mut self, answer: &mut SyncAnswer) -> BTreeSet<String> {
         let mut touched = BTreeSet::new();
         if answer.full {
@@ -143,7 +143,7 @@ impl Cache {
         }
     }
 
-    /// Why what was kept is not used, once.
+    /// Returns once why what was kept is not used.
     pub(super) fn take_trouble(&mut self) -> Option<FileError> {
         self.unread.take()
     }
@@ -153,14 +153,14 @@ impl Cache {
         &self.members
     }
 
-    /// Whether a broker says that there is this site.
+    /// Whether a broker lists this site.
     pub(super) fn has(&self, broker: BrokerKey, site: &str) -> bool {
         self.views
             .get(&broker)
             .is_some_and(|view| view.members.contains_key(site))
     }
 
-    /// Begins to hear of a broker. Where there is one, it goes on where the file was written.
+    /// Begins a broker's view. The only broker goes on from where the file was written.
     pub(super) fn begin(&mut self, broker: BrokerKey, is_only_one: bool) {
         let view = match is_only_one {
             true => View {
@@ -173,7 +173,7 @@ impl Cache {
         self.views.insert(broker, view);
     }
 
-    /// Hears no more of a broker, which serves no longer. What it said holds until the others have told all,
+    /// Ends the view of a broker that no longer serves. What it said holds until the others have sent all,
     /// unless it was expelled.
     pub(super) fn end(&mut self, broker: BrokerKey, is_expelled: bool) {
         if let Some(view) = self.views.remove(&broker)
@@ -188,7 +188,7 @@ impl Cache {
         self.views.get(&broker)?.since.as_ref()
     }
 
-    /// Takes a broker's answer. `is_out` says whose certificates count no longer.
+    /// Takes a broker's answer. `is_out` tells whose certificates no longer count.
     ///
     /// # Errors
     /// The broker says too much. Nothing that it has said counts then.
@@ -263,7 +263,7 @@ impl Cache {
         self.members.insert(member.site.clone(), member);
     }
 
-    /// Forgets where in a broker's history the members are from: it will tell them all.
+    /// Forgets where in a broker's history the members are from: it will send them all.
     pub(super) fn begin_anew(&mut self, broker: BrokerKey) {
         if let Some(view) = self.views.get_mut(&broker) {
             view.since = None;
@@ -294,7 +294,7 @@ impl Cache {
     }
 }
 
-/// The revocations that were kept; the empty set where there are none.
+/// The revocations that were kept; the empty set if there are none.
 pub(super) fn revocations(
     directory: &Path,
     grid: &str,
@@ -304,7 +304,7 @@ pub(super) fn revocations(
     let Some(bytes) = files::read_if_there(&path)? else {
         return Ok(RevocationSet::default());
     };
-    // Not passed over like members: a site that was put out would be in again.
+    // Not ignored like members: a site that was put out would be in again.
     let damaged = |reason: String| {
         let reason =
             format!("{reason}; remove it only if the broker can be reached: the broker has the list, too");
@@ -322,13 +322,13 @@ pub(super) fn keep_revocations(directory: &Path, signed: &SignedRevocations) -> 
 
 const RECORDS_FILE: &str = "records.json";
 
-/// The records that were kept; none where there is no file, as in a grid of one broker.
+/// Reads the records that were kept; none if there is no file, as in a grid of one broker.
 pub(super) fn records(directory: &Path, trust: &Trust) -> Result<(), FileError> {
     let path = directory.join(RECORDS_FILE);
     let Some(bytes) = files::read_if_there(&path)? else {
         return Ok(());
     };
-    // As with revocations: who was put out would be in again.
+    // As with revocations: a site that was put out would be in again.
     let damaged = |reason: String| {
         let reason =
             format!("{reason}; remove it only if a broker can be reached: brokers have the records, too");

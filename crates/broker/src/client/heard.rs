@@ -1,5 +1,5 @@
-//! Tells a message that two brokers bring from one that was sent twice: whoever sends gives it to each broker
-//! that knows the other site, because nobody knows which of them that one still reaches.
+//! Tells a message that two brokers bring from one that was sent twice: the sender gives it to each broker
+//! that knows the other site, because nobody knows which of them that site still reaches.
 
 use super::cache::BrokerKey;
 use crate::api::Message;
@@ -34,7 +34,7 @@ impl Heard {
         if self.messages.len() >= MAX_HEARD {
             self.messages.clear();
         }
-        // Lengths, so that no two messages are one text.
+        // With lengths, no two messages make the same text.
         let parts = [&message.from, &message.kind, &message.body];
         let hash = parts.iter().fold(Sha256::new(), |hash, part| {
             hash.chain_update((part.len() as u64).to_be_bytes())

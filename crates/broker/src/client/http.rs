@@ -44,7 +44,7 @@ pub enum CallError {
         /// What the system said.
         source: io::Error,
     },
-    /// Whoever answers there is not who has to, or its time is not now.
+    /// The party that answers there is not the right one, or its time is not now.
     #[error("the broker at {broker}: {reason}")]
     Trust {
         /// Its address.
@@ -52,7 +52,7 @@ pub enum CallError {
         /// Why.
         reason: TrustError,
     },
-    /// TLS failed otherwise: where the broker refuses the own certificate, it says so in its log.
+    /// TLS failed otherwise: if the broker refuses this host's certificate, its log says so.
     #[error("TLS with the broker at {broker}: {reason}")]
     Tls {
         /// Its address.
@@ -71,7 +71,7 @@ pub enum CallError {
         /// How it ended.
         reason: String,
     },
-    /// It speaks, but not as we do.
+    /// It answers, but not in this protocol.
     #[error("the broker's answer is not understood: {0}")]
     Answer(String),
 }
@@ -126,7 +126,7 @@ impl Connection {
             address,
             renewals: 0,
             sender,
-            // How it ends, the requests see.
+            // The requests see how it ends.
             carrying: tokio::spawn(async move { connection.await.unwrap_or_default() }),
         })
     }

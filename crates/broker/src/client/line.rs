@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// Commands that wait for one broker; more are refused, so that one that is slow holds up no other.
+/// Commands that wait for one broker; more are refused, so that a slow one holds up no other.
 const MAX_ORDERS: usize = 256;
 
 /// Exchanges of records after one answer, of a thousand records each.
@@ -89,7 +89,7 @@ impl Line {
             };
             let outcome = tokio::select! {
                 outcome = self.round(session, &mut connection) => outcome,
-                // What is waited for was asked with an old record: the connection is of no use any more.
+                // The pending question has an old record: the connection is useless now.
                 changed = record.changed() => {
                     connection = None;
                     match changed {
@@ -124,7 +124,7 @@ impl Line {
     /// Asks one question and takes its answer.
     async fn round(&self, session: &Session, connection: &mut Option<Connection>) -> Result<(), CallError> {
         session.renew_if_due(self).await?;
-        // The broker looks at the certificate of the connection at each request.
+        // The broker checks the connection's certificate at each request.
         let renewals = session.renewals.get();
         let kept = connection.take().filter(Connection::is_open);
         let open = match kept.filter(|kept| kept.renewals == renewals) {
@@ -140,8 +140,8 @@ impl Line {
         }
         let wants = answer.wants_revocations;
         session.take_due_records();
-        // Before the rest is believed: who is told that a site is gone knows by then that it was revoked, and
-        // does not let it in again.
+        // Before the rest is believed: a gateway that is told that a site is gone knows by then that it was
+        // revoked, and does not let it in again.
         if let Some(records) = answer.records {
             self.has_records.set(true);
             self.exchange_records(session, open, (&answer.now.history, records))
@@ -212,8 +212,8 @@ impl Line {
             revocations_digest: revocations.digest(),
             messages_until: self.messages_until.get(),
             load: *session.load.borrow(),
-            // The first answer tells that the broker is there; and a short certificate is to be renewed in
-            // time.
+            // The first answer tells that the broker is there; and a short-lived certificate is to be renewed
+            // in time.
             wait_seconds: match is_up {
                 true => MAX_WAIT_SECONDS.min(session.seconds_until_renewal().max(1)),
                 false => 0,
@@ -264,7 +264,7 @@ impl Line {
         Ok(())
     }
 
-    /// Says what is wrong, and how long to wait.
+    /// Reports what is wrong; returns how long to wait.
     async fn on_failure(&self, session: &Session, error: CallError, failures: u32) -> Duration {
         session.keep_members();
         if let CallError::Trust { broker, reason } = &error
@@ -304,7 +304,7 @@ impl Line {
     ) {
         *self.told.borrow_mut() = None;
         if kind == ErrorKind::BadRequest {
-            // Whatever this broker does not understand of the history, it shall tell all anew.
+            // Whatever this broker does not understand of the history, it is to send everything anew.
             session.cache.borrow_mut().begin_anew(self.key);
             *self.exchange.borrow_mut() = Exchange::default();
             self.has_records.set(false);
@@ -356,11 +356,11 @@ fn on_revocations(session: &Session, signed: &SignedRevocations) {
     }
 }
 
-/// How often a line looks whether another one has got this site its virtual addresses.
+/// How often a line checks whether another one has got this site its virtual addresses.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The pause after a failure: it doubles each time. Chance takes between half of it and all, so that gateways
-/// that lost the broker together do not come back together.
+/// The pause after a failure: it doubles each time. A random part of it, half at least, is waited, so that
+/// gateways that lost the broker together do not come back together.
 fn backoff(config: &ClientConfig, failures: u32) -> Duration {
     let doubled = config
         .retry

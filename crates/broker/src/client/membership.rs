@@ -242,7 +242,7 @@ async fn ask(
         .await
 }
 
-/// Whether a clock may be why.
+/// Whether a wrong clock may be the cause.
 pub(super) fn is_of_time(reason: &TrustError) -> bool {
     matches!(
         reason,
@@ -302,7 +302,7 @@ fn accept(
 }
 
 impl Membership {
-    /// Reads what [`join`] wrote; none where nobody has joined.
+    /// Reads what [`join`] wrote; `None` if nobody has joined.
     ///
     /// # Errors
     /// A file that cannot be read, is not whole, or may be read by others.
@@ -356,7 +356,7 @@ impl Membership {
         Sha256::digest(&self.credentials.authority).into()
     }
 
-    /// The same place with the next certificate.
+    /// The same membership with the next certificate.
     pub(super) fn renewed(
         &self,
         answer: CertificateAnswer,
@@ -377,7 +377,7 @@ impl Membership {
         files::replace(&directory.join(MEMBERSHIP_FILE), &text, 0o600)
     }
 
-    /// A new certificate, once it is what it has to be and of this key.
+    /// Makes a membership, if the certificate is what it has to be and of this key.
     fn from_texts(texts: Texts, trust: &Trust) -> Result<Membership, TextError> {
         let credentials = Credentials::from_pem(&texts.certificate, &texts.authority, &texts.key);
         let credentials = credentials.map_err(|error| error.to_string())?;

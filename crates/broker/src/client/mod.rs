@@ -100,11 +100,11 @@ pub enum Event {
     Member(Box<Member>),
     /// A site is no longer a member.
     Removed(String),
-    /// Another gateway says something.
+    /// Another gateway has sent a message.
     Message(Message),
     /// More certificates are void: lanes of these sites end. The [`Trust`] knows them already.
     Revocations(RevocationSet),
-    /// Brokers and revocations that are news, for other gateways.
+    /// News of brokers and revocations, for other gateways.
     Records(Vec<SignedRecord>),
     /// Another gateway has brought records that nobody of the grid has signed.
     Forged {
@@ -122,7 +122,7 @@ pub enum Event {
         /// Seconds that this host's clock is ahead of the broker's.
         ahead: i64,
     },
-    /// The broker does not answer, for this reason. Said once until it does.
+    /// The broker does not answer, for this reason. Reported once until it does.
     Away(String),
     /// The broker refuses what this gateway wants: it goes on trying.
     Refused {
@@ -131,7 +131,7 @@ pub enum Event {
         /// Why, for people.
         message: String,
     },
-    /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. It comes
+    /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. Reported
     /// when that changes.
     ClockSkew {
         /// Seconds that this host's clock is ahead.
@@ -152,7 +152,7 @@ pub enum Event {
         /// The reason.
         reason: String,
     },
-    /// Something of this host, such as a file that cannot be written. The session goes on.
+    /// Trouble on this host, such as a file that cannot be written. The session goes on.
     Trouble(String),
 }
 
@@ -163,7 +163,7 @@ pub struct BrokerState {
     pub number: u8,
     /// Where it is found, `HOST:PORT`.
     pub addresses: Vec<String>,
-    /// Why it does not answer; none while it does.
+    /// Why it does not answer; `None` while it does.
     pub away: Option<String>,
 }
 
@@ -185,7 +185,7 @@ enum Command {
     Relays,
 }
 
-/// Says what was wanted, such as `send punch to nancy`.
+/// Names what was wanted, such as `send punch to nancy`.
 impl std::fmt::Display for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -301,7 +301,7 @@ impl Client {
         self.events.as_ref()?.try_recv().ok()
     }
 
-    /// The next event, within some time.
+    /// Waits for the next event, `timeout` at most.
     pub fn wait_event(&self, timeout: Duration) -> Option<Event> {
         self.events.as_ref()?.recv_timeout(timeout).ok()
     }
@@ -311,7 +311,7 @@ impl Client {
         self.brokers.borrow().clone()
     }
 
-    /// Says something else of the own site from now on.
+    /// Announces this record of the own site from now on.
     pub fn update(&self, record: Record) {
         self.record.send_replace(record);
     }
@@ -321,7 +321,7 @@ impl Client {
         self.load.send_replace(load.min(1000));
     }
 
-    /// Says something to another site's gateway, at once.
+    /// Sends a message to another site's gateway, at once.
     ///
     /// # Errors
     /// See [`Busy`]; what fails later is an [`Event::Failed`].
@@ -333,7 +333,7 @@ impl Client {
         }))
     }
 
-    /// Has the broker dial addresses of the own record: [`Event::Reached`].
+    /// Makes the broker dial addresses of the own record: [`Event::Reached`].
     ///
     /// # Errors
     /// See [`Busy`].
@@ -341,7 +341,7 @@ impl Client {
         self.command(Command::Reach(addresses))
     }
 
-    /// A job has begun here.
+    /// Tells that a job has begun here.
     ///
     /// # Errors
     /// See [`Busy`].
@@ -349,7 +349,7 @@ impl Client {
         self.command(Command::JobStarted(job))
     }
 
-    /// A job that began here has ended.
+    /// Tells that a job that began here has ended.
     ///
     /// # Errors
     /// See [`Busy`].
@@ -399,7 +399,7 @@ impl Client {
         self.events = None;
         self.commands = None;
         if let Some(thread) = self.thread.take() {
-            // A panic in it has been said by the runtime.
+            // The runtime has reported a panic in it.
             let _ = thread.join();
         }
     }

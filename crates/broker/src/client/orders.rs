@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use tokio::sync::mpsc;
 
 impl Line {
-    /// Carries out commands, one after the other: they are few, and their order means something.
+    /// Carries out commands, one after the other: they are few, and their order matters.
     pub(super) async fn obey(&self, session: &Session, mut commands: mpsc::Receiver<Command>) {
         let mut connection: Option<Connection> = None;
         while let Some(command) = commands.recv().await {
@@ -37,8 +37,8 @@ impl Line {
             None => connection.insert(self.connect(session).await?),
         };
         match self.ask(session, open, command).await {
-            // The broker ends a connection that is idle, and this one may be of an old certificate; all
-            // commands may be given twice.
+            // The broker ends idle connections, and this one may be of an old certificate; all commands may
+            // be repeated.
             Err(
                 CallError::Lost { .. }
                 | CallError::Refused(ErrorAnswer {
@@ -92,7 +92,7 @@ async fn jobs(open: &mut Connection, asked: &JobsRequest) -> Result<JobsAnswer, 
     open.post(api::JOBS, asked, ANSWER).await
 }
 
-/// Tells a broker that has come back which jobs of this site run. The first one the gateway tells itself.
+/// Tells a broker that has come back which jobs of this site run. The gateway itself tells the first one.
 async fn compare_jobs(session: &Session, open: &mut Connection) -> Result<(), CallError> {
     let own = session.membership.borrow().site.clone();
     let listed = jobs(open, &JobsRequest::List {}).await?.jobs;

@@ -1,5 +1,5 @@
 //! Keeps the key of a host that is joining a grid until it has the certificate. A token is good for one key:
-//! a host that lost the answer, or had no room for it, asks again with the same one.
+//! a host that lost the answer, or had no room for it, asks again with the same key.
 
 use crate::authority::{AuthorityError, new_key};
 use crate::files::{self, FileError};
@@ -22,7 +22,7 @@ impl Pending {
     pub(super) fn of(token: &JoinToken, directory: &Path) -> Result<Pending, AuthorityError> {
         let path = directory.join(FILE);
         let hash = JoinToken::hash(&token.secret);
-        // One that cannot be read, or of another token, serves nobody.
+        // A key that cannot be read, or is of another token, is useless.
         let kept = files::read_secret(&path).ok();
         let kept = kept.and_then(|text| serde_json::from_str::<Pending>(&text).ok());
         if let Some(kept) = kept.filter(|kept| kept.token == hash) {

@@ -1,4 +1,4 @@
-//! Has the certificate renewed, at whichever broker is asked next once it is due.
+//! Renews the certificate, at whichever broker is asked next once it is due.
 
 use super::Event;
 use super::http::{ANSWER, CallError};
@@ -11,7 +11,7 @@ use crate::authority::new_key;
 /// certificates are shorter.
 const RENEW_AGAIN_SECONDS: u64 = 3600;
 
-/// The same once it is over.
+/// The same once it has expired.
 const EXPIRED_AGAIN_SECONDS: u64 = 60;
 
 impl Session {
@@ -20,9 +20,9 @@ impl Session {
         due.saturating_sub(self.config.clock.now())
     }
 
-    /// Has the certificate renewed after two thirds of its life, or when that is over: by a line that is up,
-    /// if there is one. While one line does it, the others go on, and look again each second: it stays due
-    /// until the renewal has ended well.
+    /// Renews the certificate after two thirds of its life, or when that is over: by a line that is up, if
+    /// there is one. While one line does it, the others go on, and check again each second: it stays due
+    /// until the renewal has succeeded.
     pub(super) async fn renew_if_due(&self, line: &Line) -> Result<(), CallError> {
         let is_for_others = self.is_any_up() && !self.is_up(line.key);
         if self.seconds_until_renewal() > 0 || is_for_others || self.is_renewing.replace(true) {
@@ -40,7 +40,7 @@ impl Session {
         renewed
     }
 
-    /// When to try again where the only broker has failed, in seconds since 1970.
+    /// When to try again after the only broker has failed, in seconds since 1970.
     fn time_of_next_try(&self) -> u64 {
         let now = self.config.clock.now();
         let left = self.membership.borrow().certified.not_after.saturating_sub(now);
@@ -71,7 +71,7 @@ impl Session {
     }
 }
 
-/// A renewal under way. It ends also where the question is given up, because the record has changed.
+/// A renewal under way. It also ends if the question is given up because the record has changed.
 struct Begun<'a>(&'a Session);
 
 impl Drop for Begun<'_> {

@@ -6,8 +6,8 @@
 //!                ── commands ─>    |     ── line ── long poll ──> broker 2
 //!                                  records, certificate, members: what any of them says
 //! ```
-//! One of the lines that are up is the first one: it stands for "the broker" where the gateway asks for
-//! something that one broker can tell. In a grid of one broker there is one line.
+//! One of the lines that are up is the first: it serves as "the broker" when the gateway asks for something
+//! that one broker can tell. In a grid of one broker there is one line.
 
 use super::cache::{self, BrokerKey, Cache, Changes};
 use super::heard::Heard;
@@ -26,10 +26,10 @@ use tokio::sync::{mpsc, watch};
 /// A larger difference of clocks is reported: a certificate begins five minutes before it is made.
 pub const SKEW_SECONDS: u64 = 60;
 
-/// Time between two writings of the members: a busy grid would otherwise write megabytes at each change.
+/// Time between two writes of the members: a busy grid would otherwise write megabytes at each change.
 const KEEP: Duration = Duration::from_secs(5);
 
-/// A list of at most so many members is written at once.
+/// A list of at most this many members is written at once.
 const FEW: usize = 64;
 
 pub(super) struct Parts {
@@ -68,7 +68,7 @@ impl Known {
         matches!(self.standing, Standing::Up { .. })
     }
 
-    /// Has a command carried out; false where too many wait.
+    /// Queues a command; false if too many wait.
     fn order(&self, command: Command) -> bool {
         self.orders.try_send(command).is_ok()
     }
@@ -79,7 +79,7 @@ pub(super) struct Session {
     pub(super) config: ClientConfig,
     pub(super) trust: Trust,
     pub(super) membership: RefCell<Membership>,
-    /// Rises when the certificate is renewed: connections that show the old one are of no use then.
+    /// Rises when the certificate is renewed: connections that show the old one are useless then.
     pub(super) renewals: Cell<u64>,
     pub(super) renew_again: Cell<u64>,
     pub(super) is_renewing: Cell<bool>,
@@ -90,7 +90,7 @@ pub(super) struct Session {
     lines: RefCell<BTreeMap<BrokerKey, Known>>,
     /// What the gateway may show of the lines.
     states: watch::Sender<Vec<BrokerState>>,
-    /// The line that stands for the broker, if one is up.
+    /// The line that serves as the broker, if one is up.
     first: Cell<Option<BrokerKey>>,
     said_away: Cell<bool>,
     skewed: Cell<bool>,
@@ -171,7 +171,7 @@ impl Session {
         of_several
     }
 
-    /// Begins to hear of a broker, which takes orders there.
+    /// Adds a line to a broker, which takes its commands there.
     pub(super) fn add_line(&self, key: BrokerKey, addresses: Vec<String>, orders: mpsc::Sender<Command>) {
         self.cache.borrow_mut().begin(key, key == ONLY);
         let known = Known {
@@ -183,7 +183,7 @@ impl Session {
         self.show();
     }
 
-    /// Hears no more of a broker, which serves no longer or elsewhere.
+    /// Removes the line to a broker that no longer serves, or serves elsewhere.
     pub(super) fn remove_line(&self, key: BrokerKey) {
         if self.lines.borrow_mut().remove(&key).is_none() {
             return;
@@ -233,8 +233,8 @@ impl Session {
         !self.lines.borrow().contains_key(&ONLY)
     }
 
-    /// Whether this line may tell of this site now. One that has no virtual addresses yet gets them from one
-    /// broker, and then asks the others for the same.
+    /// Whether this line may announce this site now. A site that has no virtual addresses yet gets them from
+    /// one broker, and then asks the others for the same.
     pub(super) fn may_announce(&self, key: BrokerKey) -> bool {
         let record = self.record.borrow();
         if !record.overlap_ok || !record.virtual_subnets.is_empty() {
@@ -245,7 +245,7 @@ impl Session {
         before.all(|(_, line)| matches!(line.standing, Standing::Down(_)))
     }
 
-    /// Notes for the gateway which brokers there are, and which answer.
+    /// Tells the gateway which brokers there are, and which answer.
     fn show(&self) {
         let states = {
             let lines = self.lines.borrow();
@@ -264,7 +264,7 @@ impl Session {
         self.states.send_replace(states);
     }
 
-    /// A line has an answer.
+    /// Notes that a line has an answer.
     pub(super) fn on_up(&self, key: BrokerKey, standing: Standing) {
         let was_up = self.is_up(key);
         self.set(key, standing);
@@ -277,12 +277,12 @@ impl Session {
         }
         // The gateway itself compares with the first one.
         if let Some(line) = self.lines.borrow().get(&key) {
-            // Too many wait: then it is told of those that begin from now on.
+            // If too many wait, it is told only of those that begin from now on.
             let _ = line.order(Command::CompareJobs);
         }
     }
 
-    /// A line is down, for this reason. Returns whether another one is up.
+    /// Notes that a line is down, for this reason. Returns whether another one is up.
     pub(super) fn on_down(&self, key: BrokerKey, reason: String) -> bool {
         self.set(key, Standing::Down(reason));
         if self.first.get() == Some(key) {
@@ -292,7 +292,7 @@ impl Session {
         self.is_any_up()
     }
 
-    /// Says that no broker answers, once.
+    /// Reports once that no broker answers.
     pub(super) fn on_all_down(&self) {
         let reasons: Option<Vec<String>> = {
             let lines = self.lines.borrow();
@@ -332,7 +332,7 @@ impl Session {
         });
     }
 
-    /// Whether this line stands for the broker; none is as good as this one.
+    /// Whether this line serves as the broker; if none does, any is as good.
     pub(super) fn is_first(&self, key: BrokerKey) -> bool {
         self.first.get().is_none_or(|first| first == key)
     }
@@ -369,7 +369,7 @@ impl Session {
         let up = lines.iter().filter(|(_, line)| line.is_up());
         let cache = self.cache.borrow();
         let some: Vec<&Known> = match command {
-            // By each that knows the other site: nobody knows which of them that one still reaches.
+            // Through each that knows the other site: nobody knows which of them that site still reaches.
             Command::Send(message) => {
                 let knows = up.filter(|(key, _)| cache.has(**key, &message.to));
                 knows.map(|(_, line)| line).collect()
@@ -446,7 +446,7 @@ impl Session {
     }
 
     pub(super) fn tell_changes(&self, changes: Changes) {
-        // First: a gateway that is killed once it knows somebody shall know him at its next start.
+        // First: a gateway that is killed after it has learnt of a site is to know it at its next start.
         let few = self.cache.borrow().members().len() <= FEW;
         if few || self.kept.get().is_none_or(|kept| kept.elapsed() >= KEEP) {
             self.keep_members();
@@ -479,5 +479,5 @@ impl Session {
     }
 }
 
-/// The key of the broker where there is one.
+/// The key of the only broker.
 const ONLY: BrokerKey = 0;

@@ -1,7 +1,7 @@
-//! Exchanges records with a broker: each side tells what the other lacks. Pure.
+//! Exchanges records with a broker: each side sends what the other lacks. Pure.
 //!
-//! A broker numbers its records in the order in which it took them ([`Log`]). Whoever asks it, a gateway or
-//! another broker, remembers up to where it was told, and which records it has given ([`Exchange`]).
+//! A broker numbers its records in the order in which it took them ([`Log`]). The caller, a gateway or
+//! another broker, remembers how far it was told, and which records it has given ([`Exchange`]).
 
 #[cfg(test)]
 mod model;
@@ -17,8 +17,7 @@ const MAX_BYTES: usize = 512 * 1024;
 /// Records that are remembered as spent, in 4 MB; beyond that all are forgotten.
 const MAX_SPENT: usize = 65_536;
 
-/// Records that others have taken the place of are kept until they are as many as those that count, and
-/// these more.
+/// Replaced records are kept until they are as many as those that count, and this many more.
 const SLACK: usize = 256;
 
 /// Records in the order in which they were taken, of one start of a broker.
@@ -28,7 +27,7 @@ pub(crate) struct Log {
     taken: BTreeMap<u64, SignedRecord>,
     next: u64,
     hashes: HashMap<[u8; 32], u64>,
-    /// Hashes of records that were right, and said nothing new: nor will they ever.
+    /// Hashes of valid records that say nothing new, nor ever will.
     spent: HashSet<[u8; 32]>,
 }
 
@@ -40,7 +39,7 @@ impl Log {
         log
     }
 
-    /// Takes away the records that no longer count, now or as soon as they are many. Returns them.
+    /// Removes and returns the records that no longer count, now or once they are many.
     pub(crate) fn prune(&mut self, records: &Records, now: bool) -> Vec<SignedRecord> {
         if !now && self.taken.len() <= 2 * records.len() + SLACK {
             return Vec::new();
@@ -59,8 +58,8 @@ impl Log {
         self.hashes.contains_key(&hash) || self.spent.contains(&hash)
     }
 
-    /// Notes a record that was right and said nothing new: whoever sends it without end is not to have its
-    /// signature checked each time.
+    /// Notes a valid record that says nothing new: one that is sent without end is not to have its signature
+    /// checked each time.
     pub(crate) fn pass_over(&mut self, record: &SignedRecord) {
         if self.spent.len() >= MAX_SPENT {
             self.spent.clear();
@@ -74,7 +73,7 @@ impl Log {
         self.next += 1;
     }
 
-    /// How many there were: the number up to which somebody knows them.
+    /// How many there were: the position up to which somebody knows them.
     pub(crate) fn position(&self) -> u64 {
         self.next
     }
@@ -88,7 +87,7 @@ impl Log {
     }
 }
 
-/// As many as one body holds, and one at least.
+/// Takes as many as one body holds, at least one.
 fn fit<'a>(records: impl Iterator<Item = &'a SignedRecord>) -> Vec<SignedRecord> {
     let mut bytes = 0;
     let mut fit = Vec::new();
@@ -153,7 +152,7 @@ impl Exchange {
         }
         self.theirs.extend(asked.records.iter().map(hash));
         self.theirs.extend(answer.records.iter().map(hash));
-        // What counts no longer is given to nobody.
+        // Records that no longer count are given to nobody.
         if self.theirs.len() > 2 * own.len() + SLACK + MAX_RECORDS {
             let counting: HashSet<[u8; 32]> = own.signed().map(hash).collect();
             self.theirs.retain(|hash| counting.contains(hash));

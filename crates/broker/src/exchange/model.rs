@@ -196,7 +196,7 @@ impl Grid {
     fn revoke(&mut self, broker: usize, site: usize) {
         let now = self.time_of(broker);
         let number = broker as u8 + 1;
-        // Such a one refuses.
+        // An expelled broker refuses.
         if self.parties[broker].disk.records.is_expelled(number) {
             return;
         }
@@ -225,7 +225,7 @@ impl Grid {
         self.parties[party].disk.raw.iter().filter_map(of_site).collect()
     }
 
-    /// Whatever a broker believes, everybody believes at once what it signs then.
+    /// Checks that everybody believes at once what a broker signs by what it believes.
     fn is_believed_at_once(&self, broker: usize, time: u64) {
         if self.liar == Some(broker as u8 + 1) {
             return;

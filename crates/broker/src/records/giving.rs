@@ -66,8 +66,8 @@ impl Records {
         Ok(self.judge(site, admission)?)
     }
 
-    /// Returns what `broker` signs to put out a site now, so that nothing counts that it has been given so
-    /// far. `known_until` is the latest that this broker knows of it beside the records.
+    /// Returns what `broker` signs to put out a site now, so that nothing that it was given so far counts.
+    /// `known_until` is the latest that this broker knows of it beside the records.
     pub fn revocation(&self, site: &str, broker: u8, now: u64, known_until: u64) -> Revocation {
         debug_assert_ne!(broker, ROOT, "the authority signs no revocations");
         let until = now

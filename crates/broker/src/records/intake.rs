@@ -1,5 +1,5 @@
-//! Which records are taken that somebody else brings, and when: how many of one signer, and none that names a
-//! time far ahead before that time is near. Pure.
+//! Decides which records that somebody else brings are taken, and when: how many of one signer, and none that
+//! names a time far ahead before that time is near. Pure.
 
 use super::{Added, MAX_ADMISSIONS, MAX_REVOKED, Records, SignedRecord, Statement};
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// wrong signs nothing that counts; one that lies cannot put a site out for longer.
 pub(crate) const MOST_AHEAD: u64 = 86_400;
 
-/// So much less may it be at a broker, whose own records have to name later times than those that it
-/// believes: others believe them at once, also where their clocks are behind.
+/// It may be this much less at a broker, whose own records have to name later times than those that it
+/// believes: others believe them at once, even if their clocks are behind.
 pub(crate) const MARGIN: u64 = 3600;
 
 /// Records of one signer that wait for their time, and how far ahead it may be. A broker that follows the
-/// rules signs such a record only where one that lies has named a time that was just near enough.
+/// rules signs such a record only if a lying one has named a time that was just near enough.
 const MOST_WAITING: usize = 256;
 const MOST_AWAITED: u64 = 2 * MOST_AHEAD;
 
@@ -29,7 +29,7 @@ pub(crate) const NEWS_AN_HOUR: u64 = 1000;
 pub(crate) enum Taken {
     /// It was news.
     News,
-    /// It says nothing that was not known.
+    /// It says nothing new.
     Known,
     /// Its signer has signed more than a broker may.
     Full,
@@ -55,7 +55,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// Says which broker this is: it believes what it has signed itself as a gateway does.
+    /// Sets which broker this is: it believes its own records as a gateway does.
     pub(crate) fn set_own(&mut self, number: u8) {
         self.own = Some(number);
     }
@@ -89,8 +89,8 @@ impl Intake {
         }
     }
 
-    /// Takes those whose time has come near. They wait until they are known: the disk may refuse what `into`
-    /// is then. What waits of an expelled broker goes.
+    /// Takes waiting records whose time has come near. They go on waiting until they are known: the disk may
+    /// refuse what `into` becomes. Those of an expelled broker are dropped.
     pub(crate) fn take_due(&mut self, into: &mut Records, now: u64) -> Vec<(Statement, SignedRecord)> {
         let mut news = Vec::new();
         self.waiting.retain(|signer, _| !into.is_expelled(*signer));

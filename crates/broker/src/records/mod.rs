@@ -6,22 +6,21 @@
 //! broker 1..=255 ─────── signs ──> Admitted: a site joined with a token of this broker
 //!                        └──────── Revocation: what was given to a site until then is void
 //! ```
-//! Brokers agree on nothing beforehand. Whoever has the same records comes to the same answers, in whichever
-//! order they came (`set`), and whoever meets another joins both sets by union (`crate::exchange`). `signed`
-//! has the signatures, `giving` what a broker signs that follows the rules, `intake` what is taken of others,
-//! and when.
+//! Brokers agree on nothing beforehand. The same records give the same answers, in whichever order they came
+//! (`set`), and parties that meet join their sets by union (`crate::exchange`). `signed` has the signatures,
+//! `giving` what a broker that follows the rules signs, `intake` what is taken of others, and when.
 //!
 //! The rules:
 //! - A revocation is of a site and a time. It voids each admission whose token was given until then, with all
 //!   certificates that were renewed from it, at whichever broker: a certificate carries its [`Admission`]. So
-//!   it is of no use to renew where nobody has heard of the revocation.
-//! - A name belongs to one admission: that of the earliest origin, and of that origin the latest generation.
+//!   it does not help to renew where nobody has heard of the revocation.
+//! - A name belongs to one admission: that of the earliest origin, and of that origin, the latest generation.
 //!   A broker that knows who has a name gives a token that continues the same origin. Two brokers that were
 //!   apart give different origins, and the earlier one has the name.
 //! - A record that names a time far ahead is taken when that time is near. Whoever signs by what it believes
 //!   names times that are hardly later.
-//! - A broker that the authority has expelled admitted nobody and revoked nobody. Brokers sign again what it
-//!   said of sites that they had let in themselves ([`Records::to_say_again`]).
+//! - A broker that the authority has expelled counts as having admitted and revoked nobody. Brokers sign
+//!   again what it said of sites that they had let in themselves ([`Records::to_say_again`]).
 
 mod giving;
 mod intake;
@@ -48,7 +47,7 @@ pub const ROOT: u8 = 0;
 /// Parts into which the virtual addresses are divided: as many brokers can give some.
 pub const SHARES: u8 = 16;
 
-/// The number of a broker that is no longer is never given again, so this bounds how often one is replaced.
+/// The number of a broker that is gone is never reused, so this bounds how often one is replaced.
 pub const MAX_BROKERS: u8 = 255;
 
 /// A certificate's way back to the token by which its site joined. It stays the same when it is renewed.
@@ -70,8 +69,8 @@ pub struct Admission {
     pub key: String,
 }
 
-/// The first admission of a name, by which two that were given the same name apart are told from one that
-/// came back.
+/// The first admission of a name: it distinguishes a site that came back from another that was given the same
+/// name elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
@@ -84,7 +83,7 @@ pub struct Origin {
 }
 
 impl Admission {
-    /// Stands for a certificate without one, from when the grid had one broker: all of a site are the same.
+    /// The admission of a certificate without one, from a grid of one broker: all of a site are the same.
     pub fn from_single_broker(not_before: u64) -> Admission {
         Admission {
             origin: Origin {
@@ -105,7 +104,7 @@ impl Admission {
         (self.broker, &self.token, &self.key) == (other.broker, &other.token, &other.key)
     }
 
-    /// Whether there was time for so many generations: each token is a second younger at least than the one
+    /// Whether there was time for that many generations: each token is a second younger at least than the one
     /// before. No other admission counts, so whatever one broker says, the next one can rise above it.
     pub(crate) fn is_in_order(&self) -> bool {
         let since = self.given.checked_sub(self.origin.given);
@@ -138,7 +137,7 @@ pub struct Admitted {
     pub site: String,
     /// How.
     pub admission: Admission,
-    /// The ranges in which its subnets have to lie; none: those that nobody has on the Internet.
+    /// The ranges in which its subnets have to lie; empty: those that nobody has on the Internet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<Subnet>,
 }
@@ -163,7 +162,7 @@ pub struct BrokerRecord {
     pub number: u8,
     /// Rises with each record of this broker: the last one holds.
     pub revision: u32,
-    /// Later ones win where two have one revision.
+    /// Later ones win if two have the same revision.
     pub standing: Standing,
     /// Where it is found, `HOST:PORT`.
     pub public: Vec<String>,

@@ -1,4 +1,4 @@
-//! The union of records, and the answers that follow of it.
+//! The union of records, and the answers that follow from it.
 //!
 //! Invariants: the same records make the same set in any order and however often they come, as long as no
 //! signer passes its bound, which only one that breaks the rules does. An answer "expelled" never changes
@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 /// four times the largest grid. With 64 granted ranges each they have 20 MB.
 pub const MAX_ADMISSIONS: usize = 4096;
 
-/// The same of one site: each is compared with the others. Those that one broker gave one after the other end
-/// each other, so there are hardly ever two.
+/// The same for one site: each is compared with the others. Those that one broker gave one after the other
+/// replace each other, so there are hardly ever two.
 const MAX_OF_SITE: usize = 64;
 
 /// Sites that one broker may revoke: four times the largest grid.
@@ -40,7 +40,7 @@ pub struct Records {
     revocations: BTreeMap<(u8, String), Held<Revocation>>,
 }
 
-/// What a record was to a set.
+/// What a record added to a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
     /// The set has grown by it.
@@ -94,7 +94,7 @@ pub enum Out {
         /// Who admitted it.
         broker: u8,
     },
-    /// The broker that admitted it is none.
+    /// The broker that admitted it was expelled.
     #[error(
         "site {site} was admitted by broker {broker}, which the grid's authority has expelled; it may join again with a token of \
          another broker"
@@ -226,9 +226,9 @@ impl Records {
         self.brokers.len() + self.revocations.len() + self.counts.values().sum::<usize>()
     }
 
-    /// What `broker` signs in its own name before it takes the news that `expelled` is: revocations of sites
-    /// that it has let in itself, as `has_admitted` says. They were of sites that there were, and to let one
-    /// in again by mistake is worse than to ask for a token.
+    /// What `broker` signs in its own name before it takes the news that `expelled` is expelled: revocations
+    /// of sites that it let in itself, as `has_admitted` tells. These sites existed, and to let one in again
+    /// by mistake is worse than to ask for a token.
     pub fn to_say_again(
         &self,
         expelled: u8,
@@ -331,7 +331,7 @@ impl Records {
         })
     }
 
-    /// Who would have a name if nobody had been revoked by another broker than the one that admitted him.
+    /// Who would have a name if nobody had been revoked by another broker than the one that admitted it.
     pub(super) fn holder_but_for_revocations(&self, site: &str) -> Option<&Admitted> {
         self.first(site, |_| true)
     }
@@ -348,13 +348,13 @@ impl Records {
         })
     }
 
-    /// The latest time at which a token was given that a site is known to have joined with.
+    /// When the latest token that a site is known to have joined with was given.
     pub fn last_given(&self, site: &str) -> Option<u64> {
         let there = self.admitted.get(site)?;
         there.keys().map(|admission| admission.given).max()
     }
 
-    /// Whether this token was used, as far as is known: then by this key.
+    /// The admission for which this token was used, as far as is known.
     pub fn used(&self, site: &str, broker: u8, token: &str) -> Option<&Admission> {
         let mut there = self.admitted.get(site)?.keys();
         there.find(|admission| admission.broker == broker && admission.token == token)
@@ -410,7 +410,7 @@ impl Records {
     }
 
     /// The part of the virtual addresses for another broker: one that none has, or else that of the broker
-    /// that has been gone longest. None where all that serve have them.
+    /// that has been gone longest. `None` if those that serve have them all.
     pub fn free_share(&self) -> Option<u8> {
         let takes = |share: u8, standing: &dyn Fn(Standing) -> bool| {
             self.brokers()

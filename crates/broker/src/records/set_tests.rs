@@ -186,7 +186,7 @@ fn an_expelled_broker_has_admitted_and_revoked_nobody() {
     revoke(&mut records, "lyon", 2, 70);
     assert!(records.judge("rennes", &good).is_err());
     assert!(records.judge("nancy", &put_out).is_err() && records.holder("nancy").is_none());
-    // Whoever let a site in stands for its being put out.
+    // The broker that let a site in says again that it is put out.
     let of = |site: &str| Revocation {
         site: site.to_owned(),
         until: 70,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 const VERSION: u32 = 1;
 
-/// Stands before what is signed, so that no signature of a record is one of anything else: the same keys sign
+/// Precedes what is signed, so that a record's signature is valid for nothing else: the same keys sign
 /// certificates and lists of revocations.
 const CONTEXT: &[u8] = b"causeway record\n";
 
@@ -81,7 +81,7 @@ impl SignedRecord {
         })
     }
 
-    /// Reads a record, and checks that who has to sign it has. `known` has the brokers.
+    /// Reads a record, and checks that the right party has signed it. `known` has the brokers.
     ///
     /// # Errors
     /// See [`RecordError`].
@@ -115,7 +115,7 @@ impl SignedRecord {
         Ok(statement)
     }
 
-    /// The grid that it says that it is of.
+    /// The grid that it claims to be of.
     pub fn grid(&self) -> Option<String> {
         let text = serde_json::from_str::<Text>(&self.text).ok()?;
         Some(text.grid)

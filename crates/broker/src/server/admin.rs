@@ -44,7 +44,7 @@ pub enum AdminRequest {
         site: String,
         /// How long it lives.
         ttl_seconds: u64,
-        /// Ranges in which the site's addresses have to lie; none: those that nobody has on the Internet.
+        /// Ranges in which the site's addresses have to lie; empty: those that nobody has on the Internet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         subnets: Vec<Subnet>,
     },
@@ -52,11 +52,11 @@ pub enum AdminRequest {
     Revoke {
         /// The site's name.
         site: String,
-        /// Also where the broker has never heard of it, as after the loss of its store.
+        /// Also if the broker has never heard of it, as after the loss of its store.
         #[serde(default)]
         unknown: bool,
     },
-    /// What there is.
+    /// List what there is.
     List {},
     /// Take records that the grid's authority has signed.
     Take {
@@ -120,7 +120,7 @@ struct Envelope<T> {
     body: T,
 }
 
-/// Asks the broker that runs, or acts on the store where none does.
+/// Asks the broker that runs, or acts on the store if none does.
 ///
 /// # Errors
 /// See [`AdminError`].

@@ -43,7 +43,7 @@ pub(super) async fn read<T: Checked + DeserializeOwned>(shared: &Shared, body: B
     Ok(body)
 }
 
-/// A refusal on its way, said in the log too.
+/// Answers with a refusal, and logs it.
 pub(super) fn refuse(shared: &Shared, caller: &Caller, refusal: Refusal) -> Response {
     let kind = format!("{:?}", refusal.kind);
     let who = caller.certified.as_ref().and_then(|certified| certified.site());

@@ -21,11 +21,11 @@ use tokio_rustls::LazyConfigAcceptor;
 /// What arrives of a request's head before it is whole.
 const MAX_HEAD: usize = 16 * 1024;
 
-/// A peer that acknowledges nothing for so long, or does not read, is gone (RFC 5482); no timer of ours would
-/// notice who never reads an answer.
+/// A peer that acknowledges nothing for this long, or does not read, is gone (RFC 5482); no timer of ours
+/// would notice a peer that never reads an answer.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// Stands for all other brokers where connections are counted by site: no site has such a name.
+/// The name under which connections of all other brokers are counted: no site has it.
 const BROKERS: &str = "of the brokers";
 
 /// Between tries when there are no descriptors left.
@@ -133,7 +133,7 @@ fn too_slow(shared: &Shared, address: SocketAddr) {
     shared.log.refuse("slow handshake", address.ip(), why);
 }
 
-/// Words the end of a failed handshake.
+/// Puts the failure of a handshake into words.
 fn why(error: &io::Error) -> String {
     let tls = error
         .get_ref()

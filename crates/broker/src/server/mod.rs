@@ -57,8 +57,8 @@ pub struct Limits {
     pub strangers: usize,
     /// See `strangers`.
     pub strangers_per_address: usize,
-    /// TLS hellos that are answered. One more waits for the next period. Whoever comes from where a member
-    /// polls is counted with the members.
+    /// TLS hellos that are answered. One more waits for the next period. A caller from where a member polls
+    /// is counted with the members.
     pub hellos: Rate,
     /// How long such a connection may last.
     pub stranger_life: Duration,
@@ -164,7 +164,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Does something with the state, where it may wait for the disk.
+    /// Uses the state where it may wait for the disk.
     async fn with_state<T: Send + 'static>(
         self: &Arc<Shared>,
         act: impl FnOnce(&mut State) -> T + Send + 'static,
@@ -180,7 +180,7 @@ impl Shared {
         .await
     }
 
-    /// Says when the store begins to fail and when that is over.
+    /// Logs when the store begins to fail and when that is over.
     fn watch_store(&self, before: Option<String>, state: &State) {
         match (before, state.store_trouble()) {
             (None, Some(reason)) => self.log.say(format_args!(
@@ -319,7 +319,7 @@ impl Broker {
         &self.addresses
     }
 
-    /// Tells, from another thread, why the broker cannot go on, should that ever be.
+    /// Tells, from another thread, why the broker cannot go on, if that happens.
     pub fn when_it_fails(&self, tell: impl FnOnce(String) + Send + 'static) {
         let mut failed = self.shared.failed.subscribe();
         if let Some(runtime) = &self.runtime {

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) const CERTIFICATE_FILE: &str = "broker.pem";
 pub(crate) const KEY_FILE: &str = "broker.key";
 
-/// How often the broker looks whether its certificate is old: a third of the shortest life that the
+/// How often the broker checks whether its certificate is old: a third of the shortest life that the
 /// configuration allows is a minute.
 const LOOK: Duration = Duration::from_secs(30);
 
@@ -44,7 +44,7 @@ pub(crate) enum OwnError {
 }
 
 impl OwnCertificate {
-    /// The one in the directory, or a new one where there is none that is good for a while.
+    /// Opens the one in the directory, or makes a new one if none there is good for a while.
     pub(super) fn open(directory: &Path, state: &State) -> Result<OwnCertificate, OwnError> {
         let there = read(directory, &state.authority, &state.trust);
         let credentials = match there {
@@ -61,7 +61,7 @@ impl OwnCertificate {
         self.present().server.clone()
     }
 
-    /// What this broker shows where it dials another one.
+    /// What this broker shows when it dials another one.
     pub(super) fn credentials(&self) -> Credentials {
         self.present().credentials.clone()
     }
@@ -110,7 +110,7 @@ pub(super) async fn keep_fresh(shared: Arc<Shared>) {
     }
 }
 
-/// A key and a certificate of a new one, in their files.
+/// Makes a key and a certificate, in their files.
 pub(crate) fn make(directory: &Path, authority: &Authority, now: u64) -> Result<Credentials, OwnError> {
     let (key, request) = new_key()?;
     let issued = authority.certify(&request, &Identity::broker(authority.grid()), now, 0)?;

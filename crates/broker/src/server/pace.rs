@@ -1,12 +1,12 @@
-//! Counts what strangers and members may have of something in a period, so that a flood costs the host little
-//! and members nothing.
+//! Counts what strangers and members use of something in a period, so that a flood costs the host little and
+//! members nothing.
 
 use causeway_service::admission::network_of;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// How much there is in a period.
+/// How much may be used in a period.
 #[derive(Debug, Clone, Copy)]
 pub struct Rate {
     /// For all strangers together, and as much for all members together.
@@ -17,13 +17,13 @@ pub struct Rate {
     pub every: Duration,
 }
 
-/// How much was had in this period.
+/// How much was used in this period.
 pub(super) struct Pace {
     rate: Rate,
     began: Instant,
     strangers: u32,
     members_part: u32,
-    /// What each network had. It holds at most as many as there is in all.
+    /// What each network used. What may be used in all bounds its length.
     each: HashMap<IpAddr, u32>,
     /// From where gateways of members poll.
     members: HashSet<IpAddr>,
@@ -41,7 +41,7 @@ impl Pace {
         }
     }
 
-    /// Begins another period, if it is time; true where it does.
+    /// Begins another period, if it is time; true if it does.
     pub(super) fn turns(&mut self, now: Instant) -> bool {
         let is_over = now >= self.ends();
         if is_over {
@@ -64,7 +64,7 @@ impl Pace {
         self.members = members;
     }
 
-    /// Whether there is one more for this address; it is counted.
+    /// Whether one more is allowed for this address; it is counted.
     pub(super) fn admits(&mut self, from: IpAddr) -> bool {
         let network = network_of(from);
         let all = match self.members.contains(&network) {

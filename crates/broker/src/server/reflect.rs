@@ -61,7 +61,7 @@ pub(super) async fn once(shared: &Shared, mut socket: TcpStream, from: SocketAdd
         socket.write_all(&reflection::answer(id, from)).await
     };
     match timeout(shared.limits.handshake, answered).await {
-        // Whatever is said further ends it.
+        // Any further byte ends it.
         Ok(Ok(())) => drop(timeout(shared.limits.stranger_life, socket.read(&mut [0])).await),
         Ok(Err(error)) => shared.log.refuse("reflection", from.ip(), error),
         Err(_) => shared
@@ -74,7 +74,7 @@ fn answer(socket: &UdpSocket, datagram: &[u8], from: SocketAddr, pace: &mut Pace
     if let Some(id) = reflection::asked(datagram)
         && pace.admits(from.ip())
     {
-        // What the kernel does not take is as good as lost on the way: who asks does so again.
+        // What the kernel does not take is as good as lost on the way: the other side asks again.
         let _ = socket.try_send_to(&reflection::answer(id, from), from);
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// Runs a request's way to its answer or refusal.
+/// Turns a request into its answer or refusal.
 async fn answer<T: IntoResponse>(
     shared: &Shared,
     caller: &Caller,
@@ -58,7 +58,7 @@ async fn as_site<T: Send + 'static>(
     as_site_by(site_of, shared, caller, act).await
 }
 
-/// The same for who passes another judgement.
+/// The same for a caller that passes another check.
 async fn as_site_by<T: Send + 'static>(
     judge: fn(Option<&Certified>, &State) -> Result<String, Refusal>,
     shared: &Arc<Shared>,
@@ -242,7 +242,7 @@ async fn poll(
     let bell = turn.bell.clone();
     let turn = Arc::new(turn);
     loop {
-        // Listens before it looks, so that nothing falls between the two.
+        // Listens before it checks, so that nothing is missed in between.
         let rung = bell.notified();
         tokio::pin!(rung);
         rung.as_mut().enable();

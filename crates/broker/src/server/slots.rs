@@ -1,8 +1,8 @@
 //! Keeps the list of connections, and chooses the one that ends when there are too many.
 //!
 //! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps
-//! out the other. Where a room is full its oldest connection ends: whoever means it is through in a moment or
-//! comes back, and a flood ends itself. Among strangers `causeway_service::admission` says which.
+//! out the other. When a room is full, its oldest connection ends: an honest caller is through in a moment or
+//! comes back, and a flood ends itself. Among strangers, `causeway_service::admission` decides which.
 
 use super::Limits;
 use causeway_service::Admission;
@@ -79,8 +79,8 @@ impl Slots {
         }
     }
 
-    /// A slot for a new connection; `None` where members hold all slots, because no member is sent away for
-    /// a stranger.
+    /// A slot for a new connection; `None` if members hold all slots, because no member is sent away for a
+    /// stranger.
     pub(super) fn enter(&self, address: IpAddr) -> (Option<Slot>, Option<Displaced>) {
         let mut inner = lock(&self.inner);
         let network = network_of(address);
@@ -125,7 +125,7 @@ impl Slots {
         (Some(slot), displaced)
     }
 
-    /// A connection turns out to be a site's.
+    /// Notes that a connection is a site's.
     pub(super) fn recognise(&self, slot: &Slot, site: &str) -> Option<Displaced> {
         let mut inner = lock(&self.inner);
         let of_site = inner

@@ -60,7 +60,7 @@ impl Register {
 }
 
 impl State {
-    /// Notes a job's beginning or end, and tells which run.
+    /// Notes a job's beginning or end, and returns which run.
     pub(crate) fn jobs(&mut self, site: &str, asked: JobsRequest) -> Result<JobsAnswer, Refusal> {
         let others = matches!(asked, JobsRequest::List {});
         match asked {

@@ -45,12 +45,12 @@ pub(super) struct TokenRecord {
 pub(super) struct Used {
     at: u64,
     from: SocketAddr,
-    /// Hash of the certificate request: who lost the answer may ask again for the same key.
+    /// Hash of the certificate request: a host that lost the answer may ask again for the same key.
     request: String,
 }
 
 impl TokenRecord {
-    /// When a site has joined with it.
+    /// When a site joined with it.
     pub(super) fn used_at(&self) -> Option<u64> {
         self.used.as_ref().map(|used| used.at)
     }
@@ -183,7 +183,7 @@ impl State {
         Ok((issued, Some(record)))
     }
 
-    /// The next certificate of who has one.
+    /// Issues the next certificate of a site.
     pub(crate) fn renew(
         &mut self,
         certified: &Certified,
@@ -219,7 +219,7 @@ impl State {
         }
     }
 
-    /// A token is used: from now on the site may have what it grants.
+    /// Notes that a token is used: from now on the site may have what it grants.
     fn keep_joined(
         &mut self,
         hash: String,
@@ -275,7 +275,7 @@ impl State {
     }
 }
 
-/// Whether a certificate may speak now; the site it speaks for.
+/// The site for which a certificate speaks, if it may now.
 pub(crate) fn site_of(certified: Option<&Certified>, state: &State) -> Result<String, Refusal> {
     site_by(certified, |certified| state.trust.standing(certified))
 }

@@ -41,7 +41,7 @@ pub struct ListedBroker {
     pub standing: Standing,
     /// Whether it is the one that answers.
     pub is_own: bool,
-    /// When records were last exchanged with it, in seconds since 1970; none if never since this broker's
+    /// When records were last exchanged with it, in seconds since 1970; `None` if never since this broker's
     /// start.
     #[serde(default)]
     pub met: Option<u64>,
@@ -57,10 +57,10 @@ pub struct ListedSite {
     pub site: String,
     /// Its subnets.
     pub subnets: Vec<String>,
-    /// The ranges by which the grid knows them, where it does not by themselves.
+    /// The virtual ranges by which the grid knows them, if it does.
     #[serde(default)]
     pub virtual_subnets: Vec<String>,
-    /// The ranges in which its subnets have to lie, where who runs the grid has said so.
+    /// The ranges in which its subnets have to lie, if the administrator has named any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<String>,
     /// How many nodes it has.
@@ -87,7 +87,7 @@ pub struct ListedToken {
 }
 
 impl State {
-    /// Refuses the name of a site of which nothing is known, which is a slip of the pen.
+    /// Refuses the name of an unknown site, which is a slip of the pen.
     pub(crate) fn must_know(&self, site: &str) -> Result<(), Refusal> {
         let is_known = self.members.site(site).is_some()
             || self.trust.revocations().now().before(site).is_some()

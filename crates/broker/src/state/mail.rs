@@ -14,7 +14,7 @@ const MAX_WAITING: usize = 16;
 /// The most bytes of one sender's messages that wait: a few hundred for each of a thousand sites.
 const MAX_SENDER_BYTES: usize = 512 * 1024;
 
-/// A message nobody fetched by then is of no use any more: what it agrees on is a matter of seconds.
+/// A message nobody fetched by then is useless: what it agrees on is a matter of seconds.
 const LIFE_SECONDS: u64 = 30;
 
 /// Messages in one answer, in bytes; the rest comes with the next one.
@@ -44,7 +44,7 @@ struct Letterbox {
 }
 
 impl Letterbox {
-    /// Takes the oldest out where it has to go; its sender and size.
+    /// Removes the oldest if `goes` tells so; returns its sender and size.
     fn drop_first(&mut self, goes: impl FnOnce(u64, &Message) -> bool) -> Option<(String, usize)> {
         let (expires, message) = self.waiting.front()?;
         if !goes(*expires, message) {
@@ -74,7 +74,7 @@ impl Mail {
         }
     }
 
-    /// Rings when there is something for a site.
+    /// The bell that rings when there is something for a site.
     pub(super) fn bell(&mut self, site: &str) -> Arc<Notify> {
         self.boxes.entry(site.to_owned()).or_default().bell.clone()
     }

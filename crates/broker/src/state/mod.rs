@@ -55,7 +55,7 @@ pub(crate) struct State {
     grants: HashMap<String, Vec<Subnet>>,
     jobs: Register,
     presence: HashMap<String, Presence>,
-    /// What of news is left to each site.
+    /// How much news each site may still make.
     budgets: HashMap<String, Budget>,
     mail: Mail,
     /// Hashes of lists of revocations that the present one holds all of; the newest last.
@@ -63,13 +63,13 @@ pub(crate) struct State {
     /// A random number of this start. Revisions of another start mean nothing, even after an old copy of the
     /// store was put back.
     history: String,
-    /// When it was last written who had spoken when.
+    /// When it was last written when sites had spoken.
     seen_kept: u64,
     /// Rises with whatever concerns every gateway: members and revocations.
     news: watch::Sender<u64>,
     /// How long after its end a certificate may be renewed.
     renewal_grace_seconds: u64,
-    /// What it knows together with other brokers; none in a grid of one.
+    /// What it knows together with other brokers; `None` in a grid of one.
     several: Option<Several>,
     /// When records were last exchanged with each other broker, and why that failed since, if it did.
     meetings: HashMap<u8, (Option<u64>, Option<String>)>,

@@ -1,9 +1,9 @@
 //! How much news a site may make: all other sites are told of each change of its record.
 
-/// Bytes of records that a site may have told at once: as large a one as there is, four times.
+/// Bytes of records that a site may announce at once: four times the largest one.
 const MOST: u64 = 8 * 1024 * 1024;
 
-/// How fast it may again, in bytes a second: every eighth second the whole of it.
+/// How fast that refills, in bytes a second: by the largest one every eighth second.
 const A_SECOND: u64 = 256 * 1024;
 
 /// Even the smallest change is written to the disk, and wakes everybody.
@@ -22,10 +22,10 @@ impl Budget {
         Budget { left: MOST, at: now }
     }
 
-    /// Takes what a record of so many bytes costs.
+    /// Takes what a record of `bytes` bytes costs.
     ///
     /// # Errors
-    /// After how many seconds there is enough.
+    /// The seconds until there is enough.
     pub(super) fn take(&mut self, bytes: usize, now: u64) -> Result<(), u64> {
         // A clock that was set back takes nothing away.
         let since = now.saturating_sub(self.at);

@@ -1,4 +1,4 @@
-//! Revocations: who is put out, and what is forgotten of them.
+//! Revocations: which sites are put out, and what is forgotten of them.
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State, internal};
 use crate::api::{ErrorKind, Member};
@@ -12,8 +12,8 @@ use causeway_wire::grid;
 const MAX_ANCESTORS: usize = 4096;
 
 impl State {
-    /// Voids all certificates and tokens of a site; the counter of the new list, or the time until which they
-    /// are void where the grid has several brokers.
+    /// Voids all certificates and tokens of a site; returns the counter of the new list, or the time until
+    /// which they are void if the grid has several brokers.
     pub(crate) fn revoke(&mut self, site: &str) -> Result<u64, Refusal> {
         if !grid::is_site_name(site) {
             let message = format!("{site:?} is no name of a site");
@@ -34,8 +34,8 @@ impl State {
         Ok(self.trust.revocations().now().counter())
     }
 
-    /// The latest beginning that a certificate of this site may have. Certificates are made with an earlier
-    /// one than now, but the clock may have been ahead when that was.
+    /// The latest beginning that a certificate of this site may have. Certificates begin earlier than they
+    /// are made, but the clock may have been ahead then.
     pub(super) fn last_beginning(&self, site: &str) -> u64 {
         let joined = self.tokens.values().filter(|token| token.site == site);
         let joined = joined.filter_map(|token| token.used_at()).max().unwrap_or(0);
@@ -82,8 +82,8 @@ impl State {
             || self.ancestors.iter().any(|known| known == digest)
     }
 
-    /// Removes the sites on the list, where it is new, and voids tokens: does all of it, or nothing where the
-    /// disk does not take it.
+    /// Removes the sites on the list, if it is new, and voids tokens: does all of it, or nothing if the disk
+    /// refuses it.
     fn keep_revocations(
         &mut self,
         set: Option<RevocationSet>,

@@ -55,7 +55,7 @@ impl Several {
                 .map(|(_, record)| record),
         );
         let mut records = Records::default();
-        // Brokers first: whoever is signed for has to be known.
+        // Brokers first: signers have to be known.
         for by_authority in [true, false] {
             for record in all
                 .iter()
@@ -106,7 +106,7 @@ impl State {
         ))
     }
 
-    /// What a token that is given now will admit; none in a grid of one broker.
+    /// What a token that is given now will admit; `None` in a grid of one broker.
     pub(super) fn admission_of(&self, site: &str, secret: &[u8; 32], now: u64) -> Option<Admission> {
         let number = self.number()?;
         let since = self.members.site(site).map(|member| member.not_before);
@@ -214,7 +214,7 @@ impl State {
         Ok(until)
     }
 
-    /// Takes records that somebody else brings; how many were news.
+    /// Takes records that somebody else brings; returns how many were news.
     pub(crate) fn take_records(&mut self, records: &[SignedRecord]) -> Result<usize, Refusal> {
         self.keep_records(records, &[], Change::default())
     }
@@ -228,8 +228,7 @@ impl State {
         self.take_records(records)
     }
 
-    /// Takes records, voids tokens, and makes another change: all of it, or nothing where the disk does not
-    /// take it.
+    /// Takes records, voids tokens, and makes another change: all of it, or nothing if the disk refuses it.
     pub(super) fn keep_records(
         &mut self,
         records: &[SignedRecord],
@@ -251,7 +250,7 @@ impl State {
             }
             news.extend(added.news);
         }
-        // First: whoever hears of the expulsion has heard of them.
+        // First: whoever hears of the expulsion is to have heard of them.
         let again = self.said_again(&news)?;
         let taken = self.trust.union(&mut grown, &again);
         let taken = taken.map_err(|error| Refusal::new(ErrorKind::Internal, error.to_string()))?;
@@ -289,8 +288,7 @@ impl State {
         Ok(count)
     }
 
-    /// What this broker says itself of sites that it has let in and that a broker put out which is expelled
-    /// now.
+    /// What this broker says itself of sites that it let in and that a broker put out which is now expelled.
     fn said_again(&self, news: &[(Statement, SignedRecord)]) -> Result<Vec<SignedRecord>, Refusal> {
         let Some(own) = self.number() else {
             return Ok(Vec::new());
@@ -361,7 +359,7 @@ impl State {
     }
 }
 
-/// Whether a broker, or a site, may exchange records; who it is.
+/// The name of a broker or a site that may exchange records.
 pub(crate) fn partner_of(certified: Option<&Certified>, state: &State) -> Result<String, Refusal> {
     let Some(certified) = certified else {
         let message = "only members of the grid and its brokers may ask this";

@@ -94,7 +94,7 @@ impl State {
             .unwrap_or_default()
     }
 
-    /// Makes a member of what a site says of itself, where nobody else has any of that.
+    /// Makes a member of a site's record, if nobody else has any of it.
     fn announced(
         &self,
         certified: &Certified,
@@ -111,7 +111,7 @@ impl State {
         let share = self.own_record().map(|own| own.share);
         let virtual_subnets = virtual_addresses::assign(&self.members, site, &record, share)
             .map_err(|why| Refusal::new(ErrorKind::Overlap, why))?;
-        // What it wished is between it and the broker.
+        // Its wish concerns it and the broker alone.
         record.virtual_subnets.clear();
         Ok(Member {
             site: site.to_owned(),
@@ -165,7 +165,7 @@ impl State {
             change.put(store::SEEN, &member.site, &member.last_seen)
         });
         self.seen_kept = now;
-        // The store says itself that it could not.
+        // The store reports its failures itself.
         let _ = self.store.change(change);
     }
 
@@ -217,7 +217,7 @@ impl State {
         due |= full || !page.members.is_empty() || !page.removed.is_empty() || wants_revocations || later;
         due |= wants_record || !messages.is_empty();
         let records = self.several.as_ref().map(|several| several.log.position());
-        // Who does not say what it has fetched fetches nothing: a gateway of an earlier version.
+        // A gateway that does not tell what it has fetched fetches nothing: it is of an earlier version.
         due |= asked
             .records
             .is_some_and(|fetched| records.is_some_and(|records| records > fetched));

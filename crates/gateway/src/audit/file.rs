@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(super) struct AuditFile(pub(super) PathBuf);
 
 impl AuditFile {
-    /// Writes a line. It may take for ever, where the file system stands still.
+    /// Writes a line. It may take for ever if the file system hangs.
     ///
     /// # Errors
     /// It is not in the file, with the file's name.
@@ -23,7 +23,7 @@ impl AuditFile {
             .map_err(named)
     }
 
-    /// The file at its end, a new one where it has grown.
+    /// Opens the file at its end, or a new one if it has grown.
     fn open(&self) -> io::Result<File> {
         let file = self.open_for_this_user()?;
         if file.metadata()?.len() < MAX_FILE_BYTES {

@@ -1,8 +1,8 @@
 //! Writes down what others did on this site, and what they were refused: see `causeway_control::audit`.
 //!
-//! The loop opens no file: a thread does (`writer`), and tells what became of each line. The start of a
-//! process for another site waits for that word, nothing else does. Starts are few; refusals have a bounded
-//! number of lines a minute and a day, in a file of their own.
+//! The loop opens no file: a thread does (`writer`), and reports the outcome of each line. The start of a
+//! process for another site waits for that; nothing else does. Starts are few; refusals have a bounded number
+//! of lines a minute and a day, in a file of their own.
 
 use crate::log::Allowance;
 use causeway_control::audit::{AuditEntry, AuditEvent, shown};
@@ -34,13 +34,13 @@ pub(crate) struct Audit {
     allowances: HashMap<(String, &'static str), Allowance>,
     days: HashMap<String, Day>,
     next: u64,
-    /// Since when lines wait for their word, by their numbers.
+    /// Since when lines wait for their outcome, by number.
     waiting: HashMap<u64, Instant>,
     /// Why the last line was not written.
     trouble: Option<String>,
 }
 
-/// What a site has of its lines of a day.
+/// What a site has used of its lines of a day.
 struct Day {
     since: Instant,
     lines: u32,
@@ -64,7 +64,7 @@ impl Audit {
         })
     }
 
-    /// Has the loop hear of words under this token.
+    /// Makes the loop hear of outcomes under this token.
     ///
     /// # Errors
     /// Those of registering.
@@ -86,10 +86,10 @@ impl Audit {
         }
     }
 
-    /// Has a line written, and returns its number: a word of it comes later.
+    /// Queues a line, and returns its number: its outcome comes later.
     ///
     /// # Errors
-    /// It cannot be: too many wait.
+    /// Too many wait.
     pub(crate) fn write(&mut self, entry: AuditEntry) -> io::Result<u64> {
         let kind = match entry.event {
             AuditEvent::Refused => Kind::Refusal,
@@ -108,7 +108,7 @@ impl Audit {
         Ok(self.next)
     }
 
-    /// Says whether lines are being written at present, as far as is known.
+    /// Checks that lines are being written at present, as far as is known.
     ///
     /// # Errors
     /// The last one was not, or one has been waiting for longer than [`PATIENCE`].
@@ -126,21 +126,21 @@ impl Audit {
         }
     }
 
-    /// What became of lines since the last call.
+    /// The outcomes of lines since the last call.
     pub(crate) fn words(&mut self) -> Vec<Word> {
         let words = self.writer.words();
         words.iter().for_each(|word| self.hear(word));
         words
     }
 
-    /// The next word, if it comes by then.
+    /// The next outcome, if it comes by `until`.
     pub(crate) fn await_word(&mut self, until: Instant) -> Option<Word> {
         let word = self.writer.await_word(until)?;
         self.hear(&word);
         Some(word)
     }
 
-    /// Waits until every line is written, or for some time where that cannot be; returns how many are not.
+    /// Waits until every line is written, or for some time if that fails; returns how many are not.
     pub(crate) fn flush(&mut self) -> usize {
         let until = Instant::now() + Duration::from_secs(1);
         while !self.waiting.is_empty() && self.await_word(until).is_some() {}
@@ -152,7 +152,7 @@ impl Audit {
         self.trouble = word.written.as_ref().err().map(ToString::to_string);
     }
 
-    /// Has a refusal written, unless its site has had its lines of this kind for this minute, or all for this
+    /// Queues a refusal, unless its site has used up its lines of this kind for this minute, or all for this
     /// day. Those left out are counted.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl Audit {
     }
 }
 
-/// What others chose, made fit for a terminal.
+/// Makes what others chose fit for a terminal.
 fn with_plain_texts(mut entry: AuditEntry) -> AuditEntry {
     for text in [
         &mut entry.site,

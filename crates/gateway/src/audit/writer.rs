@@ -1,4 +1,4 @@
-//! The thread that writes the audit: a file system that stands still stops it, and nothing else.
+//! The thread that writes the audit: a file system that hangs stops it, and nothing else.
 
 use super::file::AuditFile;
 use causeway_control::audit::{connections, refusals};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Lines that wait for the thread, of 2 kB at most.
 const MOST_WAITING: usize = 1024;
 
-/// While as many wait, there is room for starts alone.
+/// While this many wait, there is room for starts alone.
 pub(super) const MANY_WAITING: usize = MOST_WAITING / 2;
 
 /// Which file a line is for.
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Refusal,
 }
 
-/// What became of a line.
+/// The outcome of a line.
 pub(crate) struct Word {
     pub(crate) number: u64,
     pub(crate) written: io::Result<()>,
@@ -47,7 +47,7 @@ impl Writer {
     pub(super) fn begin(file: &Path) -> io::Result<Writer> {
         let (near, far) = std::os::unix::net::UnixStream::pair()?;
         near.set_nonblocking(true)?;
-        // One that is full of bytes wakes the loop in any case.
+        // A full one wakes the loop in any case.
         far.set_nonblocking(true)?;
         let (lines, waiting) = sync_channel(MOST_WAITING);
         let (word, words) = channel();
@@ -61,12 +61,12 @@ impl Writer {
         })
     }
 
-    /// Wakes the loop with each word.
+    /// Wakes the loop with each outcome.
     pub(super) fn bell(&mut self) -> &mut UnixStream {
         &mut self.bell
     }
 
-    /// Has a line written; a word of it comes under this number.
+    /// Queues a line, whose outcome comes under this number.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] when too many wait, [`ErrorKind::BrokenPipe`] when the thread is gone.
@@ -82,14 +82,14 @@ impl Writer {
             })
     }
 
-    /// The words since the last call.
+    /// The outcomes since the last call.
     pub(super) fn words(&mut self) -> Vec<Word> {
         let mut bytes = [0; 64];
         while matches!(self.bell.read(&mut bytes), Ok(1..)) {}
         self.words.try_iter().collect()
     }
 
-    /// The next word, if it comes by then.
+    /// The next outcome, if it comes by `until`.
     pub(super) fn await_word(&self, until: Instant) -> Option<Word> {
         let left = until.saturating_duration_since(Instant::now());
         self.words.recv_timeout(left.max(Duration::from_millis(1))).ok()

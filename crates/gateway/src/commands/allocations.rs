@@ -36,7 +36,7 @@ const ON_THE_WAY: Duration = Duration::from_secs(10);
 /// How long an answer serves to start a job.
 const SERVES: Duration = Duration::from_secs(60);
 
-/// Questions to the batch system at a time; of another site one.
+/// Questions to the batch system at a time; one per other site.
 const MOST_LOOKS: usize = 8;
 
 /// Answers that are kept for jobs to come.
@@ -210,7 +210,7 @@ impl Commands {
         }
     }
 
-    /// Has the batch system asked.
+    /// Asks the batch system.
     fn look(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -279,7 +279,7 @@ impl Commands {
         }
     }
 
-    /// The process that asks the batch system says what that said.
+    /// The process that asks the batch system reports the answer.
     pub(super) fn on_looked(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -291,7 +291,7 @@ impl Commands {
         self.answer(context, key, Reply::Noted {});
     }
 
-    /// Ends a look, and tells who asked.
+    /// Ends a question, and tells the asker.
     fn end_look(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -361,7 +361,7 @@ impl Commands {
         }
     }
 
-    /// Another site answers. Its nodes are at its addresses, or they are none of its own.
+    /// Another site answers. Its nodes must be at its own addresses.
     pub(super) fn on_allocation(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -399,7 +399,7 @@ impl Commands {
         self.answer(context, key, reply);
     }
 
-    /// Ends looks whose time is over.
+    /// Ends questions whose time is over.
     pub(super) fn on_looks_deadline(&mut self, context: &mut CommandContext<'_>) {
         let now = Instant::now();
         let late = self.allocations.looks.iter();
@@ -418,7 +418,7 @@ impl Commands {
         }
     }
 
-    /// Collects processes that have asked. What one has told may stand in its connection still.
+    /// Collects processes that have asked. What one has told may still be in its connection.
     pub(super) fn collect_looks(&mut self, driver: &mut Driver) {
         for look in self.allocations.looks.values_mut().filter(|look| !look.has_ended) {
             if look.process.as_mut().is_some_and(Helper::has_ended) {
@@ -488,7 +488,7 @@ impl Commands {
     }
 }
 
-/// How long what a process has told may take after its end.
+/// How long a process's answer may take after its end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The allocation in which a job runs at this site, and the slots of its nodes.

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::config::batch::Batch;
 use std::ffi::OsString;
 
-/// What those are told who ask the batch system something.
+/// Arguments of the processes that ask the batch system something.
 pub(super) fn asking_arguments(config: &Config, batch: &Batch) -> Vec<OsString> {
     let mut arguments = vec![OsString::from(format!("--system={}", batch.system))];
     if let Some(conf) = &batch.conf {

@@ -1,5 +1,5 @@
-//! Has jobs carried that were submitted to this gateway: `causeway carry --all` starts a process for each,
-//! which outlives this gateway, and ends.
+//! Carries jobs that were submitted to this gateway: `causeway carry --all` starts a process for each, which
+//! outlives this gateway, and ends.
 
 use crate::base::Bundle;
 use crate::commands::spawner::Program;
@@ -16,7 +16,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// How often jobs are looked for that no process carries.
+/// How often jobs that no process carries are looked for.
 const LOOKS_EVERY: Duration = Duration::from_secs(60);
 
 /// Directories of submitted jobs: a user has one, or one for each home directory.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 impl Commands {
     pub(super) fn start_job(&mut self, context: &mut CommandContext<'_>, key: CommandKey, mut job: Job) {
-        // By its real addresses others would not find it, or somebody else.
+        // By its real addresses others would not find it, or would find somebody else.
         if context.membership.awaits_addresses(context.driver) {
             let why = "the grid's broker has not given this site virtual addresses yet; 'causeway status' says whether it answers; a broker of \
                        an earlier version never gives any";

@@ -47,7 +47,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Takes whether what a command asks for, a hand-over, is considered; who refuses says why.
+    /// Takes the decision on a hand-over that a command asks for; a refusal comes with its reason.
     pub(crate) fn on_successor(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -291,7 +291,7 @@ impl Commands {
         }
     }
 
-    /// Has a command answered once the next worker would know what the answer tells.
+    /// Answers a command once the next worker would know what the answer tells.
     pub(super) fn put_answer(&mut self, key: CommandKey, reply: &Reply) {
         let Some(command) = self.connections.get_mut(key) else {
             return;

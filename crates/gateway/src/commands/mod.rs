@@ -51,7 +51,7 @@ pub(crate) struct KeptCommands {
 /// The commands of this host that are being served, and what was started for them and for other sites.
 pub(crate) struct Commands {
     connections: Table<CommandKey, Command>,
-    /// Have an answer that waits until what it tells is written down for the next worker.
+    /// Commands whose answer waits until what it tells is written down for the next worker.
     unanswered: Vec<CommandKey>,
     starters: Vec<Starter>,
     starts: Slab<Start>,
@@ -60,7 +60,7 @@ pub(crate) struct Commands {
     spawner: Spawner,
     /// Knows allocations of the site's batch system, and of others'.
     allocations: Allocations,
-    /// Have submitted jobs carried, each for a moment.
+    /// Processes that have submitted jobs carried, each for a moment.
     carriers: Vec<Helper>,
     /// Directories in which commands have submitted jobs.
     submitted: BTreeSet<PathBuf>,
@@ -81,7 +81,7 @@ impl Commands {
         }
     }
 
-    /// Acts where the time for something is over.
+    /// Acts on a deadline that has passed.
     pub(crate) fn on_deadline(&mut self, context: &mut CommandContext<'_>, deadline: CommandsDeadline) {
         match deadline {
             CommandsDeadline::Command(key, generation) => self.on_command_deadline(context, key, generation),
@@ -113,7 +113,7 @@ impl Commands {
         })
     }
 
-    /// Takes the next of what has happened that concerns others.
+    /// Takes the next event that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<CommandsEvent> {
         self.events.pop_front()
     }
@@ -121,7 +121,7 @@ impl Commands {
     /// Goes on serving the commands of a predecessor, and with what it had started.
     ///
     /// # Errors
-    /// A descriptor is none, or cannot be registered.
+    /// A descriptor is invalid, or cannot be registered.
     pub(crate) fn inherit(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -170,7 +170,7 @@ impl CommandContext<'_> {
         (&mut *self.traversal, base!(self))
     }
 
-    /// Lends what status and metrics tell of.
+    /// Lends what status and metrics show.
     pub(crate) fn view(&self) -> View<'_> {
         View {
             tunnels: self.tunnels,

@@ -14,7 +14,7 @@ use causeway_wire::Token;
 use causeway_wire::grid::is_site_name;
 
 /// Messages of more bytes take long enough to read that nobody may send many: of all kinds, only the
-/// description of a site of hundreds of nodes is as long.
+/// description of a site of hundreds of nodes is that long.
 const LONG: usize = 64 << 10;
 
 impl Commands {
@@ -165,7 +165,7 @@ fn learn_job(
     let mut entry = driver.audit.entry(AuditEvent::Refused);
     site.clone_into(&mut entry.site);
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
-    // It is said again where more sites take part: what was found of its allocation then counts.
+    // It is announced again when more sites take part: what was found of its allocation then counts.
     let why_not_allocated = allocated.err().filter(|_| !membership.jobs().knows(&token));
     let learnt = match consent::why_not(&driver.config, &job).or(why_not_allocated) {
         Some(why) => Err((why, why.in_log().to_owned())),

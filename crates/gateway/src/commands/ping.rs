@@ -11,7 +11,7 @@ use causeway_wire::TextError;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 impl Commands {
-    /// A command asks for a round trip; it is answered by [`Gateway::on_pong`] or at its deadline.
+    /// A command asks for a round trip; it is answered by [`Commands::on_pong`] or at its deadline.
     pub(in crate::commands) fn ping(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -83,7 +83,7 @@ impl Commands {
         context.tell(pair, pong);
     }
 
-    /// An answer that came too late, or that nobody asked for, is for nobody.
+    /// Ignores an answer that came too late, or that nobody asked for.
     pub(in crate::commands) fn on_pong(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -113,15 +113,15 @@ impl Commands {
     }
 }
 
-/// How far the other clock is ahead, taking both ways to be equally long: the error is half a round trip at
-/// most.
+/// How far the other clock is ahead, assuming that both ways are equally long: the error is half a round trip
+/// at most.
 fn clock_ahead(theirs: u64, ours_on_arrival: u64, round_trip: u64) -> i64 {
     let ours_then = i128::from(ours_on_arrival) - i128::from(round_trip / 2);
     let ahead = i128::from(theirs) - ours_then;
     i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// 0 where the clock stands before 1970.
+/// 0 if the clock is before 1970.
 fn unix_microseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)

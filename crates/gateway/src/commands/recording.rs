@@ -25,14 +25,14 @@ impl Unrecorded {
         &self.starter
     }
 
-    /// Says for which job of which site it is.
+    /// Names the job and the site that it is for.
     pub(super) fn whose(&self) -> Whose<'_> {
         self.starter.whose()
     }
 }
 
 impl Commands {
-    /// Takes a process of a job of this site under its care.
+    /// Takes charge of a process of a job of this site.
     pub(super) fn take_own(&mut self, context: &mut CommandContext<'_>, start: &Start, process: Pid) {
         let job = context.membership.jobs().get(&start.token);
         let (starter, entry) = begin(context.driver, start, process, job);
@@ -41,7 +41,7 @@ impl Commands {
         self.are_starters_noted = false;
     }
 
-    /// Has the start of another site's process written down, before that one gets anything.
+    /// Writes down the start of another site's process, before that one gets anything.
     pub(super) fn record(&mut self, context: &mut CommandContext<'_>, start: Start, process: Pid) {
         let job = context.membership.jobs().get(&start.token);
         let (starter, entry) = begin(context.driver, &start, process, job);
@@ -83,7 +83,7 @@ impl Commands {
             Ok(()) => {
                 self.starters.push(unrecorded.starter);
                 self.finish_start(context, unrecorded.waiting, Ok(()));
-                // It may have ended meanwhile, which the kernel told of when it was nobody's yet.
+                // It may have ended meanwhile, which the kernel reported when it was nobody's yet.
                 self.look_after_starters(context.driver);
             }
             Err(error) => {
@@ -127,7 +127,7 @@ impl Commands {
     }
 }
 
-/// What stands for a process that runs, and its line.
+/// Makes the starter of a process that runs, and its line.
 fn begin(driver: &mut Driver, start: &Start, process: Pid, job: Option<&Job>) -> (Starter, AuditEntry) {
     // Its job may have ended meanwhile.
     let doomed = job.is_none().then(|| Instant::now() + GRACE);
@@ -149,7 +149,7 @@ pub(super) fn can_record(driver: &Driver) -> Result<(), Refusal> {
     checked.map_err(|error| ("audit", format!("its start cannot be written down: {error}")))
 }
 
-/// Has a line written for which nobody waits.
+/// Writes a line for which nobody waits.
 pub(super) fn note(driver: &mut Driver, entry: AuditEntry) {
     if let Err(error) = driver.audit.write(entry) {
         driver.log.refuse("audit", &driver.config.site, error);

@@ -70,8 +70,8 @@ impl Commands {
     }
 
     /// Gives a command a stream to a node of another site. It is a connection of its own: of TCP, because the
-    /// kernel counts what goes over it, and the next worker needs to know that when this one is killed. Whose
-    /// connection something forwards cannot take it, and has the stream there, until a worker is killed.
+    /// kernel counts what goes over it, and the next worker needs to know that when this one is killed. A
+    /// forwarded connection cannot take it, and has the stream there, until a worker is killed.
     fn give_stream(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -174,7 +174,7 @@ impl Commands {
     }
 }
 
-/// Sends a connection beside the answer to a command; the near end.
+/// Sends a connection beside the answer to a command; returns the near end.
 fn give_connection(command: &Command) -> io::Result<TcpStream> {
     let (near, far) = socket::loopback_pair()?;
     descriptor::give(&command.socket, &Reply::Spawn {}.line(), far.as_fd())?;
@@ -193,7 +193,7 @@ fn find_node(context: &CommandContext<'_>, token: &Token, node: &str) -> Whereab
     }
 }
 
-/// Why another site knows nothing of a job, and starts nothing for it; none where it does.
+/// Why another site knows nothing of a job, and starts nothing for it; `None` if it does.
 fn why_no_part(context: &CommandContext<'_>, token: &Token, site: &str) -> Option<String> {
     let job = context.jobs().get(token)?;
     if job.takes_part(site) {

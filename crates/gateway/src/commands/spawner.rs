@@ -1,5 +1,5 @@
-//! Starts programs in a thread: the kernel reads a program before it runs, and a file system that stands
-//! still must not stop every stream of the site.
+//! Starts programs in a thread: the kernel reads a program before it runs, and a file system that hangs must
+//! not stop every stream of the site.
 //!
 //! The thread lasts as long as the gateway. What it starts are children of the process and not of the thread,
 //! so they outlive it when another program gets the gateway.
@@ -30,7 +30,7 @@ pub(super) struct Program {
     pub(super) socket: OwnedFd,
 }
 
-/// What became of one: its number, a child of this process, or why it does not run.
+/// The outcome of a start: the process's number, a child of this one, or why it does not run.
 pub(super) struct Outcome {
     pub(super) key: usize,
     pub(super) started: io::Result<Pid>,
@@ -52,7 +52,7 @@ impl Spawner {
     pub(super) fn begin(driver: &Driver) -> io::Result<Spawner> {
         let (near, far) = std::os::unix::net::UnixStream::pair()?;
         near.set_nonblocking(true)?;
-        // One that is full of bytes wakes the loop in any case.
+        // A full one wakes the loop in any case.
         far.set_nonblocking(true)?;
         let mut bell = UnixStream::from_std(near);
         let token = Class::Spawner.token(0);
@@ -69,7 +69,7 @@ impl Spawner {
         })
     }
 
-    /// Has a program started; its outcome comes under `key`.
+    /// Starts a program, whose outcome comes under `key`.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] when too many wait, [`ErrorKind::BrokenPipe`] when the thread is gone.
@@ -92,7 +92,7 @@ impl Spawner {
         self.outcomes.try_iter().collect()
     }
 
-    /// The next outcome, if it comes by then.
+    /// The next outcome, if it comes by `until`.
     pub(super) fn await_outcome(&self, until: Instant) -> Option<Outcome> {
         let wait = until.saturating_duration_since(Instant::now());
         self.outcomes.recv_timeout(wait).ok()

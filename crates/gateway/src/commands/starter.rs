@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// What a starter gets to end by itself once its job is over, before it is killed.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// What stands for the node of a holder, in the audit and the log.
+/// The name of a holder's node in the audit and the log.
 pub(super) const HOLDER: &str = "(holds an allocation)";
 
 /// Who waits for a process that is being started.
@@ -30,7 +30,7 @@ pub(super) enum Waiting {
     Nobody(Purpose),
 }
 
-/// What a process is for that nobody waits for.
+/// The purpose of a process that nobody waits for.
 pub(super) enum Purpose {
     /// To ask the batch system; see `allocations`.
     Look(u64),
@@ -66,7 +66,7 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Says for which job of which site it is.
+    /// Names the job and the site that it is for.
     pub(super) fn whose(&self) -> Whose<'_> {
         Whose {
             token: &self.token,
@@ -94,7 +94,7 @@ pub(crate) struct Starter {
 }
 
 impl Starter {
-    /// Says for which job of which site it is.
+    /// Names the job and the site that it is for.
     pub(super) fn whose(&self) -> Whose<'_> {
         Whose {
             token: &self.token,
@@ -152,11 +152,11 @@ impl Starter {
         }
     }
 
-    /// Collects it if it has ended, and says how; `end_of_orphan` knows it of those that the keeper collects.
+    /// Collects it if it has ended, and returns how; `end_of_orphan` tells of those that the keeper collects.
     pub(super) fn poll_end(&self, mut end_of_orphan: impl FnMut(Pid) -> Option<Ended>) -> Option<String> {
         if self.is_orphan {
             let is_gone = kill(self.process, None) == Err(Errno::ESRCH);
-            // The keeper tells of an end before it collects who has ended.
+            // The keeper reports an end before it collects the process.
             let Some(ended) = end_of_orphan(self.process) else {
                 return is_gone.then(|| "unknown".to_owned());
             };
@@ -200,7 +200,7 @@ pub(crate) struct KeptStarter {
     pub(crate) doomed: Option<Duration>,
 }
 
-/// A process that is killed with this; none once it has been collected.
+/// A process that is killed with this; `None` once it has been collected.
 pub(super) struct Helper(Option<Pid>);
 
 impl Helper {

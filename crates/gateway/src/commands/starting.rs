@@ -34,7 +34,7 @@ const FOR_FILES: u32 = 2;
 const JOBS_OF_FULL_SIZE: usize = 8;
 
 impl Commands {
-    /// Has the remote shell to a node of this site started, with `socket` as its standard input and output.
+    /// Starts the remote shell to a node of this site, with `socket` as its standard input and output.
     pub(super) fn start_on_node(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
         let (shell, batch) = start_arguments(&driver.config, &start.site, start.allocation.as_ref());
@@ -87,7 +87,7 @@ impl Commands {
         for outcome in self.spawner.outcomes() {
             self.on_outcome(context, outcome);
         }
-        // One that ended at once was nobody's yet when the kernel told of it.
+        // One that ended at once was nobody's yet when the kernel reported it.
         self.look_after_starters(context.driver);
     }
 
@@ -127,7 +127,7 @@ impl Commands {
         }
     }
 
-    /// Tells who waits for a process whether it runs.
+    /// Tells whoever waits for a process whether it runs.
     pub(super) fn finish_start(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -154,7 +154,7 @@ impl Commands {
     /// Starts the process that a stream of another site is for.
     ///
     /// # Errors
-    /// What the far side is told where none is started.
+    /// What the far side is told if none is started.
     pub(crate) fn start_for_stream(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -334,7 +334,7 @@ impl Commands {
     }
 }
 
-/// What stands for the node where this host itself counts what comes.
+/// The node's name if this host itself counts what comes.
 const SINK: &str = "(counts what comes, on this host)";
 
 /// What the asking gateway is told of a refusal.

@@ -17,7 +17,7 @@ use std::time::Instant;
 #[derive(Serialize, Deserialize)]
 struct WrittenCommand {
     command: KeptCommand,
-    /// The socket's, by which it is told from another one with its descriptor.
+    /// The inode, which distinguishes the socket from another one with the same descriptor.
     inode: u64,
 }
 
@@ -45,14 +45,14 @@ impl Commands {
         }
     }
 
-    /// Notes what changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(crate) fn note_changes(&mut self) {
         self.connections.note_changes();
         self.are_starters_noted = false;
     }
 }
 
-/// Reads what was written down of processes. It is all that is needed of it where the rest is lost.
+/// Reads what was written down of processes. It is all that is needed if the rest is lost.
 ///
 /// # Errors
 /// The record cannot be read.

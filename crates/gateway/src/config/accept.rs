@@ -1,4 +1,4 @@
-//! What a site lets the others do on it: `[accept]`. Nothing, where nothing is said.
+//! What a site lets the others do on it: `[accept]`. By default, nothing.
 
 use super::reader::{Reader, Table};
 use causeway_broker::holds;
@@ -8,7 +8,7 @@ use causeway_wire::grid::{self, ALL_SITES};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-/// Most that `max_processes` may say: more than any host can start.
+/// The largest `max_processes`: more than any host can start.
 const MAX_PROCESSES: i64 = 1_000_000;
 
 /// What other sites may do here.
@@ -16,17 +16,17 @@ const MAX_PROCESSES: i64 = 1_000_000;
 pub struct Accept {
     /// Sites whose jobs may start processes and open streams here.
     pub jobs: Vec<String>,
-    /// Sites that may take part in jobs of this one's own users; none: those that `jobs` names.
+    /// Sites that may take part in jobs of this one's own users; `None`: those that `jobs` names.
     pub partners: Option<Vec<String>>,
     /// Who may connect where with `causeway connect`.
     pub connect_from: Vec<ConnectFrom>,
     /// Addresses of this site, beside those of its listed nodes, to which jobs and connections of other sites
     /// are delivered.
     pub addresses: Vec<Cidr>,
-    /// Processes that one job of another site may have started here at a time; none: as many as the listed
+    /// Processes that one job of another site may have started here at a time; `None`: as many as the listed
     /// nodes have slots.
     pub max_processes: Option<u32>,
-    /// Bytes that `causeway run --send` of another site copies to a node here for one job; none: any number.
+    /// Bytes that `causeway run --send` of another site copies to a node here for one job; `None`: any.
     pub files: Option<u64>,
     /// Take part in jobs whose streams may cross in clear text, too: whoever is on the way may run programs
     /// here.
@@ -153,7 +153,7 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
             Err(_) => text.parse::<Cidr>().ok(),
         };
         let range = range.ok_or_else(|| format!("{text:?} is neither an address nor a range of them"))?;
-        // Beyond its subnets nothing is delivered: an entry there would only look as if.
+        // Beyond its subnets nothing is delivered: an entry there would mislead.
         let inside = subnets.is_empty() || subnets.iter().any(|subnet| holds(subnet, &range));
         let outside = || TextError::from(format!("{text} is not in the site's subnets"));
         inside.then_some(range).ok_or_else(outside)

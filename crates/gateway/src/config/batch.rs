@@ -8,7 +8,7 @@ use causeway_wire::TextError;
 use causeway_wire::grid::ALL_SITES;
 use std::path::PathBuf;
 
-/// Most that a bound may say: years, or more ranks than there are.
+/// The largest bound: years, or more ranks than there are.
 const MOST: i64 = 10_000_000;
 
 const KEYS: [&str; 10] = [
@@ -32,7 +32,7 @@ pub(super) const INTENTS: &str = "allocations-";
 pub struct Batch {
     /// Which one it is.
     pub system: System,
-    /// Its configuration; where its commands look by themselves, if nothing is said.
+    /// Its configuration; by default, the one that its commands find themselves.
     pub conf: Option<PathBuf>,
     /// Words for each request for an allocation.
     pub options: Vec<String>,
@@ -46,14 +46,14 @@ pub struct Batch {
     pub max_allocations: Option<u32>,
     /// What each other site may take.
     pub budget: Bounds,
-    /// Where what is asked for is written down first.
+    /// Where requests are written down first.
     pub intents: PathBuf,
     /// Other sites whose jobs may use allocations of this gateway's account, and so spend its budget.
     pub from: Vec<String>,
 }
 
 impl Batch {
-    /// Where it is kept what other sites have taken.
+    /// Where what other sites have taken is kept.
     pub fn spent(&self) -> PathBuf {
         let of = self.intents.file_name().unwrap_or_default().to_string_lossy();
         let of = of.strip_prefix(INTENTS).unwrap_or(&of);
@@ -146,7 +146,7 @@ mod tests {
         let batch = batch.unwrap().unwrap();
         assert_eq!(batch.conf.as_deref(), Some(Path::new("/etc/slurm/slurm.conf")));
         assert!(batch.is_open_to("nancy") && !batch.is_open_to("lyon"));
-        // Nobody else, where nothing is said.
+        // Nobody else, by default.
         assert!(
             !read("[batch]\nsystem = \"slurm\"")
                 .unwrap()

@@ -45,11 +45,11 @@ pub struct Config {
     pub subnets: Vec<Cidr>,
     /// Other sites may have the same addresses: the broker gives this one virtual ones.
     pub overlap_ok: bool,
-    /// The ranges by which the grid knows `subnets`, in the same order; empty where these are unique, or
-    /// where the broker has not said yet.
+    /// The ranges by which the grid knows `subnets`, in the same order; empty where these are unique, or if
+    /// the broker has not told them yet.
     pub virtual_subnets: Vec<Cidr>,
-    /// Networks that processes of this site reach by themselves, whatever other sites announce: those of this
-    /// host, where nothing else is said.
+    /// Networks that processes of this site reach by themselves, whatever other sites announce: by default,
+    /// those of this host.
     pub local: Vec<Cidr>,
     /// Compute nodes in the order of use.
     pub nodes: Vec<NodeInfo>,
@@ -59,7 +59,7 @@ pub struct Config {
     pub accept: Accept,
     /// How MPI programs are started here.
     pub mpi: SiteMpi,
-    /// The batch system whose allocations jobs may use; none where nodes are the listed ones alone.
+    /// The batch system whose allocations jobs may use; `None` if nodes are the listed ones alone.
     pub batch: Option<Batch>,
     /// Commands that start the gateways of sites where none runs, by the site's name.
     pub start: BTreeMap<String, Vec<String>>,
@@ -67,7 +67,7 @@ pub struct Config {
     pub audit: PathBuf,
     /// Where shims connect to; at most one per address family.
     pub lan: Vec<SocketAddr>,
-    /// Where other gateways connect to; none when this one only dials out.
+    /// Where other gateways connect to; `None` if this one only dials out.
     pub wan: Option<SocketAddr>,
     /// Where commands of this host connect to.
     pub control: PathBuf,
@@ -77,21 +77,21 @@ pub struct Config {
     pub transparent: Option<SocketAddr>,
     /// See [`DELIVERY_PORTS`].
     pub delivery_ports: RangeInclusive<u16>,
-    /// Where other gateways reach `wan`, where they do.
+    /// Where other gateways reach `wan`, if they do.
     pub public: Vec<SocketAddr>,
     /// Directory with this site's membership in a grid with a broker, which then names the peers.
     pub membership: Option<PathBuf>,
     /// Files that only the gateway may read: whoever has them can be this site.
     pub secrets: Vec<PathBuf>,
-    /// Secret that all gateways of the grid share; nothing where certificates say who speaks.
+    /// Secret that all gateways of the grid share; empty if certificates tell who speaks.
     pub key: Vec<u8>,
     /// The other sites.
     pub peers: Vec<Peer>,
-    /// Bits per second that are reserved on the way to each peer that says nothing else.
+    /// Bits per second that are reserved on the way to each peer without a rate of its own.
     pub rate: Option<u64>,
-    /// Congestion control of the lanes; the system's where this one is not to be had.
+    /// Congestion control of the lanes; the system's if this one is not available.
     pub congestion_control: String,
-    /// Lanes this gateway dials to each peer; none: as many as the path needs, see `tunnels::capacity`.
+    /// Lanes this gateway dials to each peer; `None`: as many as the path needs, see `tunnels::capacity`.
     pub lanes: Option<usize>,
     /// What lanes go over.
     pub transport: Transport,
@@ -124,7 +124,7 @@ pub enum Transport {
 pub struct Peer {
     /// Its name.
     pub site: String,
-    /// Where to dial its gateway; none when it dials this one.
+    /// Where to dial its gateway; `None` if it dials this one.
     pub address: Option<SocketAddr>,
     /// Bits per second that are reserved on the way there: paced at from the start, and never exceeded.
     pub rate: Option<u64>,
@@ -136,12 +136,12 @@ pub struct Peer {
 pub struct Mistakes(pub Vec<String>);
 
 impl Config {
-    /// Says whether this gateway serves its own host alone, as in a grid that is all on one host.
+    /// Whether this gateway serves its own host alone, as in a grid that is all on one host.
     pub(crate) fn is_on_loopback(&self) -> bool {
         self.lan.iter().all(|own| own.ip().is_loopback())
     }
 
-    /// Whether something of what crosses between sites may be in clear text. QUIC has none.
+    /// Whether anything that crosses between sites may be in clear text. QUIC has none.
     pub fn is_clear(&self) -> bool {
         self.insecure && self.transport != Transport::Quic
     }
@@ -152,7 +152,7 @@ impl Config {
     /// Every mistake as `file:line: key: reason`.
     pub fn load(file: &Path) -> Result<Config, Mistakes> {
         let failed = |error| Mistakes(vec![format!("{}: read configuration: {error}", file.display())]);
-        // Who can change it can have anything run as this user.
+        // Whoever can change it can run anything as this user.
         private::check_path(file).map_err(failed)?;
         let text = std::fs::read_to_string(file).map_err(failed)?;
         let config = Config::parse(&text, file)?;
@@ -165,7 +165,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads the text of a file; `file` serves the messages and relative paths.
+    /// Reads the text of a file; `file` is for messages and relative paths.
     ///
     /// # Errors
     /// Every mistake as `file:line: key: reason`.
@@ -356,7 +356,7 @@ fn read_proxy<'a>(reader: &mut Reader<'a>, grid: &Table<'a>, file: &Path) -> Opt
     }
 }
 
-/// Where others dial: what is said, or where this gateway listens, if that is one address.
+/// Where others dial: what is configured, or where this gateway listens, if that is one address.
 fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<SocketAddr>) -> Vec<SocketAddr> {
     if let Some(public) = reader.list(listen, "public", socket_address) {
         if wan.is_none() && !public.is_empty() {
@@ -371,7 +371,7 @@ fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<Sock
     wan.filter(|wan| !wan.ip().is_unspecified()).into_iter().collect()
 }
 
-/// What a member of a grid with a broker does not say itself.
+/// Refuses what a member of a grid with a broker does not configure itself.
 fn check_member<'a>(reader: &mut Reader<'a>, root: &Table<'a>, grid: &Table<'a>) {
     if reader.string(grid, "key_file", |_| Ok(())).is_some() {
         reader.mistake_at(

@@ -6,7 +6,7 @@ use super::values::find_program;
 use causeway_control::spawned::REMOTE_SHELL;
 use std::path::PathBuf;
 
-/// What becomes the name of the site at which a job began.
+/// Is replaced by the name of the site at which a job began.
 const SITE: &str = "{site}";
 
 impl Config {

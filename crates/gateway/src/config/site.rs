@@ -81,7 +81,7 @@ pub(super) fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets:
         let slots = reader.integer(&table, "slots", 1..=100_000).unwrap_or(1);
         reader.no_other_keys(&table, &["name", "address", "slots"]);
         if let (Some(name), Some(address)) = (name, address) {
-            // Both are looked at, so that each is known to later ones.
+            // Both are inserted, so that each is known to later ones.
             if !names.insert(name.clone()) | !addresses.insert(address) {
                 reader.mistake_at(&table, "name", &format!("{name} or {address} is listed twice"));
             }

@@ -1,4 +1,4 @@
-//! What a file may say, and how mistakes are told.
+//! What a file may contain, and how mistakes are reported.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;

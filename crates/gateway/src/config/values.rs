@@ -113,7 +113,7 @@ pub(super) fn read_credentials(file: &Path) -> Result<String, TextError> {
     }
 }
 
-/// Where a command lies, as a shell would find it; none where it does not.
+/// Where a command lies, as a shell would find it; `None` if it does not.
 pub(super) fn find_program(command: &str) -> Option<PathBuf> {
     if command.contains('/') {
         return Some(PathBuf::from(command));

@@ -2,18 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-/// So many deaths within [`WITHIN`] have a cause in what the workers took up, as far as the keeper knows. Who
-/// was killed by another process while it served has not died of that.
+/// This many deaths within [`WITHIN`] are taken to be caused by what the workers took up. A worker that
+/// another process killed while it served did not die of that.
 const TOO_MANY: usize = 3;
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// A worker that has lived for so long has not died of its start.
+/// A worker that lived this long did not die of its start.
 const LONG: Duration = Duration::from_millis(100);
 
-/// So many short lives in a row cost no time.
+/// This many short lives in a row cost no time.
 const FREE: u32 = 3;
 
-/// What the keeper waits after the next one; twice as long after each further one.
+/// How long the keeper waits after the next one; twice as long after each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
@@ -27,7 +27,7 @@ pub(super) struct Deaths {
 }
 
 impl Deaths {
-    /// Notes the death of a worker that began then; `was_killed`: by another process, while it served.
+    /// Notes the death of a worker that began at `began`; `was_killed`: by another process, while it served.
     pub(super) fn add(&mut self, began: Instant, now: Instant, was_killed: bool) {
         self.short_lives = match now.saturating_duration_since(began) < LONG {
             true => self.short_lives.saturating_add(1),

@@ -2,8 +2,8 @@
 //! has been killed.
 //!
 //! Both share one table of descriptors (clone(2), CLONE_FILES), so that the death of a worker closes no
-//! listener: who connects meanwhile waits for the next worker. The keeper has one thread, opens no file and
-//! reads nothing from outside. It is as small as it can be because its own death is the gateway's.
+//! listener: whoever connects meanwhile waits for the next worker. The keeper has one thread, opens no file
+//! and reads nothing from outside. It is as small as it can be because its own death is the gateway's.
 
 mod deaths;
 mod worker;
@@ -36,7 +36,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How soon the keeper tells again what the worker had no room for.
+/// After what time the keeper repeats what the worker had no room for.
 const TELL_AGAIN: Duration = Duration::from_millis(100);
 
 /// How long the keeper waits after it could make no worker.
@@ -80,8 +80,8 @@ impl Keeper {
     /// answered before [`Keeper::keep`]. The process must have one thread.
     ///
     /// # Errors
-    /// [`GatewayError`] names the address that cannot be listened on, or says why there is no going on from
-    /// the state.
+    /// [`GatewayError`] names the address that cannot be listened on, or says why the state cannot be taken
+    /// up.
     pub fn begin(config: Config, state: Option<RawFd>) -> Result<Keeper, GatewayError> {
         // The table is the workers', too: with a lower limit than theirs the keeper could open nothing beside
         // their streams.
@@ -129,7 +129,7 @@ impl Keeper {
         })
     }
 
-    /// Has workers serve until one is told to stop by SIGINT, SIGTERM or SIGHUP; the gateway's status.
+    /// Makes workers serve until one is told to stop by SIGINT, SIGTERM or SIGHUP; the gateway's status.
     ///
     /// # Errors
     /// [`GatewayError::Keeper`] when no worker can be made, or the first one is killed before it serves.
@@ -237,7 +237,7 @@ impl Keeper {
             self.await_signal((!all_told).then_some(TELL_AGAIN))?;
             while let Some(signal) = self.signals.next() {
                 if signal != Signal::SIGCHLD {
-                    // One that has just ended is looked at next.
+                    // One that has just ended is handled next.
                     let _ = kill(worker, signal);
                 }
             }
@@ -270,7 +270,7 @@ impl Keeper {
         }
     }
 
-    /// Waits before the next worker is made; whether the gateway is told to stop meanwhile.
+    /// Waits before the next worker is made; returns whether the gateway is told to stop meanwhile.
     fn is_told_to_stop_within(&mut self, wait: Duration) -> io::Result<bool> {
         let until = Instant::now() + wait;
         loop {
@@ -287,7 +287,7 @@ impl Keeper {
         }
     }
 
-    /// Executes another program in this process's place. Where that fails, the next worker goes on from the
+    /// Executes another program in this process's place. If that fails, the next worker goes on from the
     /// state that was the program's.
     fn hand_over(&mut self, program: &Path, config: &Path, state: RawFd) {
         let failed = match self.execute(program, config, state) {
@@ -326,8 +326,8 @@ impl Keeper {
     }
 }
 
-/// Whether this system knows no process that shares descriptors and no memory: qemu's emulation of a user's
-/// programs does not.
+/// Whether this system has no processes that share descriptors but no memory, as qemu's emulation of a user's
+/// programs has none.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

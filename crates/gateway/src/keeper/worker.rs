@@ -13,7 +13,7 @@ use std::process::exit;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a start that has failed waits for a reader of its reason.
+/// How long a failed start waits for a reader of its reason.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves in the process that has just been made, and ends it.
@@ -99,7 +99,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
 
-    /// Has this test's own program run it once more, as the one that panics.
+    /// Makes this test's own program run it once more, as the one that panics.
     const PANICS: &str = "CAUSEWAY_TEST_PANICS";
 
     #[test]

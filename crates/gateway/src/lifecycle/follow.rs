@@ -1,5 +1,4 @@
-//! What a worker does that follows one which was killed: it goes on with what `takeup` has found, or begins
-//! anew.
+//! What a worker does after one was killed: it goes on with what `takeup` has found, or begins anew.
 
 use crate::base::Base;
 use crate::commands::KeptCommands;
@@ -14,7 +13,7 @@ use crate::traversal::KeptTraversal;
 use crate::tunnels::departure::KeptTunnels;
 use std::collections::HashMap;
 
-/// Says what has ended with the worker before this one, and looks after the processes that it had started.
+/// Reports what has ended with the worker before this one, and looks after the processes that it had started.
 pub(crate) fn follow(flow: &mut Flow<'_>, left: &Left, starters: Vec<KeptStarter>) {
     let Left {
         end,
@@ -39,7 +38,7 @@ pub(crate) fn follow(flow: &mut Flow<'_>, left: &Left, starters: Vec<KeptStarter
     commands.follow(&mut context, starters);
 }
 
-/// Says that the streams of a killed worker go on here.
+/// Reports that the streams of a killed worker go on here.
 pub(crate) fn tell_of_taking_up(flow: &Flow<'_>, left: &Left) {
     let ended = left.end.ended();
     flow.driver.say(format_args!(

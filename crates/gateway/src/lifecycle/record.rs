@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, raise};
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// A younger worker has found no memory from its start on.
+/// A worker younger than this has had no memory since its start.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Writes down what has changed, once a turn, and closes what nobody looks for any more.
@@ -35,9 +35,9 @@ pub(crate) fn write_down(flow: &mut Flow<'_>) {
     flow.driver.closing.clear();
 }
 
-/// Ends a worker that cannot write down any more what it does: nothing of this turn has left it, so the next
-/// one goes on from what was written last. One that has just begun goes on, and writes nothing down: the
-/// next one would find no more memory.
+/// Ends a worker that can no longer write down what it does: nothing of this turn has left it, so the next
+/// one goes on from what was written last. One that has just begun goes on, and writes nothing down: the next
+/// one would find no more memory.
 fn without_memory(flow: &mut Flow<'_>, book: Book, error: &std::io::Error) {
     let age = flow.driver.now.saturating_duration_since(flow.driver.began);
     if error.kind() == ErrorKind::OutOfMemory && age > FRESH {
@@ -46,7 +46,7 @@ fn without_memory(flow: &mut Flow<'_>, book: Book, error: &std::io::Error) {
              next one goes on"
         ));
         flow.driver.log.flush();
-        // Not as by a fault of the program, of which three in a row end all streams.
+        // Not like a fault of the program: three of those in a row end all streams.
         let _ = raise(Signal::SIGKILL);
     }
     book.give_up();
@@ -56,8 +56,8 @@ fn without_memory(flow: &mut Flow<'_>, book: Book, error: &std::io::Error) {
     ));
 }
 
-/// The same where another program goes on: also what is only worth it when nothing is lost in between.
-/// False where nothing can be written down.
+/// The same before another program goes on: also what is only worth it if nothing is lost in between. False
+/// if nothing can be written down.
 pub(crate) fn write_all_down(flow: &mut Flow<'_>) -> bool {
     if let Some(mut book) = flow.driver.book.take() {
         flow.traversal.write_down(&mut book);

@@ -16,7 +16,7 @@ use causeway_control::SiteInfo;
 use causeway_tunnel::tunnel::MAX_LANES;
 use std::collections::BTreeMap;
 
-/// Keys beyond this are of no gateway: no process may have so many files.
+/// No gateway has keys beyond this: no process may have so many files.
 const MAX_KEYS: usize = 1 << 24;
 
 /// A gateway's state, as the worker before has left it.

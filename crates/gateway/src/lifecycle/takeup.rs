@@ -2,8 +2,8 @@
 //! written down (`book`), and from what the kernel says of the sockets that both have.
 //!
 //! Lanes and handshakes are not taken up, nor, after a kill, what is carried for other sites: they are
-//! connections between gateways, which make up for their loss. All descriptors that nothing taken up has are
-//! closed, but for connections of shims that nothing was read from: they are as good as new.
+//! connections between gateways, which make up for their loss. All descriptors that belong to nothing taken
+//! up are closed, except connections of shims from which nothing was read: they are as good as new.
 
 use crate::book::{Numbers, Records, kind};
 use crate::commands;
@@ -34,8 +34,8 @@ pub(crate) struct TakenUp {
 }
 
 /// Reads what can go on. `inherited` are the descriptors that the worker before this one may have had; those
-/// that are not needed are closed. `was_killed`: it may have been in the middle of something. Nothing where
-/// that one had written nothing down.
+/// that are not needed are closed. `was_killed`: it may have been in the middle of something. `None` if that
+/// one had written nothing down.
 ///
 /// # Errors
 /// What was written down contradicts itself, or is of another version.
@@ -82,7 +82,7 @@ pub(crate) fn take_up(
     Ok(Some((TakenUp { state, owners }, queues)))
 }
 
-/// Reads the gateway's numbers; none where nothing was ever written down.
+/// Reads the gateway's numbers; `None` if nothing was ever written down.
 fn numbers(records: &Records) -> Result<Option<Numbers>, StateError> {
     let Some(numbers) = records.get(&Key::new(kind::GATEWAY, 0, 0)) else {
         return Ok(None);
@@ -147,7 +147,7 @@ fn sort_out(config: &Config, state: &State, inherited: &[RawFd]) -> Vec<KeptInta
     let mut intakes = Vec::new();
     for number in inherited {
         if needed.contains(number) {
-            // By this it is known that nobody has taken it yet.
+            // This marks that nobody has taken it yet.
             let _ = process::set_closes_on_exec(*number, false);
         } else if let Some(intake) = as_intake(config, *number) {
             let _ = process::set_closes_on_exec(*number, false);

@@ -71,7 +71,7 @@ impl Memory {
         self.get(SERVING) != 0
     }
 
-    /// How many streams and jobs there are.
+    /// Sets how many streams and jobs there are.
     pub(crate) fn count(&self, streams: u64, jobs: u64) {
         self.set(STREAMS, streams);
         self.set(JOBS, jobs);
@@ -90,7 +90,7 @@ impl Memory {
         self.set(ENDING, number);
     }
 
-    /// Announces the end for another program. False where a path is too long or none.
+    /// Announces the end for another program. False if a path is too long or invalid.
     pub(crate) fn ask_for_hand_over(&self, program: &Path, config: &Path, state: BorrowedFd<'_>) -> bool {
         for (at, length, path) in [(PROGRAM, PROGRAM_BYTES, program), (CONFIG, CONFIG_BYTES, config)] {
             let bytes = path.as_os_str().as_bytes();

@@ -117,34 +117,33 @@ impl KeeperLink {
         Ok([first?, second?, third?])
     }
 
-    /// Says that this worker serves: its end is not that of a gateway which cannot be started.
+    /// Notes that this worker serves: its end is not that of a gateway which cannot be started.
     pub(crate) fn serves(&self) {
         self.memory.set_serving(true);
     }
 
-    /// Has the memory say how much ends with this worker if it ends now.
+    /// Records how much ends with this worker if it ends now.
     pub(crate) fn count(&self, streams: usize, jobs: usize) {
         self.memory.count(streams as u64, jobs as u64);
     }
 
-    /// Says that this worker is about to end as it was told.
+    /// Announces that this worker is about to end as it was told.
     pub(crate) fn announce_end(&self) {
         self.memory.announce(Ending::Stops);
     }
 
-    /// Says whether the keeper is gone.
+    /// Whether the keeper is gone.
     pub(crate) fn is_orphan(&self) -> bool {
         process::is_orphan(self.process)
     }
 
-    /// Closes the keeper's listeners, which is gone.
+    /// Closes the listeners of the keeper, which is gone.
     pub(crate) fn close_listeners(&self) {
         self.kept.listeners.numbers().for_each(process::close);
     }
 
-    /// Says that this worker ends so that the keeper executes another program, which finds in a
-    /// file what its keeper needs.
-    /// False where the paths are too long.
+    /// Announces that this worker ends so that the keeper executes another program, which finds in a file
+    /// what its keeper needs. False if the paths are too long.
     pub(crate) fn announce_hand_over(&self, program: &Path, config: &Path, keeper: BorrowedFd<'_>) -> bool {
         self.memory.ask_for_hand_over(program, config, keeper)
     }

@@ -30,13 +30,13 @@ pub(crate) fn tell(mut pipe: &File, ended: Ended) -> io::Result<()> {
 /// The worker's part.
 #[derive(Default)]
 pub(crate) struct Orphans {
-    /// None where there is no keeper.
+    /// `None` if there is no keeper.
     pipe: Option<File>,
     ended: HashMap<Pid, Ended>,
 }
 
 impl Orphans {
-    /// Hears of ends by this end of a pipe, which does not block.
+    /// Hears of ends through this end of a pipe, which does not block.
     pub(crate) fn new(pipe: OwnedFd) -> Orphans {
         Orphans {
             pipe: Some(pipe.into()),
@@ -44,7 +44,7 @@ impl Orphans {
         }
     }
 
-    /// Has the loop hear of ends under this token.
+    /// Makes the loop hear of ends under this token.
     ///
     /// # Errors
     /// Those of registering.

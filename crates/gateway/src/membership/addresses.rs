@@ -11,8 +11,8 @@ use causeway_broker::api::Member;
 use causeway_wire::Cidr;
 
 impl Membership {
-    /// Says the first words on a new tunnel: what is accepted, and who we are. Which jobs run is said once
-    /// the other has told what it accepts.
+    /// Sends the first messages on a new tunnel: what is accepted, and who we are. Which jobs run is told
+    /// once the other has told what it accepts.
     pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: PairKey) {
         if let Some(site) = tunnels.pairs().get(pair).map(|pair| pair.site().to_owned()) {
             let acceptance = acceptance(&driver.config, &site);
@@ -29,7 +29,7 @@ impl Membership {
         self.greet_with_records(driver, tunnels, pair);
     }
 
-    /// Says whether others are to hear of this site only when the broker has said by which addresses the grid
+    /// Whether others are to hear of this site only when the broker has said by which addresses the grid
     /// knows it.
     pub(crate) fn awaits_addresses(&self, driver: &Driver) -> bool {
         self.session.is_some() && driver.config.overlap_ok && !self.directory.own_site().is_virtual()

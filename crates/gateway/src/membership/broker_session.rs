@@ -26,7 +26,7 @@ use std::path::Path;
 pub(crate) struct BrokerSession {
     pub(crate) client: Client,
     pub(crate) name: String,
-    /// Why the broker does not answer; none while it does.
+    /// Why the broker does not answer; `None` while it does.
     pub(super) away: Option<String>,
     /// The address at which its broker sees it.
     pub(crate) observed: Option<SocketAddr>,
@@ -38,9 +38,9 @@ pub(crate) struct BrokerSession {
     pub(super) clock_ahead_seconds: Option<i64>,
     /// What the broker says of all sites.
     pub(super) members: Members,
-    /// What this gateway tells of itself.
+    /// What this gateway tells about itself.
     pub(super) record: Record,
-    /// The ranges by which the grid knows this site, as the broker said last; none where these are the real
+    /// The ranges by which the grid knows this site, as the broker said last; empty if these are the real
     /// ones.
     pub(super) given: Vec<Cidr>,
     pub(super) brought: Brought,
@@ -76,7 +76,7 @@ impl BrokerSession {
         config.key = Sha256::digest(&membership.credentials.authority).to_vec();
         config.insecure = false;
         let waker = Waker::new(poll.registry(), Class::Broker.token(0))?;
-        // A loop that cannot be woken looks when it wakes by itself.
+        // A loop that cannot be woken checks when it wakes by itself.
         let wake = Box::new(move || drop(waker.wake()));
         let credentials = membership.credentials.clone();
         let known = causeway_broker::client::known_member(directory, &membership.grid, &membership.site);
@@ -121,7 +121,7 @@ impl BrokerSession {
         }
     }
 
-    /// Says whether the broker answers, as far as is known.
+    /// Whether the broker answers, as far as is known.
     pub(crate) fn serves(&self) -> bool {
         self.away.is_none()
     }
@@ -131,7 +131,7 @@ impl BrokerSession {
         &self.given
     }
 
-    /// Has the broker keep these ranges for this site, or give them to it again.
+    /// Asks the broker to keep these ranges for this site, or to give them to it again.
     pub(super) fn ask_for(&mut self, ranges: &[Cidr]) {
         let wish: Vec<Subnet> = ranges.iter().copied().map(Subnet).collect();
         if self.record.virtual_subnets != wish {
@@ -154,7 +154,7 @@ fn shown(broker: BrokerState) -> BrokerStatus {
     }
 }
 
-/// What this gateway tells of itself.
+/// What this gateway tells about itself.
 fn record(config: &Config) -> Result<Record, GatewayError> {
     let public = config.public.clone();
     Ok(Record {

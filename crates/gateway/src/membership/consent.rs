@@ -29,7 +29,7 @@ pub(crate) fn record_refusal(
     refuse(driver, kind, entry, why);
 }
 
-/// Records a refusal with what is known of who asked.
+/// Records a refusal with what is known of the asker.
 pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEntry, why: String) {
     driver.log.refuse(kind, format_args!("site {}", entry.site), &why);
     entry.why = why;
@@ -38,7 +38,7 @@ pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEn
     }
 }
 
-/// Why this site takes no part in a job; none where it does. Of its own jobs it takes part in each.
+/// Why this site takes no part in a job; `None` if it does. It takes part in each of its own jobs.
 pub(crate) fn why_not(config: &Config, job: &Job) -> Option<JobRefusal> {
     match &job.origin {
         Origin::Here(_) => None,
@@ -56,7 +56,7 @@ pub(crate) fn acceptance(config: &Config, site: &str) -> Acceptance {
 
 fn why_not_of(config: &Config, site: &str, bare: bool) -> Option<JobRefusal> {
     let accept = &config.accept;
-    // `causeway probe` measures by a bare job: who may run jobs may measure.
+    // `causeway probe` measures by a bare job: whoever may run jobs may measure.
     match bare {
         _ if accept.takes_jobs_of(site) => {}
         true if accept.takes_connections_of(site) => {}

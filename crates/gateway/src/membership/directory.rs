@@ -183,8 +183,8 @@ impl Directory {
         own.or_else(|| self.others.get(site))
     }
 
-    /// A node is started by its name, by the gateway of its site: another one's name, or address, is not to
-    /// be had.
+    /// A node is started by its name, by the gateway of its site: no site may claim another's name or
+    /// address.
     fn check_nodes(&self, from: &str, info: &SiteInfo) -> Result<(), TextError> {
         // Sites with virtual addresses were made without thought of each other, their nodes' names too:
         // addresses tell these apart.

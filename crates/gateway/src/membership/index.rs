@@ -1,5 +1,5 @@
 //! Which site has a node's name, an address or a range: an index, so that what a site announces is checked
-//! against all others, and a connection's destination found, without a look at each of them.
+//! against all others, and a connection's destination found, without scanning all of them.
 
 use causeway_broker::ranges::Ranges;
 use causeway_control::SiteInfo;
@@ -14,7 +14,7 @@ pub(super) struct Index {
     names: HashMap<String, BTreeSet<(String, String)>>,
     /// The ranges by which the grid knows sites.
     known_as: Ranges,
-    /// Behind virtual ones.
+    /// The ranges behind virtual ones.
     real: Ranges,
 }
 
@@ -59,7 +59,7 @@ impl Index {
             .map(|(_, site)| site)
     }
 
-    /// The site that alone has a node which this name means, as resolvers take names ([`means`]).
+    /// The only site with a node that this name means, as resolvers take names ([`means`]).
     pub(super) fn meant_by(&self, node: &str) -> Option<&str> {
         let mut sites = self
             .alike(node)
@@ -82,8 +82,8 @@ impl Index {
 
     /// Where an address could mean a node of this site or of another: this one's range, that other, and
     /// whether the range is a virtual one or overlaps with one. Real ones may be the same where both sites
-    /// are known by virtual ones: then nobody but their own nodes uses them. `is_virtual` says of another
-    /// whether it is known by these.
+    /// are known by virtual ones: then nobody but their own nodes uses them. `is_virtual` tells whether
+    /// another is known by these.
     pub(super) fn clash(&self, site: &Site, is_virtual: impl Fn(&str) -> bool) -> Option<(Cidr, &str, bool)> {
         let other_than = |(_, other): &(Cidr, &str)| *other != site.name;
         let known_as = site.subnets.iter().find_map(|range| {
@@ -105,9 +105,9 @@ impl Index {
         known_as.or_else(real_of_others).or_else(own_real)
     }
 }
-/// Names what a site announces of loopback, which is every host's own: a site that had it would speak in the
-/// name of each host's own programs, and be spoken to in their place. Only where the whole grid is on one
-/// host are sites there.
+/// Names what a site announces of loopback, which is every host's own: a site that had it would speak for
+/// each host's own programs, and be addressed in their place. Only a grid that is all on one host has sites
+/// there.
 pub(super) fn loopback_of(site: &Site, info: &SiteInfo) -> Option<String> {
     let mut ranges = site.subnets.iter().chain(&site.real_subnets);
     let range = ranges.find(|range| has_loopback(range)).map(Cidr::to_string);

@@ -48,9 +48,9 @@ pub(crate) struct Job {
     /// Its connections are those that routers hand to gateways; see `transparent`.
     pub(crate) transparent: bool,
     pub(crate) origin: Origin,
-    /// The process that started it here, from which its launcher descends; 0 where that is not to be seen.
+    /// The process that started it here, from which its launcher descends; 0 if that cannot be seen.
     pub(crate) holder: u32,
-    /// Where it is to run; nothing where it is another site's.
+    /// Where it is to run; empty if it is another site's.
     pub(crate) plan: Plan,
     /// Nodes of its allocations, by site: of the own site's allocation by their real addresses, of others' by
     /// those that the grid knows. Another site's job has those of the own site alone.
@@ -91,17 +91,17 @@ impl Job {
         }
     }
 
-    /// Says whether its user wants it at another site.
+    /// Whether its user wants it at another site.
     pub(crate) fn wants(&self, site: &str) -> bool {
         self.plan.sites.iter().any(|wanted| wanted == site)
     }
 
-    /// Says whether another site takes part in it: only then does it open streams, or is one opened there.
+    /// Whether another site takes part in it: only then does it open streams, or is one opened there.
     pub(crate) fn takes_part(&self, site: &str) -> bool {
         self.told.contains(site) || self.is_from(site)
     }
 
-    /// Says whether another site began it.
+    /// Whether another site began it.
     pub(crate) fn is_from(&self, site: &str) -> bool {
         matches!(&self.origin, Origin::Site(origin) if origin == site)
     }
@@ -269,7 +269,7 @@ impl Jobs {
         self.known.contains_key(token)
     }
 
-    /// Says a job's weight; 1 for streams of none.
+    /// Returns a job's weight; 1 for streams of none.
     pub(crate) fn weight(&self, token: &Token) -> u32 {
         self.known.get(token).map_or(1, |job| job.weight)
     }
@@ -278,7 +278,7 @@ impl Jobs {
         self.known.get(token)
     }
 
-    /// Says whether streams of a job go on when it has ended.
+    /// Whether streams of a job go on when it has ended.
     pub(crate) fn lingers(&self, token: &Token) -> bool {
         self.known.get(token).is_some_and(|job| job.lingers)
     }
@@ -338,7 +338,7 @@ impl Jobs {
             .then_some(*token)
     }
 
-    /// Says whether a job was started at a site.
+    /// Whether a job was started at a site.
     pub(crate) fn is_of(&self, token: &Token, site: &str) -> bool {
         self.known.get(token).is_some_and(|job| job.is_from(site))
     }
@@ -361,8 +361,8 @@ impl Jobs {
         losing.collect()
     }
 
-    /// Notes that a site has confirmed a job, or is gone and never will. The command to answer when it was
-    /// the last one.
+    /// Notes that a site has confirmed a job, or is gone and never will. Returns the command to answer if it
+    /// was the last one.
     pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<CommandKey> {
         let job = self.get_mut(token)?;
         let was_awaited = job.awaited.remove(site);
@@ -372,8 +372,8 @@ impl Jobs {
         }
     }
 
-    /// Notes that a site takes no part in a job that was started here. The command to answer when it was the
-    /// last one awaited.
+    /// Notes that a site takes no part in a job that was started here. Returns the command to answer if it
+    /// was the last one awaited.
     pub(crate) fn refused(&mut self, token: &Token, site: &str, why: JobRefusal) -> Option<CommandKey> {
         let job = self.get_mut(token)?;
         if matches!(job.origin, Origin::Here(_)) {

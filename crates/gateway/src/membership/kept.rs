@@ -23,7 +23,7 @@ impl Membership {
     pub(crate) fn inherit(&mut self, driver: &Driver, kept: KeptMembership) -> Result<(), InheritError> {
         self.jobs = Jobs::inherit(kept.jobs);
         for info in kept.unrecorded {
-            // It is judged again with the next that the broker tells of its site.
+            // It is judged again with the next news of its site from the broker.
             let waits = (info.clone(), "itself".to_owned());
             self.directory.unrecorded.insert(info.name, waits);
         }

@@ -1,4 +1,4 @@
-//! What the broker tells of the grid, and what follows of it: sites come, change and go, certificates are
+//! What the broker tells of the grid, and what follows from it: sites come, change and go, certificates are
 //! renewed and revoked.
 
 use crate::driver::Driver;
@@ -158,8 +158,8 @@ impl Membership {
         }
     }
 
-    /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there
-    /// is a broker: that somebody says something first makes it none of its own.
+    /// Takes what a site's gateway says of its site. That counts as far as the broker, if there is one, has
+    /// recorded it: to claim something first does not make it one's own.
     fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), TextError> {
         self.directory.has_changed = true;
         self.directory.unrecorded.remove(site);
@@ -298,8 +298,7 @@ impl Membership {
             is_listed || trust.with_records(|records| records.revoked_until(site).is_some())
         });
         let (end, what) = match revoked {
-            // Its gateway may have been sooner to close its lanes than this one to look at what they have
-            // shown.
+            // Its gateway may have closed its lanes before this one checked what they had shown.
             true => (
                 LaneEnd::Revoked,
                 "its certificate was revoked, and it is no longer a member of the grid",

@@ -74,7 +74,7 @@ impl Membership {
         self.session.as_ref()
     }
 
-    /// Takes the next of what has happened that concerns others.
+    /// Takes the next event that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<MembershipEvent> {
         self.events.pop_front()
     }

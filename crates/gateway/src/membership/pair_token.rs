@@ -21,7 +21,7 @@ pub(crate) fn number(token: &Token) -> Number {
     first(&digest.chain_update(token.0).finalize())
 }
 
-/// The number that stands in what a pair of sites shares.
+/// The number in what a pair of sites shares.
 pub(crate) fn number_in(shared: &Token) -> Number {
     first(&shared.0)
 }

@@ -11,8 +11,8 @@ use crate::tunnels::pair::Pair;
 use causeway_wire::Token;
 
 impl Membership {
-    /// Takes in a job that starts here, and tells those of it that are to know. Whether some are to confirm
-    /// it.
+    /// Takes in a job that starts here, and tells the sites that are to know. Returns whether some are to
+    /// confirm it.
     pub(crate) fn start_job(
         &mut self,
         driver: &mut Driver,
@@ -28,7 +28,7 @@ impl Membership {
         job.is_some_and(|job| !job.awaited.is_empty())
     }
 
-    /// Forgets a job that is over, and tells those who took part where it began here.
+    /// Forgets a job that is over and, if it began here, tells those who took part.
     pub(crate) fn end_job(
         &mut self,
         driver: &mut Driver,
@@ -51,7 +51,7 @@ impl Membership {
         Some(job)
     }
 
-    /// Tells a job that has just started here to the sites that are to take part, and says which are to
+    /// Tells a job that has just started here to the sites that are to take part, and notes which are to
     /// confirm it.
     fn announce(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, token: &Token) {
         let Some(job) = self.jobs.get_mut(token) else {
@@ -112,9 +112,8 @@ fn take_in(config: &Config, job: &mut Job, pair: &Pair) {
     }
 }
 
-/// Why a site does not take part in a job of this one; none where it does. Who takes part knows the job's
-/// token and connects to its processes here, so both sites are asked, but for a connection, which goes one
-/// way.
+/// Why a site does not take part in a job of this one; `None` if it does. A participant knows the job's token
+/// and connects to its processes here, so both sites are asked, except for a connection, which goes one way.
 pub(crate) fn why_without(config: &Config, pair: &Pair, bare: bool) -> Option<JobRefusal> {
     match pair.accepts() {
         Some(Acceptance { connections, .. }) if bare => connections,

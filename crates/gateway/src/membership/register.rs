@@ -11,8 +11,8 @@ use causeway_broker::clock::Clock;
 use causeway_wire::Token;
 use sha2::{Digest, Sha256};
 
-/// What a job is called in the register: the same after a hand-over, and nothing that its token could be had
-/// from.
+/// What a job is called in the register: the same after a hand-over, and nothing from which its token could
+/// be derived.
 fn number(token: &Token) -> String {
     let digest = Sha256::new()
         .chain_update(b"causeway job")
@@ -54,7 +54,7 @@ impl Membership {
         }
         let mut name = job.name.clone();
         name.truncate(name.floor_char_boundary(MAX_JOB_NAME));
-        // Busy: the next time that the broker is found it is told.
+        // Busy: the broker is told the next time that it is found.
         let _ = grid.client.job_started(JobStart {
             id: number(token),
             name,
@@ -70,7 +70,7 @@ impl Membership {
         }
     }
 
-    /// What the broker has, once it is found again.
+    /// Compares with what the broker has, once it is found again.
     pub(in crate::membership) fn on_registered(&self, driver: &Driver, registered: &[api::Job]) {
         let Some(grid) = &self.session else {
             return;

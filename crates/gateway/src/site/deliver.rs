@@ -33,7 +33,7 @@ impl DeliveryPorts {
         }
     }
 
-    /// Says which port the next delivery has.
+    /// Returns the port of the next delivery.
     pub(crate) fn next(&self) -> u16 {
         self.next
     }

@@ -82,7 +82,7 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
         pair.tunnel().release(number.0);
     }
     match read {
-        // Its error was taken when it was told of: what is left of it looks like an end, or like silence.
+        // Its error was taken when it was reported: what is left of it looks like an end, or like silence.
         Ok(0) if leg.broken => Filled::Broken,
         Ok(0) => Filled::Ended,
         Ok(count) => {
@@ -90,7 +90,7 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
             leg.sent_bytes += count as u64;
             pair.count_sent(count);
             // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9),
-            // unless the edge that told of the end or of urgent data has been and gone.
+            // unless the edge that reported the end or urgent data has come and gone.
             leg.readable = count == most || leg.end_known || leg.has_urgent;
             leg.pace.on_read(count, count < most, now);
             if leg.readable { Filled::More } else { Filled::Waits }

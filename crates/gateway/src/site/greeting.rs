@@ -1,11 +1,11 @@
 //! How a delivery begins: the process that it is for proves that it is of the job, before it gets a byte.
 //!
-//! A listener that does not wait looks at a connection once, when the kernel tells it of one. A preface that
-//! is not there by then would never be seen. The kernel sends it with the end of the handshake (`deliver`);
-//! where it could not, another connection to the same listener, without a word, has it look again: a knock.
-//! A listener that waits would hand the knock to its program, and some programs end when a peer connects,
-//! says nothing and goes (hydra: pmodels/mpich#3520). Such a listener answers the preface soon, so only one
-//! that has not answered is knocked at.
+//! A non-blocking listener checks for a connection once, when the kernel reports one. A preface that is not
+//! there by then would never be seen. The kernel sends it with the end of the handshake (`deliver`); where it
+//! could not, another connection to the same listener, without a word, makes it check again: a knock. A
+//! blocking listener would hand the knock to its program, and some programs end when a peer connects, says
+//! nothing and goes (hydra: pmodels/mpich#3520). Such a listener answers the preface soon, so only one that
+//! has not answered is knocked at.
 
 use crate::base::{Base, Bundle};
 use crate::keys::LegKey;
@@ -24,19 +24,19 @@ use std::time::{Duration, Instant};
 /// The kernel holds back the end of a handshake for 40 ms at least.
 const LATE: Duration = Duration::from_millis(20);
 
-/// How long a listener that waits may take to answer a late preface, on a busy host.
+/// How long a blocking listener may take to answer a late preface, on a busy host.
 const ANSWERS: Duration = Duration::from_millis(100);
 
 /// A lost segment is sent again after 200 ms.
 const LOST: Duration = Duration::from_millis(300);
 
-/// How long a knock stays: a listener that is looked at in a loop has seen it.
+/// How long a knock stays: a listener that is polled in a loop has seen it.
 const KNOCK: Duration = Duration::from_secs(1);
 
 /// Knocks at a time; the oldest goes.
 const MOST_KNOCKS: usize = 64;
 
-/// Connections that are there to be seen.
+/// Connections that are only there to be seen.
 #[derive(Default)]
 pub(crate) struct Knocks(VecDeque<(Instant, TcpStream)>);
 
@@ -74,7 +74,7 @@ impl SiteSide {
             }
             Ok(true) if has_failed => self.on_reset_by_process(base, key),
             Ok(true) => {
-                // What came behind the answer was told of with it.
+                // What came behind the answer was reported with it.
                 leg.readable = true;
                 self.flow(base, key);
             }
@@ -93,7 +93,7 @@ impl SiteSide {
         }
     }
 
-    /// Looks whether the preface came too late, or was lost on its way.
+    /// Checks whether the preface came too late, or was lost on its way.
     pub(in crate::site) fn on_greeting_deadline(
         &mut self,
         base: &mut Base<'_>,

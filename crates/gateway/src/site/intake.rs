@@ -23,16 +23,16 @@ use std::os::fd::RawFd;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping. To
-/// be wrong ends a job; a stranger that waits longer has one of many places, which others take from it.
+/// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping. Too
+/// short a time ends a job; a stranger that waits longer has one of many places, which others take from it.
 const PREFACE_DEADLINE: Duration = Duration::from_secs(15);
 
 /// Connections whose preface is not read yet. With one more, the address that has most of them loses its
 /// oldest.
 const AT_MOST: usize = 4096;
 
-/// They may have one of so many of the files that this process may open: streams, lanes and commands need the
-/// others.
+/// They may have one in this many of the files that this process may open: streams, lanes and commands need
+/// the others.
 const SHARE_OF_FILES: usize = 8;
 
 /// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood:
@@ -140,8 +140,8 @@ impl SiteSide {
         self.on_intake(base, key, false);
     }
 
-    /// Looks at what is there of a preface. It stays in the socket until its stream is known to the next
-    /// worker, too: who is killed before leaves the connection as it came.
+    /// Peeks at what is there of a preface. It stays in the socket until the next worker would know its
+    /// stream, too: a worker that is killed before leaves the connection as it came.
     pub(in crate::site) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey, has_ended: bool) {
         while let Some(intake) = self.intakes.get_mut(key) {
             let needed = intake.needed;
@@ -275,16 +275,16 @@ impl SiteSide {
             let refusal = Refusal::new("unknown-token", Reason::Denied, why, claim.wants);
             return Err((refusal, Some(socket)));
         };
-        // Whoever stands where no gateway runs could pass a process's preface on to this one, and its proof
+        // Whoever listens where no gateway runs could pass a process's preface on to this one, and its proof
         // back.
         if canonical(self.in_grid(base, claim.source)) != canonical(self.in_grid(base, peer)) {
             let why = format!("claims to be {}, but comes from {peer}", claim.source);
             let refusal = Refusal::new("false-source", Reason::Denied, why, claim.wants);
             return Err((refusal, Some(socket)));
         }
-        // Whatever becomes of the connection: the process sends nothing to who does not prove to be of its
-        // job. Fits the empty buffer of a fresh socket; what cannot be written to is broken, and its end is
-        // told of.
+        // Whatever becomes of the connection: the process sends nothing to a peer that does not prove to be
+        // of its job. Fits the empty buffer of a fresh socket; what cannot be written to is broken, and its
+        // end is reported.
         if !is_answered {
             let _ = socket.write(&claim.answer(Sender::Gateway, &token));
         }
@@ -388,7 +388,7 @@ fn known_job(base: &Base<'_>, claim: &Claim) -> Option<causeway_wire::Token> {
     claim.proven(Sender::Process, &token).map(|preface| preface.token)
 }
 
-/// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6
+/// A source in its destination's family. A mapped one comes from an IPv4 gateway that stands in for an IPv6
 /// one; what it is translated to must be one, too.
 fn in_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
     match (source, destination) {
@@ -399,7 +399,7 @@ fn in_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The stage in which a connection begins whose process wants to be told so.
+/// The stage in which a connection begins, by how its process wants to be told.
 fn stage_of(wants: Wants) -> Stage {
     match wants {
         Wants::Verdict => Stage::Awaiting,

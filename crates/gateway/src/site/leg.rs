@@ -69,7 +69,7 @@ pub(crate) struct Leg {
     pub(crate) lingers: bool,
     /// The socket may have bytes for the tunnel.
     pub(crate) readable: bool,
-    /// The kernel has told of the end of the process's half: it will not tell again.
+    /// The kernel has reported the end of the process's half: it will not do so again.
     pub(crate) end_known: bool,
     /// Urgent data has come: a read that stops before it has not emptied the socket.
     pub(crate) has_urgent: bool,
@@ -90,7 +90,7 @@ pub(crate) struct Leg {
     /// The far side has reset the stream: what it sent before goes to the process, then comes the reset.
     pub(crate) is_last: bool,
     pub(in crate::site) queue: Queue,
-    /// Bytes of its preface, which have been looked at and are still to be taken off the socket.
+    /// Bytes of its preface, which were peeked at and are still to be taken off the socket.
     pub(in crate::site) preface: usize,
     /// It is of a process that the job's launcher has asked for.
     pub(in crate::site) of_launcher: bool,
@@ -171,7 +171,7 @@ impl Leg {
         }
     }
 
-    /// Not yet registered. What the kernel has told of the socket it tells again.
+    /// Not yet registered. The kernel reports again what it has reported of the socket.
     pub(crate) fn inherit(kept: KeptLeg, arena: &Arena) -> Result<Leg, InheritError> {
         let stream = TcpStream::from_std(descriptor(kept.descriptor)?.into());
         let socket = Socket::inherit(stream, kept.dialled);
@@ -274,8 +274,8 @@ impl Leg {
         Ok(())
     }
 
-    /// Reads what the process answers; whether it has proved that it is of the job, and bytes may flow. The
-    /// answer stays in the socket until it is there and right: what was taken off it is known by that.
+    /// Reads the process's answer; returns whether it has proved that it is of the job, and bytes may flow.
+    /// The answer stays in the socket until it is complete and right: what was taken off it is known by that.
     pub(crate) fn hear_answer(&mut self) -> io::Result<bool> {
         let Stage::Greeting(greeting) = &self.stage else {
             return Ok(false);
@@ -299,7 +299,7 @@ impl Leg {
         Ok(true)
     }
 
-    /// Takes what has been looked at off the socket.
+    /// Takes what was peeked at off the socket.
     pub(in crate::site) fn take_preface_off(&mut self) -> io::Result<()> {
         let count = std::mem::take(&mut self.preface);
         self.socket.take_off(count)
@@ -332,33 +332,33 @@ impl Leg {
         }
     }
 
-    /// Says whether the destination has still to answer.
+    /// Whether the destination has still to answer.
     pub(crate) fn is_connecting(&self) -> bool {
         matches!(self.stage, Stage::Connecting { .. })
     }
 
-    /// Says whether the process has still to prove that it is of the job.
+    /// Whether the process has still to prove that it is of the job.
     pub(crate) fn is_greeting(&self) -> bool {
         matches!(self.stage, Stage::Greeting(_))
     }
 
-    /// Says whether a process that has still to prove itself is to get bytes.
+    /// Whether a process that has still to prove itself is to get bytes.
     pub(crate) fn owes(&self) -> bool {
         self.is_greeting() && !self.queue.is_empty()
     }
 
-    /// Says whether nobody reads or writes at the other end of the socket yet.
+    /// Whether nobody reads or writes at the other end of the socket yet.
     pub(crate) fn is_to_come(&self) -> bool {
         self.is_connecting() || self.is_greeting() || matches!(self.stage, Stage::Starting)
     }
 
-    /// Says whether both directions have ended.
+    /// Whether both directions have ended.
     pub(crate) fn is_done(&self) -> bool {
         self.read_ended && self.write_ended
     }
 }
 
-/// What the user of a job reads where the gateway of a node's site started nothing there.
+/// What the user of a job reads if the gateway of a node's site started nothing there.
 fn why_no_process(reason: Reason) -> &'static str {
     match reason {
         Reason::Denied => {

@@ -26,7 +26,7 @@ impl Legs {
         self.opened
     }
 
-    /// Says how many streams there have been at a time at most.
+    /// Returns how many streams there have been at most at a time.
     pub(crate) fn peak(&self) -> usize {
         self.peak
     }
@@ -83,7 +83,7 @@ impl Legs {
         self.by_job.entry(token).or_default().insert(key);
     }
 
-    /// Notes what changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(in crate::site) fn note_changes(&mut self) {
         self.table.note_changes();
     }

@@ -78,7 +78,7 @@ impl SiteSide {
         }
     }
 
-    /// Acts where the time for something is over.
+    /// Acts on a deadline that has passed.
     pub(crate) fn on_deadline(&mut self, base: &mut Base<'_>, deadline: SiteDeadline) {
         match deadline {
             SiteDeadline::Intake(key, generation) => self.on_intake_deadline(base, key, generation),
@@ -90,7 +90,7 @@ impl SiteSide {
         }
     }
 
-    /// Delivers connections from these ports, in a process that may have so many files open.
+    /// Delivers connections from these ports, in a process that may have `files` files open.
     pub(crate) fn new(ports: RangeInclusive<u16>, files: usize) -> SiteSide {
         SiteSide {
             legs: Legs::default(),

@@ -62,11 +62,11 @@ fn record_connection(
 }
 
 impl SiteSide {
-    /// Judges a stream that another site asks for, and begins the connection that it is to have, or says
+    /// Judges a stream that another site asks for, and begins the connection that it is to have, or returns
     /// which process it is for.
     ///
     /// # Errors
-    /// What the far side is told where it gets none.
+    /// What the far side is told if it gets none.
     pub(crate) fn open(
         &mut self,
         base: &mut Base<'_>,
@@ -110,7 +110,7 @@ impl SiteSide {
     ) -> Result<Delivery, Reason> {
         let asked = destination;
         let own_site = base.directory().own_site();
-        // One that is mapped stands for the same host, whose own ports are to be known.
+        // A mapped one is the same host's, whose own ports are to be known.
         let real = own_site.real(asked.ip().to_canonical());
         let destination = SocketAddr::new(real, asked.port());
         match self.judge_delivery(base, site, token, source, asked, destination) {
@@ -187,9 +187,9 @@ fn opening(asked: &Preface) -> Result<Opening, Reason> {
     Ok(Opening { preface, answer })
 }
 
-/// How many streams one site may have, and all together, where there are so many other sites: of the files
-/// that this gateway may open three quarters, since shims, other gateways and commands need some too, and one
-/// site no more than half, where another one may want the rest.
+/// How many streams one site may have, and all together, with this many other sites: three quarters of the
+/// files that this gateway may open, since shims, other gateways and commands need some too, and one site no
+/// more than half, if another one may want the rest.
 fn most_streams(files: usize, others: usize) -> (usize, usize) {
     let of_all = files / 4 * 3;
     (if others > 1 { files / 2 } else { of_all }, of_all)

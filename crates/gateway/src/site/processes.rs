@@ -43,8 +43,8 @@ impl Processes<'_> {
             .open_stream(base, pair, &request, socket, Stage::Spawning)
     }
 
-    /// Keeps the near end of a stream whose process is being started. Its key, and the number that tells it
-    /// from others of the same key.
+    /// Keeps the near end of a stream whose process is being started. Returns its key, and the number that
+    /// tells it from others with that key.
     pub(crate) fn begin(
         &mut self,
         base: &mut Base<'_>,
@@ -64,7 +64,7 @@ impl Processes<'_> {
         self.site.drop_leg(base, leg);
     }
 
-    /// Goes on where the process that a leg waits for runs, or could not be started.
+    /// Goes on once the process that a leg waits for runs, or could not be started.
     pub(crate) fn on_begun(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64, runs: bool) {
         // It may have ended meanwhile; then the process has read the end.
         let waits = |leg: &&Leg| leg.generation == generation && matches!(leg.stage, Stage::Starting);

@@ -1,7 +1,7 @@
 //! Connections that did not come about, whose processes were told so beside the stream.
 //!
 //! A process that asks learns the reason and is done with its socket. One that does not ask is to see a
-//! reset, as where nothing was told. But a reset takes what has not been read, the reason with it, and how
+//! reset, as if nothing had been told. But a reset takes what has not been read, the reason with it, and how
 //! long a process takes until it asks is up to its host. So the reset comes once the process has sent
 //! something, since it then takes the connection for made, or a long time after the reason.
 
@@ -16,14 +16,14 @@ use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 /// The time that a process has to ask. Those that wait for a connection ask as soon as there is news of it,
-/// but their host may be busy: too short a time turns the reason into a reset. Too long a one costs a file,
-/// and who reads without having asked waits as long.
+/// but their host may be busy: too short a time turns the reason into a reset. Too long a time costs a file,
+/// and a process that reads without having asked waits for all of it.
 const TO_ASK: Duration = Duration::from_secs(30);
 
-/// How often each socket is looked at. Who has sent without having asked is reset within that time.
+/// How often each socket is checked. A process that has sent without having asked is reset within that time.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Each takes a file of the gateway. Where more are refused in that time, the oldest is reset at once.
+/// Each takes a file of the gateway. If more are refused in that time, the oldest is reset at once.
 const MOST: usize = 1024;
 
 /// The share of the gateway's files that they may take.
@@ -36,7 +36,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    /// In a process that may have so many files open.
+    /// Sizes it for a process that may have `files` files open.
     pub(super) fn new(files: usize) -> Refused {
         Refused {
             sockets: VecDeque::new(),
@@ -75,7 +75,7 @@ impl SiteSide {
     }
 }
 
-/// Whether nothing has come, and not the end either.
+/// Whether nothing has come, not even the end.
 fn is_silent(socket: &TcpStream) -> bool {
     let looked = socket.peek(&mut [0]);
     looked.is_err_and(|why| matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted))

@@ -61,7 +61,7 @@ impl Socket {
         (self.read, self.written)
     }
 
-    /// What tells it from another socket with its descriptor.
+    /// What distinguishes it from another socket with its descriptor.
     pub(crate) fn inode(&self) -> u64 {
         self.inode
     }
@@ -89,7 +89,7 @@ impl Socket {
         Ok(count)
     }
 
-    /// Looks at what has arrived, and leaves it there.
+    /// Peeks at what has arrived.
     pub(crate) fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.peek(buffer) {
@@ -99,7 +99,7 @@ impl Socket {
         }
     }
 
-    /// Takes off what has been looked at.
+    /// Takes off what was peeked at.
     pub(crate) fn take_off(&mut self, count: usize) -> io::Result<()> {
         let mut bytes = [0; 512];
         let mut left = count;
@@ -121,7 +121,7 @@ impl Socket {
         Ok(count)
     }
 
-    /// Sends one byte that stands beside the stream. Nothing was written yet, so it fits.
+    /// Sends one byte beside the stream. Nothing was written yet, so it fits.
     pub(crate) fn send_urgent(&mut self, byte: u8) -> io::Result<()> {
         let count = socket2::SockRef::from(&self.stream).send_out_of_band(&[byte])?;
         self.written += count as u64;
@@ -157,7 +157,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Has a process's urgent data arrive in the stream. It loses its mark there: a tunnel's streams have none.
+/// Makes a process's urgent data arrive in the stream. It loses its mark there: a tunnel's streams have none.
 /// By default the kernel would keep it beside the stream, where nobody reads it.
 pub(crate) fn keep_urgent_data(socket: &socket2::Socket) -> io::Result<()> {
     socket.set_out_of_band_inline(true)

@@ -99,7 +99,7 @@ impl SiteSide {
             return self.on_greeting(base, key, has_failed);
         }
         if leg.is_to_come() {
-            // What the process does first is looked at when it is known to run.
+            // What the process does first is handled once it is known to run.
             return;
         }
         if event.is_error() && leg.socket.take_error().is_some() {

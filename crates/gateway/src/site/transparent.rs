@@ -73,7 +73,7 @@ fn transparent_socket(address: SocketAddr) -> io::Result<socket2::Socket> {
 }
 
 impl SiteSide {
-    /// Says whether one more connection may be handed over.
+    /// Whether one more connection may be handed over.
     pub(crate) fn has_room_for_handed(&self) -> bool {
         self.handed.len() < AT_MOST
     }
@@ -180,7 +180,7 @@ impl SiteSide {
         }
     }
 
-    /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
+    /// Tells of a destination that has not answered. Whoever forgot the rules here sees nothing else.
     fn tell_of_late_delivery(&mut self, base: &mut Base<'_>, leg: LegKey) {
         let leg = self.legs.get(leg);
         let Some(leg) = leg.filter(|leg| base.jobs().is_transparent(&leg.token)) else {

@@ -28,7 +28,7 @@ pub(crate) struct SiteCounts {
 struct WrittenLeg {
     /// The queue is where `queue` says.
     leg: KeptLeg,
-    /// The socket's, by which it is told from another one with its descriptor.
+    /// The inode, which distinguishes the socket from another one with the same descriptor.
     inode: u64,
     /// Bytes read from the socket and written to it.
     read: u64,
@@ -53,7 +53,7 @@ impl SiteSide {
         }
     }
 
-    /// Notes what changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(crate) fn note_changes(&mut self) {
         self.legs.note_changes();
     }
@@ -86,7 +86,7 @@ pub(crate) struct Followed {
     pub(crate) moved: Moved,
 }
 
-/// Reads what was written down of connections, and brings it up to what the kernel says. `was_killed`: the
+/// Reads what was written down of connections, and brings it up to date with the kernel. `was_killed`: the
 /// worker may have done something since then.
 ///
 /// # Errors
@@ -133,8 +133,8 @@ fn socket_of(descriptor: i32, expected: u64) -> Option<BorrowedFd<'static>> {
     (inode(&socket) == Some(expected)).then_some(socket)
 }
 
-/// Brings a connection up to what its socket has read and written in all; what it has moved of the stream
-/// since then. None where that cannot be.
+/// Brings a connection up to date with what its socket has read and written in all; returns what it has moved
+/// since then, `None` if that cannot be.
 fn bring_up(leg: &mut KeptLeg, counts: Counts, (read, written): (u64, u64)) -> Option<Moved> {
     let mut read = counts.read.checked_sub(read)?;
     let mut written = counts.written.checked_sub(written)?;

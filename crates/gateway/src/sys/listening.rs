@@ -1,4 +1,4 @@
-//! Tells whose a listening socket of this host is: the kernel names it (sock_diag(7)), and /proc the process.
+//! Finds whose a listening socket of this host is: the kernel names it (sock_diag(7)), and /proc the process.
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ const REQUEST_BYTES: usize = HEADER_BYTES + 56;
 const UID_AT: usize = HEADER_BYTES + 64;
 const INODE_AT: usize = HEADER_BYTES + 68;
 
-/// Processes of a job on its head node that are looked at: a launcher has a few.
+/// Processes of a job on its head node that are checked: a launcher has a few.
 const MOST_PROCESSES: usize = 4096;
 
 /// Who takes connections at an address of this host.
@@ -30,8 +30,8 @@ pub(crate) enum Taker {
     Nobody,
 }
 
-/// Says who takes connections at an address of this host. Where the process is not to be seen from here, as
-/// in a container, this user's sockets count as its own.
+/// Finds who takes connections at an address of this host. If the process cannot be seen from here, as in a
+/// container, this user's sockets count as its own.
 pub(crate) fn taker(process: u32, address: SocketAddr) -> Taker {
     match listener(address) {
         None => Taker::Nobody,

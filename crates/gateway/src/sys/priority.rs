@@ -28,8 +28,8 @@ struct SchedAttr {
 /// What the gateway starts has the usual slices (SCHED_FLAG_RESET_ON_FORK).
 const RESET_ON_FORK: u64 = 1;
 
-/// Nobody needs a privilege for it; where it is refused nothing is lost but time. Whoever started the gateway
-/// with a policy of its own, such as `chrt --rr 1`, keeps it.
+/// It needs no privilege; if it is refused, nothing is lost but time. Whoever started the gateway with a
+/// policy of its own, such as `chrt --rr 1`, keeps it.
 pub(crate) fn ask_for_short_slices() {
     // SAFETY: no memory is involved; 0 names the calling thread.
     if unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK != libc::SCHED_OTHER {

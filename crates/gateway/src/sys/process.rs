@@ -64,7 +64,7 @@ pub(crate) fn closes_on_exec(number: RawFd) -> bool {
     flags(number).is_ok_and(|flags| flags.contains(FdFlag::FD_CLOEXEC))
 }
 
-/// Says whether exec(3) closes a descriptor.
+/// Sets whether exec(3) closes a descriptor.
 ///
 /// # Errors
 /// The number is not open.
@@ -101,7 +101,7 @@ fn close_range(first: RawFd, last: RawFd) {
     }
 }
 
-/// Lends an open descriptor, which must stay open meanwhile; none where it is not open.
+/// Lends an open descriptor, which must stay open meanwhile; `None` if it is not open.
 pub(crate) fn borrow(number: RawFd) -> Option<BorrowedFd<'static>> {
     if number < 0 {
         return None;
@@ -179,7 +179,7 @@ impl Display for Ended {
 /// A child that has ended, if one has: this one, or any. It stays one that has ended until it is collected.
 ///
 /// # Errors
-/// Those of waitid(2); that there is no child is none.
+/// Those of waitid(2); that there is no child is no error.
 pub(crate) fn ended_child(which: Option<Pid>) -> io::Result<Option<Ended>> {
     let (kind, id) = match which {
         Some(process) => (libc::P_PID, process.as_raw().cast_unsigned()),
@@ -206,8 +206,8 @@ pub(crate) fn ended_child(which: Option<Pid>) -> io::Result<Option<Ended>> {
     }))
 }
 
-/// Has what a child of this process leaves behind become children of this process, and not of init
-/// (prctl(2), PR_SET_CHILD_SUBREAPER). exec(3) changes nothing of that.
+/// Makes what a child of this process leaves behind children of this process, and not of init (prctl(2),
+/// PR_SET_CHILD_SUBREAPER). exec(3) does not change that.
 pub(crate) fn take_in_orphans() -> nix::Result<()> {
     nix::sys::prctl::set_child_subreaper(true)
 }
@@ -219,8 +219,8 @@ const LAST_WORDS_SECONDS: libc::c_uint = 3;
 /// The parent that this process ends with.
 static PARENT: AtomicI32 = AtomicI32::new(0);
 
-/// Has this process told to stop, as by SIGTERM, when its parent is gone, and ended by the kernel if it then
-/// does not. It must take SIGTERM as a descriptor's event.
+/// Makes this process stop, as by SIGTERM, when its parent is gone; the kernel ends it if it then does not.
+/// It must take SIGTERM as a descriptor's event.
 pub(crate) fn stop_with_parent(parent: Pid) -> nix::Result<()> {
     PARENT.store(parent.as_raw(), Ordering::Relaxed);
     // Not one of those that people send. A number that only a libc knows.
@@ -237,7 +237,7 @@ pub(crate) fn stop_with_parent(parent: Pid) -> nix::Result<()> {
     nix::errno::Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) }).map(drop)
 }
 
-/// Runs even where the loop does not: whoever no longer serves must not keep the gateway's addresses.
+/// Runs even where the loop does not: a worker that no longer serves must not keep the gateway's addresses.
 extern "C" fn on_parents_death(_: libc::c_int) {
     // SAFETY: all are safe in a handler of signals. Sent by somebody else, the signal means nothing.
     unsafe {
@@ -248,12 +248,12 @@ extern "C" fn on_parents_death(_: libc::c_int) {
     }
 }
 
-/// Says whether the parent that this process stops with is gone.
+/// Whether the parent that this process stops with is gone.
 pub(crate) fn is_orphan(parent: u32) -> bool {
     nix::unistd::getppid().as_raw().cast_unsigned() != parent
 }
 
-/// A stream takes one file at each gateway: use all that the user may have. How many that are.
+/// Raises the limit of open files as far as the user may, and returns it: a stream takes one at each gateway.
 pub(crate) fn raise_file_limit() -> u64 {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return u64::MAX;
@@ -264,8 +264,7 @@ pub(crate) fn raise_file_limit() -> u64 {
     }
 }
 
-/// By how much the kernel sooner ends this process than what it has been made by, where memory runs out
-/// (proc(5), oom_score_adj).
+/// How much sooner the kernel ends this process than its maker when memory runs out (proc(5), oom_score_adj).
 const ENDED_FIRST: i32 = 100;
 const MOST_SCORE: i32 = 1000;
 
@@ -274,13 +273,12 @@ fn change_score(file: &str, change: i32) -> Option<()> {
     fs::write(file, (score + change).min(MOST_SCORE).to_string()).ok()
 }
 
-/// Has the kernel end this process before others of its user, where memory runs out.
+/// Makes the kernel end this process before others of its user when memory runs out.
 pub(crate) fn be_ended_first() {
     let _ = change_score("/proc/self/oom_score_adj", ENDED_FIRST);
 }
 
-/// A process that this one has started is no more likely to be ended than it would be by itself. Where that
-/// is refused, it is.
+/// Undoes that for a process that this one has started. If that is refused, it stays.
 pub(crate) fn not_ended_first(child: u32) {
     let _ = change_score(&format!("/proc/{child}/oom_score_adj"), -ENDED_FIRST);
 }

@@ -138,7 +138,7 @@ pub(crate) fn counts(socket: &impl AsFd, dialled: bool) -> io::Result<Counts> {
             FIN_WAIT1 | FIN_WAIT2 | TIME_WAIT | LAST_ACK | CLOSING | CLOSE
         );
         let far_has_ended = matches!(state, TIME_WAIT | CLOSE_WAIT | LAST_ACK | CLOSING | CLOSE);
-        // A connection's beginning counts as a byte for who dialled, an end for both (tcp_ack, tcp_fin).
+        // A connection's beginning counts as a byte for the dialler, an end for both (tcp_ack, tcp_fin).
         let sent = after.bytes_acked + unsigned(unacknowledged);
         let beginning = u64::from(dialled && state != SYN_SENT);
         let received = after.bytes_received.saturating_sub(unsigned(unread));
@@ -151,7 +151,7 @@ pub(crate) fn counts(socket: &impl AsFd, dialled: bool) -> io::Result<Counts> {
     }
 }
 
-/// What tells a socket from another one with its descriptor.
+/// What distinguishes a socket from another one with its descriptor.
 pub(crate) fn inode(socket: &impl AsFd) -> Option<u64> {
     nix::sys::stat::fstat(socket).ok().map(|stat| stat.st_ino)
 }
@@ -182,7 +182,7 @@ pub(crate) struct PathInfo {
     pub(crate) segment_bytes: u32,
     /// Largest packet that the path is known to take: the interface's, until a router says less.
     pub(crate) mtu_bytes: u32,
-    /// Datagrams lost on the way here that parity made up for.
+    /// Datagrams lost on the way here that parity repaired.
     pub(crate) repaired: u64,
     /// Lost segments are being made up for.
     pub(crate) is_recovering: bool,
@@ -301,8 +301,8 @@ pub(crate) struct Bbr {
 /// Every kernel has it, and lets everybody have it.
 const RENO: &[u8] = b"reno";
 
-/// Lets a congestion control start as on a new connection, with the window it has (tcp_bbr.c, bbr_init): it
-/// begins where it replaces another one. False where the kernel does not let it. See [`may_begin_anew`].
+/// Restarts a congestion control as on a new connection, with the window it has (tcp_bbr.c, bbr_init): it
+/// starts when it replaces another one. False if the kernel refuses. See [`may_begin_anew`].
 pub(crate) fn begin_anew(socket: &TcpStream) -> bool {
     let socket = socket2::SockRef::from(socket);
     let Ok(name) = socket.tcp_congestion() else {
@@ -343,8 +343,8 @@ pub(crate) fn bbr(socket: &impl AsFd) -> Option<Bbr> {
     })
 }
 
-/// The descriptor with this number, that exec(3) left open and of which nothing else in this process knows;
-/// close-on-exec from now on, by which a number that is asked for twice is told.
+/// Takes the descriptor with this number, which exec(3) left open and nothing else in this process knows. It
+/// is close-on-exec from now on, which reveals a number that is asked for twice.
 pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     if number <= libc::STDERR_FILENO {
@@ -367,7 +367,7 @@ pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
 const CAP_NET_ADMIN: libc::c_ulong = 12;
 
 /// Whether programs that this process executes get CAP_NET_ADMIN from it (capabilities(7), ambient). It keeps
-/// what it has itself, which for root is everything, whatever is said here.
+/// what it has itself, which for root is everything, whatever is set here.
 pub(crate) fn pass_net_admin_on(pass: bool) {
     let what = if pass {
         libc::PR_CAP_AMBIENT_RAISE
@@ -375,6 +375,6 @@ pub(crate) fn pass_net_admin_on(pass: bool) {
         libc::PR_CAP_AMBIENT_LOWER
     };
     let (what, none): (_, libc::c_ulong) = (what as libc::c_ulong, 0);
-    // SAFETY: no memory is involved. Refused to who has no such capability, and has nothing to pass on.
+    // SAFETY: no memory is involved. Refused to a process without the capability to pass on.
     let _ = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, what, CAP_NET_ADMIN, none, none) };
 }

@@ -3,7 +3,7 @@
 use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LegKey, SpliceKey};
 use mio::Token;
 
-/// What a token of the loop stands for.
+/// The kind of source that a token of the loop names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Signals,
@@ -58,7 +58,7 @@ impl Class {
         Token(key * CLASSES.len() + self as usize)
     }
 
-    /// Says whom an event concerns, by the token of what reports it.
+    /// Finds whom an event concerns, by the token of what reports it.
     pub(crate) fn of(token: Token) -> (Class, usize) {
         (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
     }
@@ -129,7 +129,7 @@ pub(crate) enum CommandsSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LifecycleSource {
     Signals,
-    /// The thread that looks at a successor.
+    /// The thread that checks a successor.
     Vetting,
 }
 

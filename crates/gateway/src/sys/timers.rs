@@ -16,7 +16,7 @@ pub(crate) enum Deadline {
     Commands(CommandsDeadline),
     /// Accept again: there was no room or no file for more, or others were to have their turn.
     Accept,
-    /// Look whether the socket for commands is still at its place.
+    /// Check whether the socket for commands is still at its place.
     Control,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum SiteDeadline {
     Delivery(LegKey, u64),
     /// The process of a delivery may not have seen its preface.
     Greeting(LegKey, u64),
-    /// Some of the connections that have a listener look again have been there long enough.
+    /// Some of the connections that make a listener check again have been there long enough.
     Knocks,
     /// A refused connection is to be reset.
     Refused,
@@ -115,7 +115,7 @@ impl Timers {
             .insert((Instant::now() + after, self.next), deadline.into());
     }
 
-    /// Says how long the loop may sleep.
+    /// Returns how long the loop may sleep.
     pub(crate) fn wait(&self) -> Option<Duration> {
         let ((first, _), _) = self.due.first_key_value()?;
         Some(first.saturating_duration_since(Instant::now()))

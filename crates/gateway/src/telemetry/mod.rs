@@ -1,4 +1,4 @@
-//! What the gateway tells of itself.
+//! What the gateway tells about itself.
 
 use crate::membership::Membership;
 use crate::site::SiteSide;
@@ -23,7 +23,7 @@ impl Telemetry {
     }
 }
 
-/// The state that status and metrics tell of.
+/// The state that status and metrics show.
 pub(crate) struct View<'a> {
     pub(crate) tunnels: &'a Tunnels,
     pub(crate) membership: &'a Membership,

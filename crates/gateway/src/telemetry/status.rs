@@ -1,4 +1,4 @@
-//! What the gateway tells of itself: see [`Status`].
+//! What the gateway tells about itself: see [`Status`].
 
 use crate::config::batch::Batch;
 use crate::driver::Driver;

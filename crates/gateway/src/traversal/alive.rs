@@ -1,4 +1,4 @@
-//! Asks a gateway through the broker whether it is there, where its host refuses connections: a network that
+//! Asks a gateway through the broker whether it is there, if its host refuses connections: a network that
 //! resets everything does that, too, and then its streams are to wait.
 
 use crate::base::{Base, Bundle};
@@ -18,13 +18,12 @@ struct Alive {
     answers: bool,
 }
 
-/// Asks a peer. Without a broker nobody can be asked, and where it has no time now the next refusal asks
-/// again.
+/// Asks a peer. Without a broker nobody can be asked, and if it has no time now, the next refusal asks again.
 pub(in crate::traversal) fn ask_whether_alive(base: &Base<'_>, peer: PeerIndex) {
     say(base, base.site_at(peer), false);
 }
 
-/// Answers a question, or takes an answer. The broker answers for who the sender is.
+/// Answers a question, or takes an answer. The broker vouches for the sender.
 pub(in crate::traversal) fn on_alive(base: &mut Base<'_>, message: &Message) {
     let Some(index) = base.tunnels.peers().of(&message.from) else {
         return;

@@ -42,7 +42,7 @@ impl Traversal {
         }
     }
 
-    /// Acts where the time for something is over.
+    /// Acts on a deadline that has passed.
     pub(crate) fn on_deadline(&mut self, base: &mut Base<'_>, deadline: TraversalDeadline) {
         match deadline {
             TraversalDeadline::Seek(index, lane) => self.seek(base, index, lane),
@@ -72,7 +72,7 @@ impl Traversal {
         }
     }
 
-    /// Says why no relay serves; empty where none was looked for.
+    /// Why no relay serves; empty if none was looked for.
     pub(crate) fn why_no_relay(&self, peer: PeerIndex) -> &str {
         self.search(peer).map_or("", |search| &search.why_no_relay)
     }
@@ -82,7 +82,7 @@ impl Traversal {
         (self.relay.carrying(), self.relay.carried_bytes)
     }
 
-    /// Says how long the loop may sleep.
+    /// Returns how long the loop may sleep.
     pub(crate) fn wait(&self) -> Option<Duration> {
         if !self.relay.unread.is_empty() {
             return Some(Duration::ZERO);

@@ -85,7 +85,7 @@ impl Carrier {
         }
     }
 
-    /// Says whether the connection stands.
+    /// Whether the connection stands.
     pub(crate) fn is_connected(&self) -> io::Result<bool> {
         match self {
             Carrier::Quic(session) => session.is_open(),
@@ -127,19 +127,19 @@ impl Carrier {
         }
     }
 
-    /// Says whether something that was accepted waits for the kernel, which will tell when it takes it.
+    /// Whether something that was accepted waits for the kernel, which will tell when it takes it.
     pub(crate) fn has_pending(&self) -> bool {
         matches!(self, Carrier::Tls(tls) if tls.has_pending())
     }
 
-    /// Notes that the kernel has told of the end of what arrives, and will not tell again.
+    /// Notes that the kernel has reported the end of what arrives, and will not do so again.
     pub(crate) fn note_end(&mut self) {
         if let Carrier::Tls(tls) = self {
             tls.note_end();
         }
     }
 
-    /// Says whether a read of fewer bytes than asked for has emptied the kernel's buffer.
+    /// Whether a read of fewer bytes than asked for has emptied the kernel's buffer.
     pub(crate) fn short_read_empties(&self) -> bool {
         match self {
             Carrier::Clear(_) => true,

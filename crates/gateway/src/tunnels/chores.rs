@@ -16,13 +16,13 @@ impl Tunnels {
         Chores { tunnels: self }
     }
 
-    /// Whether something is to be done that the kernel does not tell of.
+    /// Whether something is to be done that the kernel does not report.
     fn is_busy(&self) -> bool {
         let lanes = !self.unread.is_empty() || self.has_unread_datagrams();
         lanes || self.pairs.has_dirty() || !self.eventful.is_empty()
     }
 
-    /// When the tunnels, or connections of QUIC, want to be looked at next.
+    /// When the tunnels, or connections of QUIC, are due next.
     fn deadline(&mut self) -> Option<Instant> {
         let tunnels = self.pairs.iter().filter_map(|(_, pair)| pair.tunnel.deadline());
         [tunnels.min(), self.quic_deadline()].into_iter().flatten().min()
@@ -30,7 +30,7 @@ impl Tunnels {
 }
 
 impl Chores<'_> {
-    /// Says how long the loop may sleep, and notes what the turn before has left.
+    /// Returns how long the loop may sleep, and notes what the turn before has left.
     pub(crate) fn wait(&mut self) -> Option<Duration> {
         if let Some(quic) = &mut self.tunnels.quic {
             quic.is_left = quic.unread;
@@ -42,7 +42,7 @@ impl Chores<'_> {
         Some(at.saturating_duration_since(Instant::now()))
     }
 
-    /// Reads the datagrams that the turn before has left, and lets time pass for connections of QUIC.
+    /// Reads the datagrams that the turn before has left, and runs the connections of QUIC that are due.
     pub(crate) fn look_after_quic(&mut self, driver: &mut Driver) {
         if self.tunnels.quic.as_ref().is_some_and(|quic| quic.is_left) {
             self.tunnels.receive_quic(driver);

@@ -24,7 +24,7 @@ impl Tunnels {
         Connecting { tunnels: self }
     }
 
-    /// Sets why there is no tunnel to a peer; whether it was another reason before.
+    /// Sets why there is no tunnel to a peer; returns whether it was another reason before.
     pub(in crate::tunnels) fn set_why_not_reached(&mut self, index: PeerIndex, why: &str) -> bool {
         let known = &mut self.peers[index].why_not_reached;
         let is_other = known != why;
@@ -183,30 +183,30 @@ impl Connecting<'_> {
         others.filter(|(_, other)| other.dialled().is_none()).count()
     }
 
-    /// Says whether a peer may have this gateway dial something now; see
+    /// Whether a peer may have this gateway dial something now; see
     /// [`Rate`](crate::tunnels::peers::rate::Rate).
     pub(crate) fn may_ask(&mut self, index: PeerIndex, now: Instant) -> bool {
         self.tunnels.peers[index].asked.take(now)
     }
 
-    /// Says whether a peer may say something long now.
+    /// Whether a peer may say something long now.
     pub(crate) fn may_say_at_length(&mut self, index: PeerIndex, now: Instant) -> bool {
         self.tunnels.peers[index].long_messages.take(now)
     }
 
-    /// Sets why there is no tunnel to a peer; whether it was another reason before.
+    /// Sets why there is no tunnel to a peer; returns whether it was another reason before.
     pub(crate) fn set_why_not_reached(&mut self, index: PeerIndex, why: &str) -> bool {
         self.tunnels.set_why_not_reached(index, why)
     }
 
-    /// Notes how a lane's way was made; None where it was dialled.
+    /// Notes how a lane's way was made; `None` if it was dialled.
     pub(crate) fn mark_punched(&mut self, lane: LaneKey, way: Option<Way>) {
         if let Some(lane) = self.tunnels.lanes.get_mut(lane) {
             lane.punched = way;
         }
     }
 
-    /// Sends a datagram that is none of QUIC's from the UDP socket, if there is one.
+    /// Sends a datagram that is not QUIC's from the UDP socket, if there is one.
     pub(crate) fn say_datagram(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         let quic = self.tunnels.quic.as_ref();
         quic.map_or(Ok(()), |quic| quic.say(to, datagram))

@@ -1,10 +1,10 @@
 //! Tells a gateway that is gone from a network that is cut.
 //!
-//! A reset, silence or a late dial say nothing: networks reset connections, packets are lost, a host is busy.
-//! What a gateway knew of streams is gone where it says so itself (`GatewayToGateway::Leaving`, which its
-//! worker also says when the keeper is killed), or where a gateway with another session answers in its place.
-//! One that can do neither is known by its host: that refuses every connection, for long, and nothing of the
-//! gateway's says otherwise, not by way of the broker either. Otherwise streams wait for `resume`.
+//! A reset, silence or a late dial prove nothing: networks reset connections, packets are lost, a host is
+//! busy. What a gateway knew of streams is gone where it says so itself (`GatewayToGateway::Leaving`, which
+//! its worker also says when the keeper is killed), or where a gateway with another session answers in its
+//! place. One that can do neither is known by its host: that refuses every connection, for long, and nothing
+//! of the gateway's says otherwise, not by way of the broker either. Otherwise streams wait for `resume`.
 
 use crate::driver::Driver;
 use crate::keys::PeerIndex;
@@ -13,12 +13,12 @@ use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::lanes::lane::LaneEnd;
 use std::time::Duration;
 
-/// A host that refuses for so long, with nothing that speaks for its gateway, has none. To be wrong costs
-/// jobs that would have gone on; to be late lets those of a gateway that is gone stand still for longer.
-/// Routers that restart, and firewalls that are loaded anew, refuse for some seconds.
+/// A host that refuses for this long, with nothing that speaks for its gateway, has none. To err costs jobs
+/// that would have gone on; to be late keeps those of a gateway that is gone waiting. Routers that restart,
+/// and firewalls that are loaded anew, refuse for some seconds.
 const REFUSED_FOR: Duration = Duration::from_secs(30);
 
-/// So often the gateway itself is asked through the broker meanwhile. It is not gone while it has answered
+/// How often the gateway itself is asked through the broker meanwhile. It is not gone while it has answered
 /// one of the last questions.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 

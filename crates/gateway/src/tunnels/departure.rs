@@ -111,8 +111,8 @@ impl Departure<'_> {
     }
 
     /// Goes on with ending: ends the lanes that have said all, and reads what nobody will get. `ended` are
-    /// those that were ended before. Says how long to wait for the kernel; None once no lane is left, or the
-    /// time is over.
+    /// those that were ended before. Returns how long to wait for the kernel; `None` once no lane is left, or
+    /// the time is over.
     pub(crate) fn go_on(
         &mut self,
         driver: &mut Driver,
@@ -155,7 +155,7 @@ impl Departure<'_> {
         }
     }
 
-    /// Looks at the lane's whole pair: the far gateway shall not take the first lane's end for a fault.
+    /// Checks the lane's whole pair: the far gateway shall not take the first lane's end for a fault.
     fn has_said_all(&self, key: LaneKey) -> bool {
         let lane = self.tunnels.lanes.get(key);
         let lane = lane.filter(|lane: &&Lane| !lane.carrier.has_pending());

@@ -1,5 +1,4 @@
-//! What becomes of tunnels that others act on. The loop hands each to its owner before it looks at anything
-//! else.
+//! What becomes of tunnels that others act on. The loop hands each to its owner before it does anything else.
 
 use crate::keys::{LaneKey, LaneNumber, LegKey, PairKey, PeerIndex};
 use crate::tunnels::origin::Through;
@@ -51,7 +50,7 @@ pub(crate) enum TunnelsEvent {
         number: LaneNumber,
         why: String,
     },
-    /// What was to be done at a relay came to nothing.
+    /// A visit to a relay has failed.
     RelayVisitFailed {
         visit: RelayVisit,
         dialled: Option<(PeerIndex, LaneNumber)>,
@@ -63,6 +62,6 @@ pub(crate) enum TunnelsEvent {
         socket: TcpStream,
         from: SocketAddr,
     },
-    /// The UDP socket got what is none of QUIC's.
+    /// The UDP socket got what is not QUIC's.
     Datagram { bytes: Vec<u8>, from: SocketAddr },
 }

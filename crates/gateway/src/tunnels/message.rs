@@ -72,7 +72,7 @@ pub(crate) enum GatewayToGateway {
     },
     /// Asks a relay to let the sender meet the gateway of another site there; see `relay`.
     RelayAsk { to: String, id: u64 },
-    /// The answer: dial the relay and show it this ticket. The far gateway is so far beyond it.
+    /// The answer: dial the relay and show it this ticket. It tells how far beyond it the far gateway is.
     RelayGo {
         id: u64,
         ticket: String,
@@ -90,7 +90,7 @@ pub(crate) enum GatewayToGateway {
         #[serde(default)]
         beyond_microseconds: u32,
     },
-    /// Says as a relay what it carries, and how far the sites are that it has lanes with; see
+    /// Tells as a relay what it carries, and how far the sites are that it has lanes with; see
     /// `relay::selection`.
     RelayOffer {
         carried: u32,

@@ -59,13 +59,13 @@ pub(crate) struct Tunnels {
     eventful: Vec<PairKey>,
     /// Lanes may be steered; see `pacing::remembered_rate`.
     steers: bool,
-    /// Encrypts lanes; None where all are in the clear.
+    /// Encrypts lanes; `None` if all are in the clear.
     tls: Option<tls::Context>,
-    /// The UDP socket of lanes over QUIC; None where there are none.
+    /// The UDP socket of lanes over QUIC; `None` if there are none.
     quic: Option<Quic>,
-    /// Makes connections through a proxy; None where there is none.
+    /// Makes connections through a proxy; `None` if there is none.
     proxied: Option<Proxied>,
-    /// Checks peers' certificates; None where lanes show none.
+    /// Checks peers' certificates; `None` if lanes show none.
     trust: Option<Trust>,
     /// Why this site is put out of the grid, if it is: nobody keeps a lane with it.
     put_out: Option<String>,
@@ -96,7 +96,7 @@ impl Tunnels {
         &mut self.pairs
     }
 
-    /// Takes the next of what has happened that concerns others.
+    /// Takes the next event that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<TunnelsEvent> {
         self.events.pop_front()
     }
@@ -110,7 +110,7 @@ impl Tunnels {
         }
     }
 
-    /// Acts where the time for something is over.
+    /// Acts on a deadline that has passed.
     pub(crate) fn on_deadline(&mut self, driver: &mut Driver, deadline: TunnelsDeadline) {
         match deadline {
             TunnelsDeadline::Connect(key, generation) => self.on_connect_deadline(driver, key, generation),

@@ -30,7 +30,7 @@ pub(crate) struct Pair {
     pub(in crate::tunnels) lanes: ByNumber<Option<LaneKey>>,
     /// The far gateway has said who it is.
     pub(in crate::tunnels) has_introduced_itself: bool,
-    /// What its site accepts of this one; none before it has said so.
+    /// What its site accepts of this one; `None` before it has said so.
     pub(in crate::tunnels) accepts: Option<Acceptance>,
     /// Where the far gateway was last.
     pub(in crate::tunnels) address: SocketAddr,
@@ -63,17 +63,17 @@ impl Pair {
         &self.site
     }
 
-    /// Says whether the far gateway has said who it is.
+    /// Whether the far gateway has said who it is.
     pub(crate) fn has_introduced_itself(&self) -> bool {
         self.has_introduced_itself
     }
 
-    /// Tells what the other site accepts of this one; none before it has said so.
+    /// Tells what the other site accepts of this one; `None` before it has said so.
     pub(crate) fn accepts(&self) -> Option<Acceptance> {
         self.accepts
     }
 
-    /// Takes what the other site says that it accepts; whether that is its first word.
+    /// Takes what the other site accepts; returns whether that is its first word.
     pub(crate) fn take_acceptance(&mut self, acceptance: Acceptance) -> bool {
         self.accepts.replace(acceptance).is_none()
     }
@@ -83,7 +83,7 @@ impl Pair {
         &mut self.tunnel
     }
 
-    /// Says whether the far gateway may be asked for one more stream.
+    /// Whether the far gateway may be asked for one more stream.
     pub(crate) fn may_open(&self) -> bool {
         self.tunnel.may_open()
     }

@@ -16,7 +16,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Lane losses are said at most this often per pair; `causeway status` counts all.
+/// Lane losses are logged at most this often per pair; `causeway status` counts all.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
 /// Pause before a pair that was refused is tried again: its cause is in a configuration, which a human
@@ -24,7 +24,7 @@ const SAY_EVERY: Duration = Duration::from_secs(1);
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
 impl Tunnels {
-    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is
+    /// The pair to which a lane belongs by its two sessions, its number there free; `None` if another lane is
     /// preferred.
     pub(in crate::tunnels) fn find_pair(
         &mut self,
@@ -106,7 +106,7 @@ impl Tunnels {
         });
     }
 
-    /// A pair whose two gateways have just met for the first time in these sessions.
+    /// Begins a pair whose two gateways have just met for the first time in these sessions.
     fn begin_pair(
         &mut self,
         driver: &mut Driver,
@@ -150,7 +150,7 @@ impl Tunnels {
         key
     }
 
-    /// Says something of the tunnel with a peer, which may come and go as often as it likes, or name one dead
+    /// Logs something of the tunnel with a peer, which may come and go as often as it likes, or name one dead
     /// address after the other.
     pub(in crate::tunnels) fn say_of(&mut self, driver: &mut Driver, peer: PeerIndex, text: impl Display) {
         match self.peers[peer].allowance.take(driver.now) {

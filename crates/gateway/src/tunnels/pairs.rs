@@ -1,4 +1,4 @@
-//! The pairs of this site with others: who asks for one names it by its key, or by the other site.
+//! The pairs of this site with others: a caller names one by its key, or by the other site.
 
 use crate::driver::Driver;
 use crate::keys::{PairKey, Table};
@@ -62,7 +62,7 @@ impl Pairs {
         self.touch(key);
     }
 
-    /// Has a pair that may have something to send get its turn before the loop sleeps.
+    /// Gives a pair that may have something to send its turn before the loop sleeps.
     pub(crate) fn touch(&mut self, key: PairKey) {
         if let Some(pair) = self.table.get_mut(key)
             && !std::mem::replace(&mut pair.dirty, true)
@@ -100,7 +100,7 @@ impl Pairs {
         Some(pair)
     }
 
-    /// Notes what changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(in crate::tunnels) fn note_changes(&mut self) {
         self.table.note_changes();
     }

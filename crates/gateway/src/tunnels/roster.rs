@@ -36,8 +36,8 @@ impl Tunnels {
 }
 
 impl Roster<'_> {
-    /// Takes in where the broker says that a site's gateway may be dialled. Says its place, and whether it is
-    /// new or was gone until now; `None` where there were too many sites before it.
+    /// Takes in where the broker says that a site's gateway may be dialled. Returns its place, and whether it
+    /// is new or was gone until now; `None` where there were too many sites before it.
     pub(crate) fn learn(
         &mut self,
         driver: &mut Driver,
@@ -56,7 +56,7 @@ impl Roster<'_> {
         Some((index, known.is_none() || was_gone))
     }
 
-    /// Takes in where a peer may be dialled; whether it had left the grid until now.
+    /// Takes in where a peer may be dialled; returns whether it had left the grid until now.
     fn learn_addresses(&mut self, driver: &mut Driver, index: PeerIndex, addresses: Vec<SocketAddr>) -> bool {
         let peer = &mut self.tunnels.peers[index];
         let was_gone = std::mem::take(&mut peer.is_gone);
@@ -122,7 +122,7 @@ impl Roster<'_> {
         }
     }
 
-    /// Has new lanes show a renewed certificate.
+    /// Makes new lanes show a renewed certificate.
     ///
     /// # Errors
     /// It cannot be used; then the old one goes on.

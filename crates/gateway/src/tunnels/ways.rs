@@ -37,7 +37,7 @@ impl Tunnels {
 }
 
 impl Ways<'_> {
-    /// Says whether a lane to this site goes through no relay and is well.
+    /// Whether a lane to this site goes through no relay and is well.
     pub(crate) fn has_direct_lane(&self, pair: PairKey) -> bool {
         let Some(pair) = self.pairs.get(pair) else {
             return false;
@@ -47,8 +47,7 @@ impl Ways<'_> {
         lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number.0))
     }
 
-    /// Says whether a lane of the two gateways' own is up, and not silent; a relay's serves until there is
-    /// one.
+    /// Whether a lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
     pub(crate) fn has_lane(&self, index: PeerIndex) -> bool {
         let pair = self.pairs.key_of(&self.peers[index].site);
         pair.is_some_and(|pair| self.has_direct_lane(pair))
@@ -67,13 +66,13 @@ impl Ways<'_> {
         lane.is_some_and(Lane::is_direct) && !pair.tunnel.is_silent(number.0)
     }
 
-    /// Says whether a lane of this number is up and well, whatever it goes through.
+    /// Whether a lane of this number is up and well, whatever it goes through.
     pub(crate) fn is_well(&self, index: PeerIndex, number: LaneNumber) -> bool {
         let pair = self.pairs.of(&self.peers[index].site);
         pair.is_some_and(|pair| pair.lanes[number].is_some() && !pair.tunnel.is_silent(number.0))
     }
 
-    /// Says the least round-trip time of a pair's lanes, in microseconds, where it is known.
+    /// Returns the least round-trip time of a pair's lanes, in microseconds, if it is known.
     pub(crate) fn least_rtt(&self, pair: PairKey) -> Option<u32> {
         let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
         let lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
@@ -184,7 +183,7 @@ impl Ways<'_> {
         pairs.collect()
     }
 
-    /// Says whether lanes may go over UDP.
+    /// Whether lanes may go over UDP.
     pub(crate) fn has_udp(&self) -> bool {
         self.quic.is_some()
     }

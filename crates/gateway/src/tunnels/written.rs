@@ -52,7 +52,7 @@ impl Tunnels {
         self.written = touched;
     }
 
-    /// What was written down counts.
+    /// Notes that what was written down is committed.
     pub(crate) fn written_down(&mut self) {
         for key in std::mem::take(&mut self.written) {
             if let Some(pair) = self.pairs.untouched_mut(key) {
@@ -61,7 +61,7 @@ impl Tunnels {
         }
     }
 
-    /// Notes what changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(crate) fn note_changes(&mut self) {
         self.peers.note_changes();
         self.pairs.note_changes();
@@ -106,7 +106,7 @@ pub(crate) fn follow_peers(records: &Records) -> Result<Vec<KeptPeer>, StateErro
         .collect::<Result<_, _>>()?)
 }
 
-/// Reads what was written down of pairs. `moved` says by pair and stream what the streams' sockets have
+/// Reads what was written down of pairs. `moved` tells by pair and stream what the streams' sockets have
 /// moved; `found` are the blocks of all lanes; they keep them.
 ///
 /// # Errors

@@ -1,19 +1,19 @@
-//! Makes up for a lost datagram without a round trip: a parity datagram follows every few.
+//! Repairs the loss of a datagram without a round trip: a parity datagram follows every few.
 //!
-//! It lies below QUIC (`crates/gateway/src/tunnels/quic`), which sees the datagram that was made up for as
-//! one that came late. Every datagram gets a head of ten bytes:
+//! It lies below QUIC (`crates/gateway/src/tunnels/quic`), which sees a repaired datagram as one that came
+//! late. Every datagram gets a head of ten bytes:
 //!
 //! ```text
 //! byte 0       0x20 plain, 0x21 one of a group, 0x22 parity of a group. QUIC's own never begin so (RFC 9000, section 17)
-//! byte 1       its place in the group; of a parity, how many the group has
-//! byte 2       of thousand datagrams the speaker missed so many lately
-//! byte 3       epoch: chosen anew by a speaker that begins to count anew
+//! byte 1       its place in the group; in a parity, the size of the group
+//! byte 2       datagrams of a thousand that the speaker missed lately
+//! byte 3       epoch: chosen anew whenever the speaker restarts its count
 //! byte 4-7     number of the datagram among all that the speaker sent to this address
-//! byte 8-9     of a parity, the sum (XOR) of its group's lengths; else zero
+//! byte 8-9     in a parity, the sum (XOR) of its group's lengths; else zero
 //! ```
-//! A parity's number is that after the group's last. Its body is the sum of their bytes, shorter ones
-//! continued with zeros. So any one that is missing of a group and its parity is made up for. Nothing here is
-//! proved: a head that fits neither epoch nor numbers says nothing, unless several in a row agree.
+//! A parity's number follows that of the group's last datagram. Its body is the sum of their bytes, shorter
+//! ones padded with zeros. So any one datagram that is missing from a group can be rebuilt. Nothing here is
+//! authenticated: a head that does not fit epoch and numbers is ignored, unless several in a row agree.
 
 use std::collections::VecDeque;
 
@@ -30,14 +30,14 @@ const PARITY: u8 = 0x22;
 /// Datagrams of a group at most: bits of [`Group::has`].
 const MOST: u8 = 64;
 
-/// Groups that wait for what is missing. A datagram is that much later than others only where it was lost.
+/// Groups that wait for a missing datagram: one that is later than this was lost.
 const GROUPS: usize = 32;
 
-/// Missed datagrams are counted over so many.
+/// Missed datagrams are counted over this many.
 const COUNTED: u32 = 512;
 
-/// A number this far from those before is not of the same count, and a speaker counts anew where so many in a
-/// row say so.
+/// A number this far from the previous ones is of another count; when `AGREE` in a row are, the speaker has
+/// restarted its count.
 const FAR: u32 = 1 << 16;
 const AGREE: u32 = 16;
 
@@ -86,8 +86,8 @@ impl Encoder {
         }
     }
 
-    /// Appends a datagram with its head. `group`: datagrams that a parity is sent for, none for zero; true
-    /// when that many are there.
+    /// Appends a datagram with its head. `group`: datagrams per parity, 0 for no parity. Returns true when
+    /// the group is full.
     pub fn wrap(&mut self, datagram: &[u8], group: u8, missed: u8, out: &mut Vec<u8>) -> bool {
         let kind = if group == 0 { PLAIN } else { MEMBER };
         let place = (kind, self.count);
@@ -119,7 +119,7 @@ impl Encoder {
     }
 }
 
-/// A datagram of no path: it is not counted.
+/// Appends a datagram of no path: it is not counted.
 pub fn stray(datagram: &[u8], out: &mut Vec<u8>) {
     head(out, (PLAIN, u8::MAX), 0, (0, 0), 0);
     out.extend_from_slice(datagram);
@@ -131,7 +131,7 @@ fn head(out: &mut Vec<u8>, (kind, place): (u8, u8), missed: u8, (epoch, number):
     out.extend_from_slice(&lengths.to_be_bytes());
 }
 
-/// What arrived.
+/// The head of what arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     kind: u8,
@@ -194,7 +194,7 @@ pub struct Decoder {
     /// Heads in a row that did not fit, and the epoch they name.
     misfits: (u32, u8),
     epoch: Option<u8>,
-    /// Datagrams that were made up for.
+    /// Datagrams that were repaired.
     pub repaired: u64,
 }
 
@@ -204,7 +204,7 @@ impl Decoder {
         self.missed.permille
     }
 
-    /// Whether the head goes on with what came before it: others are not to be believed.
+    /// Whether the head continues the count of those before it; others are not trusted.
     pub fn fits(&mut self, head: Head) -> bool {
         if head.is_stray() {
             return false;
@@ -234,7 +234,7 @@ impl Decoder {
         true
     }
 
-    /// Something arrived whose head [`Decoder::fits`]; the datagram that this makes up for, if it does.
+    /// Takes a datagram whose head [`Decoder::fits`]; returns the datagram that it repairs, if any.
     pub fn take(&mut self, head: Head, body: &[u8]) -> Option<&[u8]> {
         self.missed.count(head.number);
         let start = head.number.wrapping_sub(head.place.into());
@@ -263,7 +263,7 @@ impl Decoder {
         group.has |= 1 << at;
         let length = usize::from(group.sum.lengths);
         let at = self.groups.iter().position(|group| group.start == start)?;
-        // Where the sum is shorter, what was added up was no group.
+        // If the sum is shorter, what was added up was not one group.
         let made = self.groups[at].sum.bytes.get(..length)?;
         self.repaired += 1;
         Some(made)
@@ -286,7 +286,7 @@ impl Decoder {
 }
 
 impl Group {
-    /// The only member that is not here, where the parity is.
+    /// The only missing member, if the parity is here.
     fn missing_one(&self) -> Option<u32> {
         let count = u32::from(self.count?);
         let all = u64::MAX >> (u64::BITS - count);
@@ -312,7 +312,7 @@ impl Missed {
             self.first = number;
             number
         });
-        // Numbers go round; what is behind came late, or twice.
+        // Numbers wrap; what is behind came late, or twice.
         let ahead = number.wrapping_sub(last) as i32;
         if ahead > 0 {
             self.last = Some(number);

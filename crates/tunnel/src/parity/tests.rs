@@ -6,7 +6,7 @@ fn datagrams(lengths: &[usize]) -> Vec<Vec<u8>> {
     lengths.iter().enumerate().map(filled).collect()
 }
 
-/// Returns all that leaves for these: they, and a parity behind every `group` of them and the last.
+/// Returns all that is sent for these: themselves, and a parity after every `group` of them and the last.
 fn sent(datagrams: &[Vec<u8>], group: u8) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(5);
     let mut all = Vec::new();
@@ -112,7 +112,7 @@ fn what_is_missed_is_told_in_thousandths() {
     let mut decoder = Decoder::default();
     received(&mut decoder, &all);
     assert_eq!(decoder.missed(), 0);
-    // What comes twice makes up for nothing.
+    // A duplicate repairs nothing.
     let mut decoder = Decoder::default();
     let some = all.iter().enumerate().filter(|(at, _)| at % 100 != 50);
     let twice = some.flat_map(|(at, bytes)| std::iter::repeat_n(bytes, 1 + at % 2));

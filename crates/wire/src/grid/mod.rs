@@ -16,7 +16,7 @@
 //!                                                    nodes                        local networks
 //! ```
 //!
-//! A site whose private addresses another site has too is known by virtual ones. Its subnets then stand as
+//! A site whose private addresses another site has too is known by virtual ones. Its subnets are then written
 //! `virtual=real`, of one size, and the version is 2:
 //!
 //! ```text
@@ -164,8 +164,8 @@ pub struct Site {
     pub delivery_ports: RangeInclusive<u16>,
     /// The addresses of its compute nodes, as the whole grid knows them.
     pub nodes: Vec<Span>,
-    /// Networks that the site's processes reach by themselves: of what lies there, only other sites' nodes
-    /// and gateways are at these sites.
+    /// Networks that the site's processes reach directly: of the addresses there, only other sites' nodes and
+    /// gateways belong to those sites.
     pub local: Vec<Cidr>,
 }
 
@@ -206,7 +206,7 @@ impl Grid {
     }
 
     /// Says where `destination` lies for a process at `here`, on a node in these networks. The own site wins
-    /// where ranges overlap, and a network of its own or of the node's over whatever is no node of the other.
+    /// where ranges overlap, and a local network of the site or the node over what is no node of the other.
     pub fn place(&self, here: &Site, neighbours: &[Cidr], destination: IpAddr) -> Place<'_> {
         let destination = destination.to_canonical();
         if destination.is_loopback() || here.contains(destination) || here.has_node(destination) {
@@ -278,7 +278,7 @@ fn translate(from: &[Cidr], to: &[Cidr], address: IpAddr) -> IpAddr {
         .unwrap_or(address)
 }
 
-/// Stands for every site where sites are listed; no site has this name.
+/// Means every site in a list of sites; no site has this name.
 pub const ALL_SITES: &str = "all";
 
 /// Whether a text can name a site: it must survive the text form and be safe in a file name.
@@ -433,7 +433,7 @@ pub enum GridError {
     /// The map was made by another version of Causeway.
     #[error("grid map version {0:?} is not supported (expected \"1\" or \"2\")")]
     Version(String),
-    /// A site has not four to six fields.
+    /// A site does not have four to six fields.
     #[error("site {0:?} does not have the fields name;subnets;gateways;ports and perhaps nodes;local")]
     Fields(String),
     /// See [`is_site_name`].

@@ -1,4 +1,4 @@
-//! What somebody says who has the keys of one broker: whatever these can sign, to whom he likes.
+//! What somebody with the keys of one broker says: whatever these can sign, to anybody.
 
 use super::{Grid, NAMES, PARTIES};
 use crate::records::{
@@ -91,7 +91,7 @@ impl Grid {
         }
     }
 
-    /// A time that is believed, one that just is, one that will be, or one that never is.
+    /// A time that is believed, is just believed, will be believed, or never will be.
     fn some_time(&mut self, now: u64) -> u64 {
         let most = MOST_AHEAD as usize;
         match self.random.below(6) {

@@ -52,7 +52,7 @@ impl Party {
         }
     }
 
-    /// On the disk before anybody is told; false where that is full.
+    /// Writes to the disk before anybody is told; false if the disk is full.
     pub(super) fn keep(&mut self, statement: Statement, now: u64) -> bool {
         if self.is_full {
             return false;

@@ -86,7 +86,7 @@ pub(crate) enum HandOverError {
 }
 
 impl Lifecycle {
-    /// Begins to look whether this program may have the gateway; [`Lifecycle::on_vetted`] hears the end.
+    /// Begins to check whether this program may have the gateway; [`Lifecycle::on_vetted`] hears the result.
     pub(crate) fn consider_successor(
         &mut self,
         driver: &Driver,
@@ -107,7 +107,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Acts on the end of the look: who may have the gateway gets it before the loop sleeps.
+    /// Acts on the result: a program that may have the gateway gets it before the loop sleeps.
     pub(crate) fn on_vetted(&mut self, running: &Config) -> Result<(), HandOverError> {
         if let Some(vetting) = self.vetting.take() {
             self.successor = Some(vetting.end(running)?);
@@ -116,8 +116,8 @@ impl Lifecycle {
     }
 }
 
-/// Has the keeper execute another program in its place. Returns only where that fails; then everything goes
-/// on here.
+/// Makes the keeper execute another program in its place. Returns only if that fails; then everything goes on
+/// here.
 pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>) {
     flow.driver.say(format_args!(
         "hands {} streams and {} jobs to {}",
@@ -180,7 +180,7 @@ fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallibl
     let is_announced = set_inheritance(&kept, false)
         .map(|()| link.announce_hand_over(&successor.program, &successor.config, file.as_fd()));
     if matches!(is_announced, Ok(true)) {
-        // Without dropping what would end what it stands for.
+        // Without dropping values, which would end what they stand for.
         std::process::exit(0);
     }
     set_inheritance(&kept, true)
@@ -189,7 +189,7 @@ fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallibl
     Err(HandOverError::Execute(successor.program.clone()))
 }
 
-/// Answers who has asked for the hand-over; `stayed` says why it is still this program that goes on.
+/// Answers whoever asked for the hand-over; `stayed` tells why this program still goes on.
 pub(crate) fn answer(flow: &mut Flow<'_>, stayed: Option<String>) {
     let (driver, membership) = (&flow.driver, &flow.membership);
     let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
@@ -228,8 +228,8 @@ fn set_inheritance(descriptors: &[RawFd], closes: bool) -> nix::Result<()> {
 }
 
 impl Config {
-    /// The first key on which streams and jobs of a running gateway rest and that another configuration has
-    /// otherwise.
+    /// The first key on which streams and jobs of a running gateway rest and in which another configuration
+    /// differs.
     fn lasting_difference(&self, other: &Config) -> Option<String> {
         let same = [
             ("site.name", self.site == other.site),

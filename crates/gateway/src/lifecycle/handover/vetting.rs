@@ -1,5 +1,5 @@
-//! Whether a program and its configuration could go on from here: looked at in a thread, since a file system
-//! that stands still must not stop every stream of the site.
+//! Whether a program and its configuration could go on from here: checked in a thread, since a file system
+//! that hangs must not stop every stream of the site.
 
 use super::{HandOverError, Successor};
 use crate::config::Config;
@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A successor that is being looked at.
+/// A successor that is being checked.
 pub(crate) struct Vetting {
     successor: Successor,
     /// Ends when the thread has, which wakes the loop.
@@ -21,7 +21,7 @@ pub(crate) struct Vetting {
 }
 
 impl Vetting {
-    /// Begins to look; the loop hears of the end under [`Class::Vetting`].
+    /// Begins the check; the loop hears of its end under [`Class::Vetting`].
     pub(super) fn begin(driver: &Driver, successor: Successor) -> Result<Vetting, HandOverError> {
         let failed = |error: io::Error| {
             let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);

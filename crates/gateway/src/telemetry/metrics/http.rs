@@ -43,7 +43,7 @@ fn judge(line: &[u8]) -> Option<Wanted> {
     })
 }
 
-/// The whole answer; `metrics` makes the body where it is wanted.
+/// The whole answer; `metrics` makes the body if it is wanted.
 pub(super) fn answer(wanted: &Wanted, metrics: impl FnOnce() -> String) -> Vec<u8> {
     let plain = "text/plain; charset=utf-8";
     let (status, kind, body) = match wanted {

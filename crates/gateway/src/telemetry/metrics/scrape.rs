@@ -19,11 +19,11 @@ pub(crate) struct Scrape {
 }
 
 pub(super) enum Stage {
-    /// What has come of the request.
+    /// What has arrived of the request.
     Reading(Vec<u8>),
     /// The answer, and how much of it the kernel has taken.
     Answering(Vec<u8>, usize),
-    /// All is said, and so much may still be read and forgotten: closed with unread input, a socket sends a
+    /// The answer is sent; discards up to this many more bytes: closed with unread input, a socket sends a
     /// reset, which may overtake the answer.
     Ending(usize),
 }
@@ -48,7 +48,7 @@ impl Scrape {
         }
     }
 
-    /// One system call; nothing when another may do more.
+    /// Makes one system call; `None` if another may do more.
     fn advance_once(&mut self) -> io::Result<Option<Step>> {
         match &mut self.stage {
             Stage::Reading(request) => {

@@ -26,7 +26,7 @@ pub(crate) const MAX_ADDRESSES: usize = 8;
 
 const KNOCK_VERSION: u8 = 1;
 
-/// Tells a gateway whose knock it is; proves nothing, as the certificates of the lane do.
+/// Tells a gateway whose knock it is; it proves nothing: the certificates of the lane do.
 pub(crate) type Key = [u8; 16];
 
 /// Where the sender may be knocked at.
@@ -111,7 +111,7 @@ pub(crate) fn knock(key: Key) -> Vec<u8> {
     datagram
 }
 
-/// A knock's key; none of anything else.
+/// A knock's key; `None` for anything else.
 pub(crate) fn knocked(datagram: &[u8]) -> Option<Key> {
     let [KNOCK, KNOCK_VERSION, key @ ..] = datagram else {
         return None;

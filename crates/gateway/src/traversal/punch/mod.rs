@@ -1,7 +1,7 @@
 //! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which
 //! opens both firewalls and NATs. Over UDP one of them then dials over QUIC (`quic`) through the hole; over
 //! TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds` decides what is
-//! done when, `over_udp` and `over_tcp` do it, `message` is what is said.
+//! done when, `over_udp` and `over_tcp` do it, `message` has the messages.
 //!
 //! ```text
 //!                  1. from where am I seen?           ┌────────┐
@@ -186,7 +186,7 @@ impl Traversal {
         }
     }
 
-    /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
+    /// A lane to a peer that is met stands: returns how it came about, if it did not go through a relay.
     fn punched(&mut self, index: PeerIndex, way: Way) -> Option<Way> {
         let meetings = &mut self.meetings;
         meetings.by_peer.get(&(index, way))?;
@@ -239,14 +239,14 @@ impl Traversal {
         }
     }
 
-    /// When a meeting wants to be looked at next.
+    /// When a meeting is due next.
     pub(in crate::traversal) fn meetings_deadline(&self) -> Option<Instant> {
         let meetings = &self.meetings;
         meetings.broker?;
         meetings.by_peer.values().filter_map(Meeting::deadline).min()
     }
 
-    /// Lets time pass for the meetings that wait for it.
+    /// Acts on the meetings that are due.
     pub(in crate::traversal) fn look_after_meetings(&mut self, base: &mut Base<'_>) {
         let now = base.now();
         if base.driver.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
@@ -311,7 +311,7 @@ impl Traversal {
             (Action::Dial { at }, Way::Udp) => {
                 base.tunnels.connecting().dial_over_udp(base.driver, index, at)
             }
-            // Begun by who has the connection.
+            // Begun by the holder of the connection.
             (Action::Dial { .. }, Way::Tcp) => {}
             (Action::Failed, _) => self.no_meeting(base, index),
         }
@@ -361,14 +361,14 @@ impl Traversal {
         others.map(|ip| SocketAddr::new(ip, bound.port())).collect()
     }
 
-    /// Another gateway says something through the broker.
+    /// Another gateway has sent a message through the broker.
     pub(in crate::traversal) fn on_broker_message(&mut self, base: &mut Base<'_>, message: &Message) {
         if [KIND, TCP_KIND].contains(&&*message.kind) {
             self.on_punch(base, message);
         }
     }
 
-    /// A far gateway says where it is. The broker answers for who that is.
+    /// A far gateway says where it is. The broker vouches for that.
     fn on_punch(&mut self, base: &mut Base<'_>, message: &Message) {
         let now = base.now();
         let Some(index) = base.tunnels.peers().of(&message.from) else {

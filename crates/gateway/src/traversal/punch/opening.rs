@@ -69,13 +69,13 @@ pub(crate) struct Opening {
 
 struct Attempt {
     to: SocketAddr,
-    /// None while it is refused, and once it is up.
+    /// `None` while it is refused, and once it is up.
     socket: Option<TcpStream>,
     is_up: bool,
 }
 
 impl Opening {
-    /// Takes a port, and connects to the broker from it. `token` is told of each slot.
+    /// Takes a port, and connects to the broker from it. `token` gives the token of each slot.
     pub(crate) fn begin(
         broker: SocketAddr,
         dials: bool,
@@ -165,7 +165,7 @@ impl Opening {
         attempt.socket = begun.ok();
     }
 
-    /// Acts on what one of the connections reports: it and its far address, when it has come up. The loop
+    /// Acts on what one of the connections reports: returns it and its far address once it is up. The loop
     /// hears of it no longer.
     pub(crate) fn on_attempt(&mut self, slot: usize, registry: &Registry) -> Option<(TcpStream, SocketAddr)> {
         let attempt = self.attempts.get_mut(slot.checked_sub(1)?)?;
@@ -186,7 +186,7 @@ impl Opening {
     }
 }
 
-/// A socket at this port of every own address, which others may share that this user binds so.
+/// A socket at this port of every own address, which others that this user binds so may share.
 fn bound(like: SocketAddr, port: u16) -> io::Result<Socket> {
     let socket = Socket::new(
         Domain::for_address(like),

@@ -31,7 +31,7 @@ impl Traversal {
             .say_datagram(broker, &reflection::question(id))
     }
 
-    /// The UDP socket got something that is none of QUIC's.
+    /// The UDP socket got something that is not QUIC's.
     pub(in crate::traversal) fn on_datagram(
         &mut self,
         base: &mut Base<'_>,

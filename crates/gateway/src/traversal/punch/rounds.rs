@@ -34,9 +34,9 @@ pub(crate) const KNOCKING: Duration = Duration::from_secs(6);
 /// Between questions and between knocks.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Between connections that are refused: some NATs and hosts answer what they do not know yet, and what
-/// crosses on the way alone gets through. The site that sorts first keeps to one pace and the other to
-/// another, so that soon both try within a few milliseconds, however they began.
+/// Between connections that are refused: some NATs and hosts refuse what they do not know yet, and only what
+/// crosses on the way gets through. The site that sorts first keeps to one pace and the other to another, so
+/// that soon both try within a few milliseconds, however they began.
 const PACES: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(47)];
 
 /// How much later the site that sorts first connects: the other one's first segments have opened its firewall
@@ -54,7 +54,7 @@ pub(crate) enum Action {
     Knock { to: SocketAddr, key: Key },
     /// Dial a lane there, or begin one on the connection with it.
     Dial { at: SocketAddr },
-    /// Nothing came of it, for the meeting's trouble; it goes on later.
+    /// The round failed, for the meeting's `trouble`; it goes on later.
     Failed,
 }
 
@@ -82,7 +82,7 @@ enum Phase {
     Dialling,
 }
 
-/// How it stands with one far gateway.
+/// The state of meeting one far gateway.
 #[derive(Debug)]
 pub(crate) struct Meeting {
     /// What the far gateway's knocks have in them.
@@ -133,7 +133,7 @@ impl Meeting {
         }
     }
 
-    /// The usual pause before the first round: who can dial after all does so meanwhile.
+    /// Begins after the usual pause: a gateway that can dial after all does so meanwhile.
     pub(crate) fn begin(&mut self, head_start: Duration, now: Instant) {
         self.begin_after(FIRST_BACKOFF + head_start, now);
     }
@@ -221,7 +221,7 @@ impl Meeting {
         self.on_time(now, out);
     }
 
-    /// A knock with our key came from there: there the far gateway is seen from here.
+    /// A knock with our key came from there: that is where the far gateway is seen from here.
     pub(crate) fn on_knock(&mut self, from: SocketAddr, out: &mut Vec<Action>) {
         let (Phase::Calling { .. } | Phase::Knocking { .. }) = self.phase else {
             return;
@@ -234,7 +234,7 @@ impl Meeting {
         }
     }
 
-    /// When it wants to be looked at next.
+    /// When it is due next.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self.phase {
             Phase::Met | Phase::Dialling => None,
@@ -243,7 +243,7 @@ impl Meeting {
         }
     }
 
-    /// Lets time pass.
+    /// Acts on what is due.
     pub(crate) fn on_time(&mut self, now: Instant, out: &mut Vec<Action>) {
         if let Phase::Resting { until } = self.phase
             && until <= now

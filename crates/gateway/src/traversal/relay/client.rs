@@ -30,7 +30,7 @@ pub(crate) const SOON: Duration = Duration::from_millis(300);
 /// A relay answers within its round trip. One that is cut off shall not keep the next from being asked.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// A relay that failed is asked after the others for so long.
+/// A relay that failed is asked after the others for this long.
 const AVOIDED_FOR: Duration = Duration::from_secs(60);
 
 /// Connections to relays under way because others asked: as many as one relay lets one site wait for.
@@ -70,7 +70,7 @@ impl Search {
     }
 }
 
-/// What a relay says where it lets two sites meet.
+/// What a relay says when it lets two sites meet.
 pub(crate) struct Invitation {
     pub(crate) id: u64,
     pub(crate) ticket: String,
@@ -336,7 +336,7 @@ impl Traversal {
             format_args!("{relay} for {from}"),
             format_args!("cannot meet {from} at {relay}: {why}"),
         );
-        // What a dial came to is told to nobody: the relay gives the meeting up in its own time.
+        // The outcome of a dial is told to nobody: the relay gives the meeting up in its own time.
         if let NotGoing::Refused(why) = why {
             let meeting = invitation.id;
             base.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
@@ -378,7 +378,7 @@ impl Traversal {
     ) -> Result<(), NotGoing> {
         let ticket = Ticket::from_hex(&invitation.ticket).map_err(|_| RelayRefusal::Failed)?;
         let peer = &base.tunnels.peers()[relay];
-        // Never one that somebody says in passing: it could be anybody's.
+        // Never one that somebody mentions: it could be anybody's.
         let (site, address) = (peer.site().to_owned(), peer.address());
         let address = address.ok_or(RelayRefusal::NoAddress)?;
         let through = Through {
@@ -394,7 +394,7 @@ impl Traversal {
         visit.map_err(|error| NotGoing::Dial(format!("{failed}: {error}")))
     }
 
-    /// A connection to a relay has come to nothing.
+    /// A connection to a relay has failed.
     pub(in crate::traversal) fn relay_visit_failed(
         &mut self,
         base: &mut Base<'_>,
@@ -406,7 +406,7 @@ impl Traversal {
         if let Some((index, lane)) = dialled {
             return self.seek_failed(base, index, lane, Some(relay), why);
         }
-        // The relay hears nothing: what a dial came to, and how soon, would tell it about other networks.
+        // The relay hears nothing: how a dial ended, and how soon, would tell it about other networks.
         let (site, from) = (&visit.through.site, base.site_at(visit.peer));
         let text = format!("cannot meet it at {site}: {why}");
         let whom = format!("site {from} through {site}");

@@ -1,4 +1,4 @@
-//! Hands what other gateways say of relays to the part of a relay's user, or of a relay.
+//! Hands messages about relays to the part of a relay's user, or of a relay.
 
 use super::client::Invitation;
 use super::selection::Offer;
@@ -8,7 +8,7 @@ use crate::traversal::Traversal;
 use crate::tunnels::message::GatewayToGateway;
 
 impl Traversal {
-    /// Acts on a message about relays, of the gateway of `site`. Others it leaves alone.
+    /// Acts on a message about relays from the gateway of `site`; leaves others alone.
     pub(crate) fn on_relay_message(
         &mut self,
         base: &mut Base<'_>,

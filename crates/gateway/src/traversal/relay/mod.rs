@@ -9,7 +9,7 @@
 //! A == a lane's usual handshake, and its frames, for which R is a wire ==> B
 //! ```
 //! The site that sorts first asks, and dials as far as the handshake is concerned. R reads nothing of what it
-//! carries: where lanes are encrypted, it cannot. `client` is A's and B's part, `selection` says which R,
+//! carries: where lanes are encrypted, it cannot. `client` is A's and B's part, `selection` chooses R,
 //! `server`, `places` and `splice` are R's.
 
 pub(crate) mod client;

@@ -1,8 +1,8 @@
 //! What one site may take of a relay, so that the others still find something.
 //!
-//! Who asks is charged: a far site cannot have others ask. A site that keeps as many connections as it may
-//! leaves three quarters of the places to the others. One that asks as often as it can leaves them half of
-//! what a far gateway comes for at once, and three quarters of what it comes for later.
+//! The asking site is charged: a far site cannot make others ask. A site that keeps as many connections as it
+//! may leaves three quarters of the places to the others. One that asks as often as it can leaves them half
+//! of what a far gateway comes for at once, and three quarters of what it comes for later.
 
 use crate::tunnels::peers::rate::Rate;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ const AT_MOST: usize = 4096;
 /// the others.
 const SHARE_OF_FILES: usize = 2 * 8;
 
-/// Places that connections may take for which one site has asked, of all that there are: 16 lanes each to 64
-/// sites where files are many.
+/// The share of all places for connections that one site has asked for: 16 lanes each to 64 sites if files
+/// are many.
 const PARTS: usize = 4;
 
 /// Places of these where the two have not met yet: 16 lanes each to several sites at once.
@@ -28,7 +28,7 @@ pub(super) const AWAITED_PER_SITE: usize = 64;
 pub(super) struct Asked(BTreeMap<String, BTreeMap<String, Rate>>);
 
 impl Asked {
-    /// Says whether a site may ask for another one now, and counts it. The far gateway comes to a relay at a
+    /// Whether a site may ask for another one now, and counts it. The far gateway comes to a relay at a
     /// bounded rate, whoever has asked: none may use that up.
     pub(super) fn may(&mut self, from: &str, to: &str, now: Instant) -> bool {
         let rates = self.0.entry(from.to_owned()).or_default();
@@ -44,8 +44,8 @@ impl Asked {
     }
 }
 
-/// Says whether one more connection may be awaited for a site; `taken` has who asked for each that there is,
-/// and whether its ends have met, `files` is how many this process may open.
+/// Whether one more connection may be awaited for a site; `taken` has who asked for each that there is, and
+/// whether its ends have met, `files` is how many this process may open.
 pub(super) fn has_room_for<'a>(
     taken: impl Iterator<Item = (&'a str, bool)>,
     from: &str,

@@ -2,10 +2,10 @@
 //! about as good another one for each lane.
 //!
 //! A relay tells every site that it has a lane with how much it carries and how far the others are from it,
-//! when that changes, once a second at most. Who needs a relay compares, and asks. What two gateways ask for
-//! at the same time neither knows of the other; so that not all lanes of a relay that died end up at the next
-//! one, those that are about equal share them by lot. The lot is drawn from the names of all three sites and
-//! the lane's number: nothing has to be agreed on.
+//! when that changes, once a second at most. A gateway that needs a relay compares, and asks. Neither of two
+//! gateways knows what the other asks for at the same time; so that not all lanes of a relay that died end up
+//! at the next one, those that are about equal share them by lot. The lot is drawn from the names of all
+//! three sites and the lane's number: nothing has to be agreed on.
 
 use crate::base::{Base, Bundle};
 use crate::keys::{LaneNumber, PairKey, PeerIndex};
@@ -15,18 +15,17 @@ use crate::tunnels::message::GatewayToGateway;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// As many connections as double the way in a relay's account: what they take of its rate is not known, and
-/// most rest.
+/// How many connections double a relay's cost: what they take of its rate is not known, and most are idle.
 const CARRIED_TO_DOUBLE: u64 = 64;
 
 /// Differences that nobody notices: a quarter of the way, or a millisecond.
 const SHARE: u64 = 4;
 const MIN_MICROSECONDS: u64 = 1000;
 
-/// Between two tellings to the same sites.
+/// Between two offers to the same sites.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Sites in a telling that are kept: more than grids have.
+/// Sites of an offer that are kept: more than grids have.
 const MAX_SITES: usize = 4096;
 
 /// What a relay said last.
@@ -46,7 +45,7 @@ impl Offer {
     }
 }
 
-/// One that is willing.
+/// A relay that is willing.
 #[derive(Debug)]
 pub(crate) struct Candidate<'a> {
     /// Its place among the peers, and the pair with it.
@@ -55,24 +54,24 @@ pub(crate) struct Candidate<'a> {
     pub(crate) site: &'a str,
     /// The way to it.
     pub(crate) near_microseconds: u32,
-    /// Nothing from one that has not said it yet, or never does.
+    /// `None` for one that has not sent it yet, or never does.
     pub(crate) offer: Option<&'a Offer>,
-    /// When it failed, where that was lately.
+    /// When it failed, if that was lately.
     pub(crate) failed: Option<Instant>,
 }
 
 impl Candidate<'_> {
-    /// What the way is worth with what the relay carries.
+    /// The cost of the way, with what the relay carries.
     fn cost(&self, to: &str) -> u64 {
         let near = u64::from(self.near_microseconds);
-        // As far beyond as to it, where it does not say.
+        // As far beyond as to it, if it does not tell.
         let beyond = self.offer.and_then(|offer| offer.beyond.get(to));
         let beyond = beyond.map_or(near, |beyond| u64::from(*beyond));
         let carried = self.offer.map_or(0, |offer| u64::from(offer.carried));
         (near + beyond + MIN_MICROSECONDS) * (CARRIED_TO_DOUBLE + carried) / CARRIED_TO_DOUBLE
     }
 
-    /// It has said where it gets to, and this is not among it.
+    /// It has told which sites it reaches, and this is not among them.
     fn is_blind(&self, to: &str) -> bool {
         self.offer.is_some_and(|offer| !offer.beyond.contains_key(to))
     }

@@ -1,8 +1,8 @@
 //! The relay's part: lets two gateways meet by tickets, and joins their connections.
 //!
-//! Only who has a tunnel with this gateway is given tickets, and only for a site that has one too. A stranger
-//! who shows anything else is refused like any other; until a ticket is whole and right, a connection counts
-//! as a stranger's.
+//! Only a gateway that has a tunnel with this one is given tickets, and only for a site that has one too. A
+//! stranger who shows anything else is refused like any other; until a ticket is whole and right, a
+//! connection counts as a stranger's.
 
 use super::digest::digest;
 use super::places::{self, Asked};
@@ -65,7 +65,7 @@ struct Splice {
     /// The sites at both ends; the first asked, under this number.
     sites: [String; 2],
     ask: u64,
-    /// Tickets that were given, whether they were shown or not; a predecessor's are good for nothing.
+    /// Tickets that were given, whether they were shown or not; a predecessor's are invalid.
     tickets: Vec<Ticket>,
     ends: [Option<TcpStream>; 2],
     met: bool,
@@ -107,7 +107,7 @@ impl RelayServer {
 }
 
 impl Splice {
-    /// What travels of it: nothing of one whose ends have not met, which ask anew.
+    /// What travels of it: `None` for one whose ends have not met, which ask anew.
     fn keep(&self) -> Option<KeptSplice> {
         let [Some(one), Some(other)] = &self.ends else {
             return None;
@@ -140,7 +140,7 @@ impl Traversal {
     /// Goes on carrying what a predecessor carried.
     ///
     /// # Errors
-    /// A descriptor is none, or cannot be registered.
+    /// A descriptor is invalid, or cannot be registered.
     pub(crate) fn inherit(&mut self, base: &mut Base<'_>, kept: KeptTraversal) -> Result<(), InheritError> {
         self.relay.carried_bytes = kept.carried_bytes;
         let now = base.now();
@@ -167,7 +167,7 @@ impl Traversal {
                 base.registry().register(socket, token, interest)?;
             }
             base.set_deadline(IDLE, TraversalDeadline::Splice(key, splice.generation));
-            // Whatever the kernel has told of, it told the predecessor.
+            // What the kernel has reported, it reported to the predecessor.
             self.relay.unread.push(key);
         }
         if !self.relay.unread.is_empty() {
@@ -260,14 +260,14 @@ impl Traversal {
         }
     }
 
-    /// Takes a connection that shows a ticket; gives it back where the ticket is not good.
+    /// Takes a connection that shows a ticket; gives it back if the ticket is not valid.
     pub(in crate::traversal) fn on_ticket(
         &mut self,
         base: &mut Base<'_>,
         ticket: Ticket,
         mut socket: TcpStream,
     ) -> bool {
-        // Of one use, whatever comes of it.
+        // It is for one use, whatever the outcome.
         let Some((key, end)) = self.relay.tickets.remove(&ticket) else {
             return false;
         };
@@ -339,7 +339,7 @@ impl Traversal {
         }
     }
 
-    /// Who was to meet has not, or a splice has been idle for long.
+    /// Two that were to meet have not, or a splice has been idle for long.
     pub(in crate::traversal) fn on_splice_deadline(
         &mut self,
         base: &mut Base<'_>,
@@ -384,7 +384,7 @@ impl Traversal {
         self.relay.asked.forget(&site);
     }
 
-    /// Closes both ends; tickets not yet shown are good for nothing any more.
+    /// Closes both ends; tickets not yet shown become invalid.
     fn end_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.try_remove(key) else {
             return;

@@ -54,7 +54,7 @@ impl Direction {
         }
     }
 
-    /// Says whether all is carried, and the far end knows.
+    /// Whether all is carried, and the far end knows.
     pub(crate) fn is_over(&self) -> bool {
         self.finished
     }

@@ -87,8 +87,8 @@ impl Handshake {
         self.visit.as_ref()
     }
 
-    /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for who
-    /// reads it.
+    /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for its
+    /// reader.
     pub(in crate::tunnels) fn opening(&mut self) -> Result<First, Failure> {
         let Some(mut socket) = self.carrier.tcp() else {
             return Ok(First::Hello);
@@ -129,7 +129,7 @@ impl Handshake {
         Ok(true)
     }
 
-    /// Who dialled speaks first.
+    /// Sends the hello if this gateway has dialled.
     pub(in crate::tunnels) fn greet_if_dialled(&mut self) -> Result<(), Failure> {
         if self.dialled.is_some() {
             let hello = self.own.encode();
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// What a connection counts as that says this and is closed.
+    /// What a connection that says this and is closed counts as.
     fn kind_of(words: &[u8]) -> &'static str {
         let (near, mut far) = loopback_pair().unwrap();
         let mut handshake = Handshake {

@@ -114,7 +114,7 @@ impl Tunnels {
         }
     }
 
-    /// Refuses where this site is put out of the grid.
+    /// Refuses if this site is put out of the grid.
     fn may_meet(&self) -> io::Result<()> {
         self.put_out
             .clone()
@@ -211,8 +211,8 @@ impl Tunnels {
         }
         let (config, contacts) = (&driver.config, &self.peers);
         let is_member = self.trust.is_some();
-        // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the
-        // lane is up.
+        // A gateway that is no peer is refused before this one answers: a dialler that got an answer believes
+        // the lane is up.
         let answer = |peer: &Hello| {
             let mut known = contacts.iter();
             let index = known.find_map(|(index, known)| (known.site == peer.site).then_some(index));
@@ -231,7 +231,7 @@ impl Tunnels {
         }
     }
 
-    /// A ticket is shown: whoever does that has nothing to say to this gateway but to another one.
+    /// A ticket is shown: its bearer has nothing to say to this gateway, but to another one.
     fn on_stranger_with_ticket(&mut self, key: HandshakeKey, ticket: Ticket) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
@@ -394,8 +394,8 @@ impl Tunnels {
         self.unread.push(key);
     }
 
-    /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there
-    /// are certificates.
+    /// Checks that the far end of a connection is the gateway of this site by its certificate, if there are
+    /// certificates.
     fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), TextError> {
         let Some(trust) = &self.trust else {
             return Ok(());

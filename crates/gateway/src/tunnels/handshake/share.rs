@@ -1,5 +1,5 @@
-//! How much of a turn goes into handshakes of strangers: a hello costs whoever sends it little, and this
-//! gateway a signature. What is left over waits for the next turn.
+//! How much of a turn goes into handshakes of strangers: a hello costs its sender little, and this gateway a
+//! signature. What is left over waits for the next turn.
 
 use crate::keys::HandshakeKey;
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// A quarter of what a tunnel has.
 const SHARE: Duration = Duration::from_micros(500);
 
-/// What strangers have had of this turn, and who waits.
+/// What strangers have used of this turn, and who waits.
 #[derive(Default)]
 pub(in crate::tunnels) struct Share {
     /// The turn, by when it began.
@@ -19,7 +19,7 @@ pub(in crate::tunnels) struct Share {
 }
 
 impl Share {
-    /// Whether there is time for one more in the turn that began then.
+    /// Whether there is time for one more in the turn that began at `turn`.
     pub(super) fn is_left(&mut self, turn: Instant) -> bool {
         if self.turn != Some(turn) {
             (self.turn, self.used) = (Some(turn), Duration::ZERO);
@@ -31,7 +31,7 @@ impl Share {
         self.used += used;
     }
 
-    /// Has one wait; true where a deadline is to be set for those that wait.
+    /// Makes one wait; true if a deadline is to be set for those that wait.
     pub(super) fn wait(&mut self, key: HandshakeKey) -> bool {
         if !self.waiting.contains(&key) {
             self.waiting.push_back(key);

@@ -33,7 +33,7 @@ impl Tunnels {
         }
     }
 
-    /// Dials a lane over QUIC where the path is lossy, or asks who dials here.
+    /// Dials a lane over QUIC if the path is lossy, or asks the dialler to.
     pub(in crate::tunnels) fn ask_for_quic(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;

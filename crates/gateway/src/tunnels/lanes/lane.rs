@@ -45,7 +45,7 @@ pub(crate) struct Lane {
     pub(in crate::tunnels) writable: bool,
     /// The kernel tells when it takes bytes.
     watches_writable: bool,
-    /// The kernel has told of the end of what arrives: it will not tell again.
+    /// The kernel has reported the end of what arrives: it will not do so again.
     pub(in crate::tunnels) end_known: bool,
     /// When it last sent, and how often that was longer ago than [`IDLE`].
     pub(in crate::tunnels) sent_at: Option<Instant>,
@@ -135,7 +135,7 @@ impl Lane {
 }
 
 impl Lane {
-    /// Says whether it goes through no relay.
+    /// Whether it goes through no relay.
     pub(crate) fn is_direct(&self) -> bool {
         self.through.is_none()
     }
@@ -155,7 +155,7 @@ impl Lane {
         self.carrier.tcp().is_some()
     }
 
-    /// Says how many bytes per second it was seen to deliver.
+    /// Returns how many bytes per second it was seen to deliver.
     pub(crate) fn rate(&self) -> u64 {
         match self.remembered.rate() {
             0 => match self.carrier.tcp() {
@@ -178,7 +178,7 @@ impl Lane {
         Ok(path)
     }
 
-    /// Says whether it needs no training.
+    /// Whether it needs no training.
     pub(crate) fn knows_its_rate(&mut self) -> bool {
         self.carrier
             .quic()

@@ -35,7 +35,7 @@ impl Traffic<'_> {
         self.tunnels.end_pair(driver, key, end, true);
     }
 
-    /// Acts where the tunnel doubts a lane, gave one up, or itself.
+    /// Acts when the tunnel doubts a lane, or gave up one or itself.
     pub(crate) fn on_lane_event(&mut self, driver: &mut Driver, key: PairKey, event: &Event<'_>) {
         match event {
             Event::LaneSilent(number) => {

@@ -27,7 +27,7 @@ const ACCEPTED: usize = 8;
 
 const TRUSTED: usize = 16;
 
-/// Longest of the datagrams that are none of QUIC's: an answer of the broker has 36 bytes, a knock fewer.
+/// Longest of the datagrams that are not QUIC's: an answer of the broker has 36 bytes, a knock fewer.
 const PLAIN_BYTES: usize = 64;
 
 impl Tunnels {
@@ -305,7 +305,7 @@ impl Tunnels {
         }
     }
 
-    /// What connections have for the endpoint, and it for them.
+    /// Passes what connections have for the endpoint, and it for them.
     pub(in crate::tunnels) fn settle_quic(&mut self, driver: &mut Driver) {
         let Some(wire) = self.quic.as_ref().map(|quic| quic.wire.clone()) else {
             return;
@@ -327,7 +327,7 @@ impl Tunnels {
         }
     }
 
-    /// When a connection wants to be looked at next.
+    /// When a connection is due next.
     pub(in crate::tunnels) fn quic_deadline(&mut self) -> Option<Instant> {
         let handles: Vec<ConnectionHandle> = self.quic.as_ref()?.owners.keys().copied().collect();
         let deadlines = handles
@@ -336,7 +336,7 @@ impl Tunnels {
         deadlines.min()
     }
 
-    /// Lets time pass for the connections that wait for it.
+    /// Runs the connections that are due.
     pub(in crate::tunnels) fn look_after_quic(&mut self, driver: &mut Driver) {
         let now = driver.now;
         self.attend_quic(driver, |session| {

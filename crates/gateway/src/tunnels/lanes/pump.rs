@@ -29,7 +29,7 @@ struct Written {
 }
 
 impl Traffic<'_> {
-    /// Puts what goes before data onto a pair's lanes, and says which one takes data next.
+    /// Puts what goes before data onto a pair's lanes, and returns which one takes data next.
     pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Supply {
         let now = driver.now;
         let (lanes, Some(pair)) = (&self.tunnels.lanes, self.tunnels.pairs.get_mut(key)) else {

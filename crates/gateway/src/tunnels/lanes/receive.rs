@@ -100,7 +100,7 @@ impl Traffic<'_> {
         })
     }
 
-    /// Takes the next event of what a lane has brought, of which `rest` is not acted on yet; None at its end.
+    /// Takes the next event of what a lane brought, of which `rest` is not acted on yet; `None` at its end.
     pub(crate) fn next_event<'a>(
         &mut self,
         input: &Input,
@@ -130,7 +130,7 @@ impl Traffic<'_> {
         self.tunnels.unread.push(key);
     }
 
-    /// Lets time pass for the tunnels that wait for it; these, and those that had no time for their events.
+    /// Runs the tunnels that are due; returns these, and those that had no time for their events.
     pub(crate) fn on_time(&mut self, now: Instant) -> Vec<PairKey> {
         let mut due = std::mem::take(&mut self.tunnels.eventful);
         for (key, pair) in self.tunnels.pairs.iter() {
@@ -187,7 +187,7 @@ impl Tunnels {
         }
     }
 
-    /// Forgets a lane and closes its socket; its pair and its number there.
+    /// Forgets a lane and closes its socket; returns its pair and its number there.
     pub(in crate::tunnels) fn discard_lane(
         &mut self,
         driver: &mut Driver,

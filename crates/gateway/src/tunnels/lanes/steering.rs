@@ -76,7 +76,7 @@ impl Tunnels {
     }
 }
 
-/// Has the lane's congestion control go on so.
+/// Makes the lane's congestion control go on so.
 fn take(step: &Step, tcp: &TcpStream) {
     match *step {
         Step::Begin(rate) => {
@@ -90,7 +90,7 @@ fn take(step: &Step, tcp: &TcpStream) {
     }
 }
 
-/// Has the next lane over this one's way begin with what this one has found out.
+/// Makes the next lane over this one's way begin with what this one has found out.
 fn note_path(peers: &mut Peers, pair: &Pair, lane: &mut Lane, now: Instant) {
     if let Some(path) = lane.known_path(now)
         && peers[pair.peer].paths.lacks(lane.number, &path)

@@ -1,7 +1,7 @@
 //! On a lane that loses segments, a small frame follows the last one of a burst.
 //!
 //! TCP learns of a lost segment from those that arrive after it. After the last of a burst none does: Linux
-//! asks after two round trips, with a single segment under way after 200 ms more (tcp_output.c,
+//! probes after two round trips, with a single segment under way after 200 ms more (tcp_output.c,
 //! tcp_schedule_loss_probe), and an MPI program that waits for that message sends nothing meanwhile. A frame
 //! sent a quarter of a round trip later is late enough for RACK (RFC 8985, section 6.2) to take what is
 //! missing before it for lost.
@@ -47,7 +47,7 @@ impl TailProbe {
         self.lost_at = Some(now);
     }
 
-    /// A burst has ended: after how long to look whether it was the last.
+    /// Notes the end of a burst; returns after how long to check whether it was the last.
     pub(crate) fn arm(&mut self, sent_bytes: u64, now: Instant) -> Option<Duration> {
         if !self.is_lossy(now) || sent_bytes == self.end || std::mem::replace(&mut self.armed, true) {
             return None;

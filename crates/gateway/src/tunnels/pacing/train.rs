@@ -31,31 +31,31 @@ use std::time::{Duration, Instant};
 /// among them.
 pub(in crate::tunnels) const MAX_BYTES: u64 = 64 << 20;
 
-/// At most this long, or so many round trips where these are longer: half as much again in each needs 16 to
+/// At most this long, or this many round trips if these are longer: half as much again in each needs 16 to
 /// fill 1 Gbit/s at 90 ms.
 pub(in crate::tunnels) const LONGEST: Duration = Duration::from_secs(2);
 pub(in crate::tunnels) const LONGEST_ROUNDS: u32 = 40;
 
 pub(in crate::tunnels) const MAX_STARTS: u32 = 6;
 
-/// A way that is known is filled for so many round trips, and so long, at most: a window that doubles from
-/// ten segments in each holds 1 Gbit/s at 90 ms after ten. One that does not come to hold what is known is
-/// that of a slower way.
+/// A way that is known is filled for this many round trips, and this long, at most: a window that doubles
+/// from ten segments in each holds 1 Gbit/s at 90 ms after ten. One that does not come to hold what is known
+/// is that of a slower way.
 pub(in crate::tunnels) const FILLING_ROUNDS: u32 = 20;
 pub(in crate::tunnels) const FILLING: Duration = Duration::from_millis(500);
 
-/// So often in a round trip it is seen whether the window does.
+/// How often in a round trip it is checked whether the window does.
 pub(in crate::tunnels) const FILLING_LOOKS: u32 = 4;
 
-/// What a start-up sends at least that has found something out.
+/// The least that a start-up sends to find something out.
 pub(in crate::tunnels) const MIN_BYTES: u64 = 4 << 20;
 
-/// What arrives is counted over so many round trips, and at least so long: a busy machine's turns are some
-/// milliseconds.
+/// What arrives is counted over this many round trips, and at least this long: a busy machine's turns are
+/// some milliseconds.
 pub(in crate::tunnels) const COUNTED_ROUNDS: u32 = 2;
 pub(in crate::tunnels) const COUNTED: Duration = Duration::from_millis(80);
 
-/// BBR paces at 2.885 times the bandwidth it has seen while it starts, then at the reverse of it, at 0.75 to
+/// BBR paces at 2.885 times the bandwidth it has seen while it starts, then at the inverse of it, at 0.75 to
 /// 1.25 times later (Cardwell et al. 2017); the kernel counts in 1/256.
 pub(crate) const STARTUP_GAIN: u32 = 500;
 pub(in crate::tunnels) const DRAINED_GAIN: u32 = 150;
@@ -64,22 +64,22 @@ pub(in crate::tunnels) const DRAINED_GAIN: u32 = 150;
 pub(in crate::tunnels) const BLIND_BYTES: u64 = 16 << 20;
 
 /// What may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing (BBR
-/// leaves such samples out), and a busy machine may not let the gateway run for some milliseconds. Where
-/// streams are there, whose small frames would wait behind it, so much as the path takes in [`UNSENT`].
+/// leaves such samples out), and a busy machine may not let the gateway run for some milliseconds. If there
+/// are streams, whose small frames would wait behind it, as much as the path takes in [`UNSENT`].
 pub(in crate::tunnels) const UNSENT_BYTES: u32 = 1 << 20;
 pub(in crate::tunnels) const UNSENT: Duration = Duration::from_millis(8);
 
-/// How often the end that was dialled looks whether the other one's training goes on, and what arrives
+/// How often the end that was dialled checks whether the other one's training goes on, and what arrives
 /// meanwhile if it does: more than acknowledgements and messages of gateways, less than the first steps of a
 /// training.
 pub(in crate::tunnels) const TURN_LOOK: Duration = Duration::from_millis(50);
 pub(in crate::tunnels) const TURN_BYTES: u64 = 64 << 10;
 
-/// So long, or so many round trips, it waits for that training to begin.
+/// How long, or how many round trips, it waits for that training to begin.
 pub(in crate::tunnels) const TURN_BEGINS: Duration = Duration::from_millis(300);
 pub(in crate::tunnels) const TURN_ROUNDS: u32 = 6;
 
-/// And so long for its end.
+/// How long it waits for its end.
 pub(in crate::tunnels) const TURN_ENDS: Duration = Duration::from_secs(3);
 
 /// State of the end that was dialled, until it may train its lane.
@@ -104,7 +104,7 @@ impl TrainingTurn {
         }
     }
 
-    /// Whether it is this end's turn, from the bytes that have arrived. To be asked every [`TURN_LOOK`].
+    /// Whether it is this end's turn, from the bytes that have arrived. Call it every [`TURN_LOOK`].
     pub(in crate::tunnels) fn has_come(&mut self, received_bytes: u64, now: Instant) -> bool {
         self.look_at = now + TURN_LOOK;
         let arrived = received_bytes - std::mem::replace(&mut self.received_bytes, received_bytes);
@@ -132,8 +132,7 @@ pub(crate) struct Training {
     pub(in crate::tunnels) confirmed: u64,
     /// What may wait unsent in the kernel.
     pub(in crate::tunnels) unsent: u32,
-    /// Lost segments are being made up for: a start-up begun now would take the window for what is left of
-    /// it.
+    /// Lost segments are being recovered: a start-up begun now would take the window for what is left of it.
     pub(in crate::tunnels) recovers: bool,
     /// Arrivals of this start have been counted.
     pub(in crate::tunnels) counted: bool,
@@ -145,10 +144,10 @@ pub(crate) struct Training {
     pub(in crate::tunnels) retransmits: u32,
 }
 
-/// A path is taken for full after so many: one may fall between two acknowledgements on a busy machine.
+/// A path is taken for full after this many: one may fall between two acknowledgements on a busy machine.
 pub(in crate::tunnels) const FLAT_LOOKS: u32 = 2;
 
-/// So many segments lost in a round trip, or one of so many, are chance.
+/// This many segments lost in a round trip, or one in `LITTLE_LOSS`, are chance.
 pub(in crate::tunnels) const A_FEW: u32 = 3;
 pub(in crate::tunnels) const LITTLE_LOSS: u32 = 32;
 
@@ -266,7 +265,7 @@ impl Training {
         knows_its_rate || self.sent_bytes >= MAX_BYTES || now >= self.until
     }
 
-    /// Whether the start-up that has just ended is to be repeated: then it is.
+    /// Repeats the start-up that has just ended, if it is to be; returns whether it does.
     pub(in crate::tunnels) fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
         if self.starts >= MAX_STARTS {
             return false;
@@ -288,7 +287,7 @@ impl Training {
         socket::begin_anew(socket)
     }
 
-    /// Once per round trip.
+    /// Bounds the pace, once per round trip.
     pub(in crate::tunnels) fn bound(
         &mut self,
         socket: &TcpStream,
@@ -307,7 +306,7 @@ impl Training {
         let grows = bbr.bandwidth > self.best + self.best / if self.confirmed == 0 { 8 } else { 32 };
         self.flat = match self.lost_a_little(&path) {
             _ if grows => 0,
-            // While a lost segment is made up for, BBR sends no more than arrives.
+            // While a lost segment is recovered, BBR sends no more than arrives.
             true => self.flat,
             false => self.flat + 1,
         };
@@ -344,7 +343,7 @@ impl Training {
         self.counted = true;
     }
 
-    /// Since the last look; a queue that runs over loses more.
+    /// Whether a little was lost since the last check; an overrun queue loses more.
     pub(in crate::tunnels) fn lost_a_little(&mut self, path: &PathInfo) -> bool {
         let sent = path.segments.wrapping_sub(self.segments);
         let again = path.retransmits.wrapping_sub(self.retransmits);

@@ -32,7 +32,7 @@ pub(crate) struct KnownPath {
     pub(in crate::tunnels) loses: bool,
 }
 
-/// Rates that differ by less than one part in so many are the same: what outlives the worker is written for
+/// Rates that differ by less than one part in this many are the same: what outlives the worker is written for
 /// what has changed, and a rate that grows back does so by an eighth a round trip.
 const SAME: u64 = 16;
 

@@ -32,7 +32,7 @@ impl Peers {
         }
     }
 
-    /// Notes what changes from now on, and all there is as the first.
+    /// Notes everything present as changed, and every change from now on.
     pub(in crate::tunnels) fn note_changes(&mut self) {
         self.touched = Some(self.indexes().collect());
     }
@@ -74,7 +74,7 @@ impl Peers {
         self.list.values()
     }
 
-    /// Adds one; `None` where there are too many.
+    /// Adds one; `None` if there are too many.
     pub(in crate::tunnels) fn add(&mut self, peer: Peer) -> Option<PeerIndex> {
         if self.len() >= MOST {
             return None;

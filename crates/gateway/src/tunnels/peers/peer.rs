@@ -73,7 +73,7 @@ impl Dial {
         self.backoff = FIRST_BACKOFF;
     }
 
-    /// Says how long to wait now; longer the next time.
+    /// Returns how long to wait now; longer the next time.
     pub(crate) fn back_off(&mut self, most: Duration) -> Duration {
         let pause = self.backoff;
         self.backoff = (pause * 2).min(most);
@@ -120,12 +120,12 @@ impl Peer {
         self.address
     }
 
-    /// Says whether the broker knows an address at which it may be dialled.
+    /// Whether the broker knows an address at which it may be dialled.
     pub(crate) fn is_public(&self) -> bool {
         !self.addresses.is_empty()
     }
 
-    /// Says whether it has left the grid.
+    /// Whether it has left the grid.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_gone
     }

@@ -49,7 +49,7 @@ impl Proxied {
     pub(in crate::tunnels) fn new(registry: &Registry) -> io::Result<Proxied> {
         let (near, ring) = std::os::unix::net::UnixStream::pair()?;
         near.set_nonblocking(true)?;
-        // One that is full of bytes wakes the loop in any case.
+        // A full one wakes the loop in any case.
         ring.set_nonblocking(true)?;
         let mut bell = UnixStream::from_std(near);
         registry.register(&mut bell, Class::Proxied.token(0), Interest::READABLE)?;

@@ -1,9 +1,9 @@
-//! How often one member may have this gateway do what costs more than its words: dial, or read a long
+//! How often one member may make this gateway do what costs more than its words: dial, or read a long
 //! message. It belongs to the member, not to the tunnel, which may be a new one each time.
 
 use std::time::{Duration, Instant};
 
-/// A bucket: so many at once, and then one more comes free after each `refill`.
+/// A bucket: `burst` at once, and then one more comes free after each `refill`.
 #[derive(Debug)]
 pub(crate) struct Rate {
     burst: u32,
@@ -39,7 +39,7 @@ impl Rate {
         }
     }
 
-    /// Says whether one more may be done now, and counts it.
+    /// Whether one more may be done now, and counts it.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let since = *self.since.get_or_insert(now);
         let free = now.saturating_duration_since(since).as_millis() / self.refill.as_millis();

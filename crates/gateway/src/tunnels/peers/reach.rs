@@ -1,7 +1,7 @@
-//! Says to which addresses that somebody else named this gateway sends anything.
+//! Decides to which addresses that somebody else named this gateway sends anything.
 //!
-//! Where nobody of the grid answers there, who knows nothing of it may: so only what can be a gateway, never
-//! this site's own nodes, and this host only where the other gateway is on it, too.
+//! If nobody of the grid answers there, somebody who knows nothing of it may: so only what can be a gateway,
+//! never this site's own nodes, and this host only where the other gateway is on it, too.
 
 use causeway_wire::Cidr;
 use std::net::{IpAddr, SocketAddr};

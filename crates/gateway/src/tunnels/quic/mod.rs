@@ -38,8 +38,8 @@ pub(in crate::tunnels) const PIECES: usize = 8;
 /// What the kernel may keep for us, where it lets us: 30 ms of 1 Gbit/s.
 pub const KERNEL_BYTES: usize = 4 << 20;
 
-/// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes
-/// longer is asked once too often).
+/// The first round trip is assumed to take this long: a network that comes back is asked again soon (a path
+/// that takes longer is asked once too often).
 pub(in crate::tunnels) const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// What may be under way and unread: as much as a lane keeps on the longest paths.
@@ -48,8 +48,7 @@ pub(in crate::tunnels) const WINDOW: u32 = 64 << 20;
 /// The same until the far side has proved who it is.
 pub(in crate::tunnels) const FIRST_WINDOW: u32 = 16 << 10;
 
-/// Later datagrams that arrive before an earlier one is taken for lost: what parity makes up for comes that
-/// late.
+/// Later datagrams that arrive before an earlier one is taken for lost: what parity repairs comes that late.
 pub(in crate::tunnels) const REORDERED: u32 = 64;
 
 /// Datagrams that one acknowledgement serves.
@@ -59,7 +58,7 @@ pub(in crate::tunnels) const ACKED_TOGETHER: u32 = 16;
 /// half of one.
 pub(in crate::tunnels) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Connections of strangers that wait to be accepted, and that are accepted in one turn. With so many
+/// Connections of strangers that wait to be accepted, and that are accepted in one turn. With that many
 /// handshakes under way, an address proves first that it can be answered.
 pub(in crate::tunnels) const INCOMING: usize = 64;
 /// The gateway's end of QUIC.
@@ -178,7 +177,7 @@ impl Quic {
         })
     }
 
-    /// Sends what is none of QUIC's, from the socket of all connections.
+    /// Sends what is not QUIC's, from the socket of all connections.
     pub(crate) fn say(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         self.wire.send_plain(self.as_sent(to)?, datagram);
         Ok(())
@@ -189,7 +188,7 @@ impl Quic {
         self.wire.socket.local_addr().ok()
     }
 
-    /// Says whose connection this is from now on.
+    /// Sets whose connection this is from now on.
     pub(crate) fn set_owner(&mut self, handle: ConnectionHandle, token: Token) {
         self.owners.insert(handle, token);
     }

@@ -23,59 +23,59 @@ const SLACK: Duration = Duration::from_millis(2);
 /// The longest pause between acknowledgements that is made up for by more that is under way.
 const MAX_PAUSE: Duration = Duration::from_millis(100);
 
-/// While a path's rate is looked for, so much of what it was seen to hold is under way: enough to double each
-/// round trip, and no more than a queue as long as the path takes in. BBR's gain is 2.89.
+/// While a path's rate is looked for, this many times what it was seen to hold is under way: enough to double
+/// each round trip, and no more than a queue as long as the path takes in. BBR's gain is 2.89.
 const STARTUP_WINDOW: f64 = 2.0;
 
-/// A start-up ends after so many round trips without a quarter more. One in which the window had room counts
-/// for a part of that: the host kept the lane from sending more.
+/// A start-up ends after this many round trips without a quarter more. One in which the window had room
+/// counts for a part of that: the host kept the lane from sending more.
 const FLAT: u32 = 3;
 const ROOM: u32 = 8;
 
-/// What had arrived is known for so many packets of a round trip, and for so many at most.
+/// What had arrived is known for this many packets of a round trip, and for `LOG` at most.
 const LOGGED: u32 = 64;
 const LOG: usize = 4096;
 
 /// What start-up found is sent a little faster for a while, to see what of it arrives: the most of some
-/// counts over so long, since a busy machine's turns are some milliseconds.
+/// counts over this long, since a busy machine's turns are some milliseconds.
 const CONFIRMED: Duration = Duration::from_millis(80);
 const CONFIRMED_ROUNDS: u32 = 2;
 const CONFIRMATIONS: u32 = 3;
 const MAX_TRIES: u32 = 4;
 
-/// Later, arrivals are counted over two round trips and at least so long.
+/// Later, arrivals are counted over two round trips and at least this long.
 const COUNTED: Duration = Duration::from_millis(40);
 
-/// A transfer that filled the lane in so many counts is one that may look for more. The rate is then the most
-/// of the last so many.
+/// A transfer that filled the lane in this many counts may look for more. The rate is then the most of the
+/// last as many.
 const BULK: usize = 8;
 
-/// Such a transfer looks for more, and makes up for it, in the first two counts of so many. If a count in
+/// Such a transfer looks for more, and makes up for it, in the first two counts of this many. If a count in
 /// which it looked found a sixteenth more, the next one looks, too: a path may have become much faster.
 const CYCLE: u32 = 8;
 const MORE: u64 = 16;
 
-/// Lost of a count's bytes: more than chance.
+/// One in this many of a count's bytes lost is more than chance.
 const HEAVY_LOSS: u64 = 8;
 const MIN_JUDGED: u64 = 64 * 1200;
 
-/// Lost of a count's bytes where a path is full: chance loses less.
+/// One in this many of a count's bytes is lost where a path is full: chance loses less.
 const FULL_LOSS: u64 = 64;
 
-/// After so long without heavy loss what was found is tried again.
+/// After this long without heavy loss, what was found is tried again.
 const FORGIVEN: Duration = Duration::from_secs(30);
 
-/// A round trip is taken for the path's own while none was shorter within twice that time: paths change.
+/// A round trip is taken for the path's own while none was shorter within twice this time: paths change.
 const MIN_KEPT: Duration = Duration::from_secs(10);
 
-/// Messages go so much faster than remembered: a busy machine loses some turns.
+/// Messages go one part in this many faster than remembered: a busy machine loses some turns.
 const HEADROOM: u64 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Looks for the rate; parts of round trips without more so far.
     Startup(u32),
-    /// Sends at what was found, and counts what arrives; so many times so far.
+    /// Sends at what was found, and counts what arrives; how many times so far.
     Confirm(u32),
     Steady,
 }
@@ -170,14 +170,14 @@ impl Model {
         self.phase == Phase::Steady
     }
 
-    /// The path's rate was told by who knows it.
+    /// Takes the path's rate from a source that knows it.
     pub(crate) fn settle(&mut self, rate: u64) {
         (self.phase, self.rate, self.best) = (Phase::Steady, rate, self.best.max(rate));
         self.restart();
         self.fit_window();
     }
 
-    /// So much is reserved. It is sent at from now on, whatever else the path carries: only heavy loss slows
+    /// Reserves this rate. It is sent at from now on, whatever else the path carries: only heavy loss slows
     /// it, and for no longer than that lasts.
     pub(crate) fn reserve(&mut self, rate: Option<u64>) {
         let before = std::mem::replace(&mut self.reserved, rate);
@@ -196,7 +196,7 @@ impl Model {
         self.window
     }
 
-    /// Bytes per second to send at; none: the window alone bounds it.
+    /// Bytes per second to send at; `None`: the window alone bounds it.
     pub(crate) fn pace(&self) -> Option<u64> {
         let pace = match self.phase {
             // What is reserved has no start-up.
@@ -303,7 +303,7 @@ impl Model {
         }
     }
 
-    /// So much is under way; QUIC counts it.
+    /// Notes how much is under way; QUIC counts it.
     pub(super) fn on_under_way(&mut self, bytes: u64) {
         self.under_way = bytes;
     }
@@ -377,7 +377,7 @@ impl Model {
         self.seen.clear();
     }
 
-    /// Acknowledgements have been taken in: whether a count is over.
+    /// Checks, once acknowledgements have been taken in, whether a count is over.
     pub(super) fn look(&mut self, now: Instant) {
         let Some(since) = self.since else {
             return self.begin_count(Some(now));
@@ -419,7 +419,7 @@ impl Model {
 
     /// In a count of this length less was sent than might be, though there was more, the window had room, and
     /// nothing speaks of a path that is full. So the host was busy with something else. Little arrives of
-    /// that, and who then sent less would find less each time.
+    /// that, and a lane that then sent less would find less each time.
     fn was_held_up(&self, time: Duration) -> bool {
         let lossy = self.lost > self.arrived / FULL_LOSS;
         let pace = self.pace().unwrap_or(0);

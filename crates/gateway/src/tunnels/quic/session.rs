@@ -35,8 +35,8 @@ const STEP_BYTES: std::ops::RangeInclusive<f64> = 1_400.0..=46_000.0;
 const LATE: Duration = Duration::from_millis(4);
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// Acknowledgements wait for others so long (RFC 9000, section 13.2): a start-up of few packets, that waited
-/// longer, would look slow.
+/// Acknowledgements wait for others this long (RFC 9000, section 13.2): a start-up of few packets, that
+/// waited longer, would look slow.
 pub(in crate::tunnels) const ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// Datagrams that the kernel would not take yet.
@@ -130,7 +130,7 @@ impl Session {
         self.binding
     }
 
-    /// Looks at what has happened in the connection. Afterwards reads and writes may go on.
+    /// Acts on what has happened in the connection. Afterwards reads and writes may go on.
     pub(in crate::tunnels) fn attend(&mut self, now: Instant) {
         while let Some(event) = self.connection.poll() {
             match event {
@@ -168,7 +168,7 @@ impl Session {
         self.connection.handle_event(event);
     }
 
-    /// When it wants to be looked at next.
+    /// When it is due next.
     pub(in crate::tunnels) fn deadline(&mut self) -> Option<Instant> {
         let pace = self.held_up.and_then(|bytes| self.allowed_at(bytes));
         [self.connection.poll_timeout(), pace].into_iter().flatten().min()
@@ -279,8 +279,8 @@ impl Session {
         }
     }
 
-    /// Parity goes into what the path has; what is reserved is for packets of streams, and what is sent again
-    /// of them.
+    /// Parity counts as part of what the path has; what is reserved is for packets of streams, and those sent
+    /// again.
     fn spend_on_parity(&mut self, bytes: usize) {
         if bytes > 0 && !self.model.get().is_reserved() {
             self.allowance -= bytes as f64;
@@ -312,14 +312,14 @@ impl Session {
         }
     }
 
-    /// When so many bytes may be written.
+    /// When `bytes` bytes may be written.
     fn allowed_at(&self, bytes: f64) -> Option<Instant> {
         let pace = self.model.get().pace()?.max(1);
         let lacks = (bytes - self.allowance).max(0.0);
         Some(self.reckoned + Duration::from_secs_f64((lacks / pace as f64).min(1.0)))
     }
 
-    /// Says whether a write is worth trying.
+    /// Whether a write is worth trying.
     pub(crate) fn may_write(&self, now: Instant) -> bool {
         let allowed = self.held_up.map(|bytes| self.allowed_at(bytes));
         allowed.flatten().is_none_or(|at| at <= now)
@@ -399,7 +399,7 @@ impl Session {
         !self.waiting.is_empty()
     }
 
-    /// Who is at the far end has proved itself: all that a lane needs may be under way from now on.
+    /// Notes that the far end has proved itself: all that a lane needs may be under way from now on.
     pub(crate) fn widen(&mut self) {
         self.connection
             .set_receive_window(VarInt::from_u32(super::WINDOW));

@@ -1,4 +1,4 @@
-//! The UDP socket that all connections of QUIC share, and what makes up for losses on the way to an address.
+//! The UDP socket that all connections of QUIC share, and what repairs losses on the way to an address.
 
 use causeway_tunnel::parity::{self, Decoder, Encoder, HEAD_BYTES, Head};
 use mio::net::UdpSocket;
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Parity is sent for so long after the far side has missed something.
+/// Parity is sent for this long after the far side has missed something.
 const LOSSY: Duration = Duration::from_secs(60);
 
 /// The UDP socket that all connections of a gateway share, and what they have for its endpoint.
@@ -43,8 +43,8 @@ impl Wire {
         }
     }
 
-    /// Sends a datagram that is none of QUIC's, as it is. What the kernel does not take is as good as lost on
-    /// the way.
+    /// Sends a datagram that is not QUIC's, as it is. What the kernel does not take is as good as lost on the
+    /// way.
     pub(in crate::tunnels) fn send_plain(&self, destination: SocketAddr, datagram: &[u8]) {
         let _ = self.send(destination, datagram, None);
     }
@@ -66,7 +66,7 @@ impl Wire {
     }
 }
 
-/// What makes up for losses between this gateway and one address.
+/// What repairs losses between this gateway and one address.
 #[derive(Debug)]
 pub(crate) struct Parity {
     pub(super) encoder: Encoder,
@@ -89,7 +89,7 @@ impl Parity {
         }
     }
 
-    /// Something arrived; what this makes up for goes to `made`.
+    /// Takes what arrived; the datagram that it repairs goes to `made`.
     pub(in crate::tunnels) fn take(&mut self, head: Head, body: &[u8], now: Instant, made: &mut Vec<u8>) {
         if !self.decoder.fits(head) {
             return;

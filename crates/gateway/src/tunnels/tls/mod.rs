@@ -50,14 +50,14 @@ const PROTOCOL: &[u8] = b"causeway/2";
 /// Hash of the certificate that the accepting side showed.
 pub(crate) type Binding = [u8; 32];
 
-/// One session over one connection. Like a non-blocking socket: reads and writes that cannot go on say
+/// One session over one connection. Like a non-blocking socket: reads and writes that cannot go on return
 /// `WouldBlock`.
 pub(crate) struct Tls {
     pub(crate) socket: TcpStream,
     session: Session,
     binding: Option<Binding>,
     buffers: Buffers,
-    /// The kernel wakes this process once so many bytes are there.
+    /// The kernel wakes this process once this many bytes are there.
     low_water: usize,
     /// A read goes on until the kernel has no more, since the end of what arrives may have been told already.
     reads_on: bool,
@@ -117,13 +117,13 @@ impl Tls {
         self.buffers.sent < self.buffers.outgoing.len()
     }
 
-    /// Says whether a read of fewer bytes than asked for has emptied the kernel's buffer: nothing decrypted
-    /// is left either.
+    /// Whether a read of fewer bytes than asked for has emptied the kernel's buffer: nothing decrypted is
+    /// left either.
     pub(crate) fn short_read_empties(&self) -> bool {
         self.buffers.was_short && self.buffers.cleartext.is_empty()
     }
 
-    /// Notes that the kernel has told of the end of what arrives, and will not tell again.
+    /// Notes that the kernel has reported the end of what arrives, and will not do so again.
     pub(crate) fn note_end(&mut self) {
         self.reads_on = true;
     }
@@ -146,7 +146,7 @@ impl Tls {
             if self.buffers.ended {
                 return Ok(0);
             }
-            // What arrives from now on is told, and an end that was told before is still to be read.
+            // What arrives from now on is reported, and an end that was reported before is still to be read.
             if is_emptied && self.buffers.open && !self.reads_on {
                 self.await_whole_record();
                 return Err(ErrorKind::WouldBlock.into());
@@ -199,8 +199,8 @@ impl Tls {
         Ok(chunk.len())
     }
 
-    /// Says that the end that follows is meant, where the kernel takes that at once. A program that is killed
-    /// cannot say so.
+    /// Announces that the end that follows is meant, if the kernel takes that at once. A program that is
+    /// killed cannot say so.
     pub(crate) fn say_bye(&mut self) {
         if self.buffers.open && !self.has_pending() {
             let queued = match &mut self.session {
@@ -211,7 +211,7 @@ impl Tls {
         }
     }
 
-    /// Says whether the other end has said so.
+    /// Whether the other end has said so.
     #[cfg(test)]
     pub(crate) fn has_heard_bye(&self) -> bool {
         self.buffers.ended
@@ -309,8 +309,8 @@ fn say_bye<C: Records>(session: &mut C, buffers: &mut Buffers) -> io::Result<()>
     Ok(())
 }
 
-/// Acts on what has arrived until more has to arrive or `space` is full, then encrypts `words`; the bytes put
-/// into `space`, which only a call without words may have.
+/// Acts on what has arrived until more has to arrive or `space` is full, then encrypts `words`; returns the
+/// bytes put into `space`, which only a call without words may have.
 fn drive<C: Records>(
     session: &mut C,
     buffers: &mut Buffers,
@@ -387,7 +387,7 @@ fn put<D>(traffic: &mut WriteTraffic<'_, D>, outgoing: &mut Vec<u8>, bytes: &[u8
     Ok(())
 }
 
-/// A handshake's end in the words of who checked the certificates.
+/// Puts a handshake's end into the words of the certificate check.
 fn refused(error: rustls::Error) -> io::Error {
     match grid::trust_error(&error) {
         Some(reason) => io::Error::new(ErrorKind::PermissionDenied, format!("TLS: {reason}")),

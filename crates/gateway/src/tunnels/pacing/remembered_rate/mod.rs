@@ -23,50 +23,50 @@ use mio::net::TcpStream;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// A lane that has sent all but one part in so many of what its rate allows is filled.
+/// A lane that has sent all but one part in this many of what its rate allows is filled.
 pub(in crate::tunnels) const FILLED: u128 = 8;
 
-/// A transfer that has filled the lane for so many round trips is left to BBR.
+/// A transfer that has filled the lane for this many round trips is left to BBR.
 pub(in crate::tunnels) const BULK_ROUNDS: u32 = 8;
 
-/// And after so many BBR has left its start-up, and its ten round trips hold nothing but this transfer.
+/// After this many, BBR has left its start-up, and its ten round trips hold nothing but this transfer.
 pub(in crate::tunnels) const TRUSTED_ROUNDS: u32 = 16;
 
 /// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little
-/// faster. None while a queue stands.
+/// faster. There is none while a queue stands.
 pub(in crate::tunnels) const HEADROOM: u64 = 16;
 
-/// A lane that was filled for so many round trips has a round trip that tells of its queue: one more than
+/// A lane that was filled for this many round trips has a round trip that tells of its queue: one more than
 /// half as long again as the least. Acknowledgements that a busy machine sends late make it a quarter longer.
 pub(in crate::tunnels) const QUEUE_ROUNDS: u32 = 2;
 
-/// One of so many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than
+/// One in this many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than
 /// remembered.
 pub(in crate::tunnels) const HEAVY_LOSS: u32 = 8;
 pub(in crate::tunnels) const LOSS_SEGMENTS: u32 = 256;
 
-/// A path is lossy when messages lost something at so many looks, this far apart.
+/// A path is lossy when messages lost something at this many checks, `CHANCE_APART` from each other.
 pub(in crate::tunnels) const CHANCE_LOOKS: u32 = 3;
 pub(in crate::tunnels) const CHANCE_APART: RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(20);
 
-/// Segments that are lost so soon after a transfer that fills the path were lost by it.
+/// Segments that are lost this soon after a transfer that fills the path were lost by it.
 pub(in crate::tunnels) const PRESSED_PAST: Duration = Duration::from_secs(1);
 
 /// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two
 /// gateways.
 pub(in crate::tunnels) const LATE_MICROSECONDS: u32 = 4000;
 
-/// A lane that came up under streams, over a way of which nothing was known, is trained after so long: if
+/// A lane that came up under streams, over a way of which nothing was known, is trained after this long: if
 /// their bytes were many, they have trained it, and if they were not, padding holds up few.
 pub(in crate::tunnels) const FIRST_PAUSE: Duration = Duration::from_millis(300);
 
-/// A doubtful rate is found out by training, after so long at first, then half as often each time: it takes
+/// A doubtful rate is found out by training, after this long at first, then half as often each time: it takes
 /// 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 pub(in crate::tunnels) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
 pub(in crate::tunnels) const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
-/// A window that no longer holds what the path does, as after a cut, is filled at most so often.
+/// A window that no longer holds what the path does, as after a cut, is filled no more often than this.
 pub(in crate::tunnels) const FILL_PAUSE: Duration = Duration::from_secs(5);
 
 /// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to
@@ -179,7 +179,7 @@ impl RememberedRate {
         })
     }
 
-    /// Training has ended and found this rate, or none. So much was sent in all, which is no stream's.
+    /// Training has ended and found this rate, or none. In all, `sent_bytes` were sent, for no stream.
     pub(crate) fn trained(&mut self, socket: &TcpStream, rate: u64, sent_bytes: u64, now: Instant) {
         (self.rate, self.best, self.found, self.doubtful) = (rate, rate, rate, rate == 0);
         self.filled(socket, sent_bytes, now);
@@ -210,8 +210,8 @@ impl RememberedRate {
         self.busy_since = full.then(|| self.busy_since.unwrap_or(now));
     }
 
-    /// So much was sent in all. A stream of messages fills a lane though the kernel takes now and then all
-    /// that there is.
+    /// Counts what was sent in all. A stream of messages fills a lane though the kernel now and then takes
+    /// all that there is.
     pub(in crate::tunnels) fn count_sent(&mut self, sent_bytes: u64, now: Instant) {
         let since = now.saturating_duration_since(self.sent_at).as_micros();
         let sent = u128::from(sent_bytes.saturating_sub(self.sent_bytes)) * 1_000_000;
@@ -221,7 +221,7 @@ impl RememberedRate {
         (self.sent_bytes, self.sent_at) = (sent_bytes, now);
     }
 
-    /// Since when the lane carries as much as it can.
+    /// For how long the lane has carried as much as it can.
     pub(in crate::tunnels) fn busy_for(&self, now: Instant) -> Duration {
         let since = self.busy_since.into_iter().chain(self.filled_since).min();
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
@@ -346,8 +346,8 @@ impl RememberedRate {
         if sent < LOSS_SEGMENTS {
             return;
         }
-        // A path that was away loses all that was under way, and is as fast as before. One that loses so much
-        // again is not.
+        // A path that was away loses all that was under way, and is as fast as before. One that loses that
+        // much again is not.
         let was_away = path.timeouts != self.timeouts && !self.was_away;
         self.was_away = was_away;
         self.count_loss(path);

@@ -11,7 +11,7 @@ struct Network {
     queue_bytes: f64,
     /// Bytes a second that the host can send.
     host: f64,
-    /// One of so many is lost.
+    /// One in this many is lost.
     loses: Option<u64>,
     now: Instant,
     free_at: Instant,
@@ -41,7 +41,7 @@ impl Network {
         }
     }
 
-    /// Sends as much as the model allows for so long.
+    /// Sends as much as the model allows for this long.
     fn fill(&mut self, model: &mut Model, time: Duration) {
         let until = self.now + time;
         model.on_written(true, self.now);
@@ -168,7 +168,7 @@ fn a_path_that_has_become_five_times_as_fast_is_filled_within_thirty_counts() {
     }
 }
 
-/// The host lets the sender run for a fifth of so long. There is always more to send.
+/// The host lets the sender run for a fifth of this time. There is always more to send.
 fn hold_up(network: &mut Network, model: &mut Model, time: Duration) {
     let until = network.now + time;
     while network.now < until {
