@@ -1,5 +1,5 @@
 //! What jobs of other sites have taken of a site's nodes, in core-hours of the last day and month, and how
-//! much more they may. A rank takes a core. Pure; whoever keeps it has one at a time change it.
+//! much more they may. A rank takes a core. Pure; the caller makes changes one at a time.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Hours of a day.
 pub const DAY: u64 = 24;
 
-/// Hours of a month: so many are remembered.
+/// Hours of a month; older ones are forgotten.
 pub const MONTH: u64 = 30 * DAY;
 
 /// Most bytes of what is kept: a thousand sites with an entry an hour have 10 MB.
@@ -17,7 +17,7 @@ pub const MOST_BYTES: u64 = 32 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent(BTreeMap<String, BTreeMap<u64, u64>>);
 
-/// How many core-hours each site may take; none where nothing is said.
+/// How many core-hours each site may take; `None` if nothing is specified.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Within any 24 hours.
@@ -36,7 +36,7 @@ pub struct Taken {
 }
 
 impl Spent {
-    /// Takes core-minutes for an allocation of so many ranks and minutes, which is asked for at `now`, in
+    /// Takes core-minutes for an allocation of these ranks and minutes, which is requested at `now`, in
     /// seconds since 1970.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Spent {
         })
     }
 
-    /// Gives back what an allocation has not used that ran for so many seconds.
+    /// Gives back what an allocation that ran for this many seconds has not used.
     pub fn give_back(&mut self, taken: &Taken, seconds: u64) {
         let used = u64::from(taken.ranks).saturating_mul(seconds.div_ceil(60));
         let unused = taken.minutes.saturating_sub(used);
@@ -89,7 +89,7 @@ impl Spent {
         }
     }
 
-    /// Core-minutes that a site has taken within so many hours.
+    /// Core-minutes that a site has taken within the last `hours`.
     pub fn within(&self, site: &str, hours: u64, now: u64) -> u64 {
         let since = (now / 3600 + 1).saturating_sub(hours);
         let of_site = self.0.get(site).into_iter();

@@ -1,4 +1,4 @@
-//! Times of UTC in the forms that commands of batch systems have.
+//! Times of UTC in the forms that commands of batch systems use.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::BTreeMap;
 
-/// As long as a run has its nodes, and as many seconds as its first attempt may idle.
+/// How long a run keeps its nodes, and how many seconds its first attempt may idle.
 const RUNS: u64 = 100;
 /// The time limit of an allocation, by which sites estimate.
 const LIMIT: u64 = 150;
@@ -18,7 +18,7 @@ const ATTEMPTS: u32 = 3;
 struct Site {
     /// Runs, when each may begin, and when its request arrives, in the order of the latter.
     queue: Vec<(usize, u64, u64)>,
-    /// Who has the nodes, and since when.
+    /// The run that has the nodes, and since when.
     given: Option<(usize, u64)>,
 }
 
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// A second of a batch system, which may look at its queue or not.
+    /// A second of a batch system, which may or may not check its queue.
     fn schedule(&mut self, random: &mut fastrand::Rng) {
         let now = self.now;
         for site in self.sites.values_mut().filter(|site| site.given.is_none()) {
@@ -144,7 +144,7 @@ impl Model {
             match order {
                 Order::Tell(site, ToHolder::Submit { after_seconds }) => {
                     let site = self.sites.get_mut(&run.order[site]).unwrap();
-                    // Another run's may overtake it on the way.
+                    // Another run's request may overtake it.
                     site.queue
                         .push((number, self.now + after_seconds, self.now + random.u64(0..4)));
                     site.queue.sort_by_key(|(.., arrives)| *arrives);

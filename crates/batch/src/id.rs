@@ -4,8 +4,8 @@
 const MAX_NUMBER: usize = 20;
 const MAX_SERVER: usize = 255;
 
-/// Says whether a text can be the id of an allocation: a number, behind which Slurm has the element of an
-/// array (`12_3`) or the component of a heterogeneous allocation (`12+1`), and PBS a point and its server's
+/// Says whether a text can be the id of an allocation: a number, followed in Slurm by the element of an array
+/// (`12_3`) or the component of a heterogeneous allocation (`12+1`), and in PBS by a point and its server's
 /// name. It becomes a word of commands, also of a shell.
 pub fn is_id(text: &str) -> bool {
     let (number, server) = text.split_once('.').unwrap_or((text, "a"));

@@ -82,7 +82,7 @@ pub struct Node {
     pub slots: u32,
 }
 
-/// How an allocation stands, in words of PSI/J; it tells three ends apart, which are one here.
+/// The state of an allocation, in terms of PSI/J, which distinguishes three ends that are one here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum State {
     /// It waits, or its state is not known.
@@ -99,8 +99,8 @@ pub enum State {
 pub struct Listed {
     /// Its id.
     pub id: String,
-    /// Its id as the batch system shows it to people, where that is another one: of an element of an array
-    /// (`12_3`), or of a component of a heterogeneous allocation (`12+1`).
+    /// Its id as the batch system shows it to people, if that differs: of an element of an array (`12_3`), or
+    /// of a component of a heterogeneous allocation (`12+1`).
     pub shown: Option<String>,
     /// Its state.
     pub state: State,
@@ -108,9 +108,9 @@ pub struct Listed {
     pub word: String,
     /// Its nodes, in the batch system's notation; empty while it waits.
     pub nodes: String,
-    /// When it begins or has begun, in seconds since 1970, where that is known.
+    /// When it begins or has begun, in seconds since 1970, if that is known.
     pub start: Option<u64>,
-    /// Why it waits, in the batch system's words; empty where it does not say.
+    /// Why it waits, in the batch system's words; empty if it does not say.
     pub reason: String,
     /// Whether it waits for something that never comes.
     pub is_refused: bool,
@@ -138,7 +138,7 @@ impl Listed {
 /// Why an allocation cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllocationError {
-    /// None of this user has the id.
+    /// No allocation of this user has the id.
     #[error("this account has no allocation {0}")]
     Unknown(String),
     /// It has not begun, or is over.
@@ -157,7 +157,7 @@ pub fn is_of_a_process(name: &OsStr) -> bool {
     SYSTEMS.iter().any(|system| system.is_of_a_process(name))
 }
 
-/// The allocation in which a process runs, by this variable of its batch system: of a heterogeneous one the
+/// The allocation in which a process runs, by this variable of its batch system: for a heterogeneous one, the
 /// first component, which has the process.
 pub fn own_id(variable: &str, present: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     let id = present(variable)?.into_string().ok()?;
@@ -168,19 +168,19 @@ pub fn own_id(variable: &str, present: impl Fn(&str) -> Option<OsString>) -> Opt
 /// How a process is started on a node of an allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// The command that runs another one on `{node}`. What that one is follows as one word, for a shell.
+    /// The command that runs another one on `{node}`. The command to run is appended as one shell word.
     pub words: Vec<String>,
-    /// What makes a command one of the allocation on the node, where `words` do not; the command follows.
+    /// What makes a command part of the allocation on the node, if `words` does not; the command follows.
     pub task: Vec<String>,
 }
 
 impl System {
-    /// The variable that says which configuration its commands use, where one does.
+    /// The variable that says which configuration its commands use, if one does.
     pub fn configuration(self) -> Option<&'static str> {
         match self {
             System::Slurm => Some(slurm::CONFIGURATION),
             System::Pbs => Some(pbs::CONFIGURATION),
-            // They run as another user, and take nobody's word for it.
+            // Its commands run as another user, and let nobody choose it.
             System::Oar => None,
         }
     }
@@ -238,7 +238,7 @@ impl System {
         }
     }
 
-    /// Options that a run may choose where the site does not say.
+    /// Options that a run may choose if the site does not say.
     pub fn usual_choice(self) -> &'static [&'static str] {
         match self {
             System::Slurm => &slurm::USUAL_CHOICE,
@@ -247,7 +247,7 @@ impl System {
         }
     }
 
-    /// Says why a site may not let a run choose an option of this name, where that is so.
+    /// Says why a site may not let a run choose an option of this name, if that is so.
     pub fn is_never_chosen(self, option: &str) -> Option<&'static str> {
         match self {
             System::Slurm => slurm::is_never_chosen(option),
@@ -268,18 +268,18 @@ impl System {
         }
     }
 
-    /// The command that asks when an allocation could begin, where there is one; the script is its standard
+    /// The command that asks when an allocation could begin, if there is one; the script is its standard
     /// input.
     pub fn estimate_words(self, request: &Request, options: &[String]) -> Option<Vec<String>> {
         match self {
             System::Slurm => Some(slurm::estimate_words(request, options)),
-            // They say it of jobs that wait, and of no others.
+            // They say it only of jobs that wait.
             System::Pbs | System::Oar => None,
         }
     }
 
     /// When an allocation could begin, in seconds since 1970, by what the command of
-    /// [`System::estimate_words`] has printed; none where it does not say.
+    /// [`System::estimate_words`] has printed; `None` if it does not say.
     pub fn estimate(self, answer: &str) -> Option<u64> {
         match self {
             System::Slurm => slurm::estimate(answer),
@@ -287,8 +287,8 @@ impl System {
         }
     }
 
-    /// The command that prints nothing where all nodes are there for jobs, if an estimate was refused for
-    /// want of nodes.
+    /// The command, if an estimate was refused for lack of nodes, that prints nothing if all nodes are there
+    /// for jobs.
     pub fn unavailable_words(self, why: &str) -> Option<Vec<String>> {
         match self {
             System::Slurm => slurm::lacks_nodes(why).then(slurm::unavailable_words),
@@ -297,7 +297,7 @@ impl System {
     }
 
     /// The command that asks for an allocation of this name; the script is its standard input, and it prints
-    /// the id. Where it is not to begin at once, `start` says after how many seconds, and what time it is.
+    /// the id. If it is not to begin at once, `start` gives the delay in seconds, and the current time.
     pub fn submit_words(
         self,
         name: &str,
@@ -329,7 +329,7 @@ impl System {
         }
     }
 
-    /// The command that lets a request begin now that was to begin later.
+    /// The command that lets a delayed request begin now.
     pub fn hasten_words(self, id: &str) -> Vec<String> {
         match self {
             System::Slurm => slurm::hasten_words(id),
@@ -347,8 +347,8 @@ impl System {
         }
     }
 
-    /// The command that removes what a request of this name has left beside the batch system, where there may
-    /// be something. It is for when the allocation is gone.
+    /// The command that removes what a request of this name has left outside the batch system, if there may
+    /// be something. It is run when the allocation is gone.
     pub fn forget_words(self, name: &str) -> Option<Vec<String>> {
         match self {
             System::Slurm | System::Pbs => None,
@@ -365,7 +365,7 @@ impl System {
         }
     }
 
-    /// The nodes of an allocation in its own order, which [`System::running`] has told, by the answers to
+    /// The nodes of an allocation in its own order, which [`System::running`] has returned, by the answers to
     /// [`System::describe_words`].
     ///
     /// # Errors
@@ -392,13 +392,13 @@ impl System {
     pub fn set_up_words(self) -> Option<Vec<String>> {
         match self {
             System::Slurm => Some(slurm_limits::set_up_words()),
-            // Limits of queues are with what they have; others stand in rules that they show to nobody.
+            // Limits of queues come with what they offer; others are in rules that they show to nobody.
             System::Pbs | System::Oar => None,
         }
     }
 
-    /// The commands that say what a user's accounts may have, by the answer to [`System::set_up_words`]; none
-    /// where there are no limits.
+    /// The commands that say what a user's accounts may have, by the answer to [`System::set_up_words`];
+    /// `None` if there are no limits.
     pub fn limit_words(self, user: &str, set_up: &str) -> Option<Vec<Vec<String>>> {
         match self {
             System::Slurm => {
@@ -444,7 +444,7 @@ impl System {
         }
     }
 
-    /// Whether what [`System::start`] runs hands all of its own variables on to the process.
+    /// Whether what [`System::start`] runs passes all of its own variables on to the process.
     pub fn hands_on_variables(self) -> bool {
         match self {
             System::Slurm => true,

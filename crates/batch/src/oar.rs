@@ -1,6 +1,6 @@
 //! OAR, by its commands. Forms of answers: oarsub(1), oarstat(1), oarresume(1) and oarsh(1) of 2.5.9.
 //!
-//! Lists are read as JSON. A job that is to begin later is asked for with `--hold`, and released by
+//! Lists are read as JSON. A job that is to begin later is submitted with `--hold`, and released by
 //! `oarresume` when its time has come: OAR's own reservations of a time cannot begin earlier.
 
 use crate::word::Request;
@@ -24,7 +24,7 @@ const OF_A_PROCESS: [&str; 6] = [
     "OARXAUTHLOCATION",
 ];
 
-/// What a run may choose where its site does not say.
+/// What a run may choose if its site does not say.
 pub const USUAL_CHOICE: [&str; 2] = ["queue", "project"];
 
 /// Options, and oarsub's words for them.
@@ -37,14 +37,14 @@ const TYPE: &str = "type";
 /// Types of jobs whose nodes take no processes of their own, or other jobs, too.
 const NO_TYPES: [&str; 5] = ["deploy", "noop", "cosystem", "container", "desktop_computing"];
 
-/// This user's jobs, but for those that have ended long ago. OAR itself lists none that has ended, and so no
+/// This user's jobs, except those that ended long ago. OAR itself lists none that has ended, and so no
 /// reason.
 const LIST: &str = "user=$(id -un) && exec oarstat -J -f --sql \
     \"job_user = '$user' AND (state NOT IN ('Terminated', 'Error') OR stop_time > $(($(date +%s) - 600)))\"";
 
 /// oarsub reads no script, but takes a command that it shows to everybody. So the script, which holds a
 /// secret, becomes a file in the home directory, which the nodes share, and removes itself when it begins.
-/// The name is `$0`. What oarsub says last is not what was wrong.
+/// The name is `$0`. oarsub's last words do not say what was wrong.
 const SUBMIT: &str = "umask 077; place=${HOME:?}/.cache/causeway/oar
     mkdir -p \"$place\" && find \"$place\" -type f -mtime +30 -delete &&
     { echo 'rm -f -- \"$0\"'; cat; } >\"$place/$0\" || exit
@@ -107,7 +107,8 @@ impl Job {
     }
 }
 
-/// Reads jobs by their ids; none where it does not understand the answer. No text says that there is no job.
+/// Reads jobs by their ids; `None` if it does not understand the answer. An empty text means that there is no
+/// job.
 pub(crate) fn jobs(answer: &str) -> Option<BTreeMap<String, Job>> {
     match answer.trim() {
         "" => Some(BTreeMap::new()),
@@ -143,7 +144,7 @@ impl Job {
     }
 }
 
-/// A suspended job has its nodes no more; one that is launched has nodes that are not ready.
+/// A suspended job no longer has its nodes; one that is launched has nodes that are not ready.
 fn state(word: &str) -> State {
     match word {
         "Running" => State::Active,
@@ -169,7 +170,7 @@ fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Where two options are equal, the last one counts, but each property has to hold.
+/// If an option is given twice, the last one counts, but all properties must hold.
 pub fn submit_words(name: &str, request: &Request, after_seconds: u64, options: &[String]) -> Vec<String> {
     let all = { options.iter().chain(&request.options) }
         .filter_map(|option| option.strip_prefix("--")?.split_once('='));
@@ -259,7 +260,7 @@ fn network_address(line: &str) -> Option<&str> {
 }
 
 /// oarsh starts a process in a job from outside it, too, if it knows the job's number. A key of another job
-/// would count more.
+/// would take precedence.
 pub fn start(id: &str) -> Start {
     let mut start = words(&["env", "-u", "OAR_JOB_KEY_FILE", "-u", "DISPLAY"]);
     start.push(format!("{OWN_ALLOCATION}={id}"));

@@ -1,5 +1,5 @@
 //! OAR's nodes, by oarnodes(1) and oarstat(1) of 2.5.9. Its queues are not read: no command lists them to
-//! users. So there is one partition, which stands for all.
+//! users. So there is one partition for all of them.
 
 use crate::MAX_NODES;
 use crate::oar::{Job, jobs};
@@ -36,12 +36,12 @@ struct Resource {
     /// Ids of the jobs that have it.
     #[serde(default)]
     jobs: Option<String>,
-    /// The site's name for nodes of one kind, where it has any.
+    /// The site's name for nodes of one kind, if it has any.
     #[serde(default)]
     cluster: Option<String>,
 }
 
-/// Above all times, as OAR says it of a node that sleeps while nobody wants it.
+/// Above all times, as OAR has it for a node that sleeps while nobody wants it.
 const ASLEEP: u64 = 2_147_483_646;
 
 impl Resource {

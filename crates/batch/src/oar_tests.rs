@@ -1,4 +1,4 @@
-//! Answers of OAR 2.5.9, shortened by what is not read.
+//! Answers of OAR 2.5.9, without what is not read.
 
 use super::*;
 use crate::System;
@@ -43,7 +43,7 @@ fn an_allocation_is_used_while_it_runs() {
     );
     assert!(running("7").unwrap_err().ends_with("it is Launching"));
     assert!(running("99").unwrap_err().contains("no allocation 99"));
-    // Where this user has no job, it prints nothing.
+    // If this user has no job, it prints nothing.
     assert!(listed("").is_empty() && listed("no list").is_empty());
 }
 

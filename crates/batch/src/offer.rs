@@ -16,12 +16,12 @@ pub struct Offer {
     pub partitions: Vec<Partition>,
     /// Its nodes, each once.
     pub nodes: Vec<OfferedNode>,
-    /// What it lets this user's accounts have, where it keeps to limits.
+    /// What it lets this user's accounts have, if it enforces limits.
     pub limits: Vec<Limit>,
 }
 
 impl Offer {
-    /// Cuts it into pieces that fit a word each. Times become seconds from `now`: clocks of sites differ.
+    /// Cuts it into pieces that fit a message each. Times become seconds from `now`: clocks of sites differ.
     pub fn pieces(mut self, now: u64) -> Vec<Piece> {
         self.nodes.truncate(MAX_NODES);
         for node in &mut self.nodes {
@@ -123,9 +123,9 @@ pub struct Partition {
     pub is_default: bool,
     /// Whether jobs start there.
     pub is_up: bool,
-    /// Longest time of a job; none where there is no limit.
+    /// Longest time of a job; `None` if there is no limit.
     pub max_seconds: Option<u64>,
-    /// Most nodes of a job; none where there is no limit.
+    /// Most nodes of a job; `None` if there is no limit.
     pub max_nodes: Option<u32>,
 }
 
@@ -135,13 +135,13 @@ pub struct Partition {
 pub struct Limit {
     /// The account.
     pub account: String,
-    /// The only partition that it is for; none where it is for all that have no limit of their own.
+    /// The only partition that it is for; `None` if it is for all that have no limit of their own.
     pub partition: Option<String>,
     /// The quality of service of a job that asks for none.
     pub qos: String,
     /// Whether jobs that name no account get this one.
     pub is_default: bool,
-    /// Most jobs that run at a time; none where there is no limit, as with all that follow.
+    /// Most jobs that run at a time; `None` if there is no limit, as with all that follow.
     pub max_jobs: Option<u32>,
     /// Most nodes of a job.
     pub max_nodes: Option<u32>,
@@ -164,13 +164,13 @@ pub struct OfferedNode {
     pub is_down: bool,
     /// Processors that can be allocated.
     pub cpus: u32,
-    /// Those that no job has, and that are promised to none.
+    /// Processors that no job has, and that are promised to none.
     pub free_cpus: u32,
-    /// Memory that can be allocated; none where nobody has said how much there is.
+    /// Memory that can be allocated; `None` if nobody has said how much there is.
     pub memory_bytes: Option<u64>,
     /// What it has, in the site's words.
     pub features: Vec<String>,
-    /// When the last of its jobs ends at the latest, in seconds since 1970; none where no job is known.
+    /// When the last of its jobs ends at the latest, in seconds since 1970; `None` if no job is known.
     pub free_at: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ const OF_A_PROCESS: &str = "PBS_";
 /// Where its commands look for its configuration.
 const USUAL_CONFIGURATION: &str = "/etc/pbs.conf";
 
-/// What a run may choose where its site does not say: options of qsub under names, since its own have none.
+/// What a run may choose if its site does not say: options of qsub under names, since its own have none.
 pub const USUAL_CHOICE: [&str; 3] = ["queue", "account", "project"];
 
 /// Options, and qsub's words for them.
@@ -46,7 +46,7 @@ const REFUSED: &str = "Can Never Run";
 const ATTACH: &str = "export PBS_CONF_FILE=\"$0\"; . \"$0\"; job=$1; shift; \
     exec \"$PBS_EXEC/bin/pbs_attach\" -j \"$job\" /usr/bin/env -u PBS_CONF_FILE \"$@\"";
 
-/// A time that is over.
+/// A time that has passed.
 const LONG_AGO: &str = "200001010000.00";
 
 pub fn is_never_chosen(option: &str) -> Option<&'static str> {
@@ -76,7 +76,7 @@ pub fn check_option(option: &str) -> Result<(), String> {
 }
 
 /// Jobs of this user alone: sites keep those of all for weeks. A list that fails for a job that has just
-/// ended is asked for again.
+/// ended is requested again.
 pub fn list_words() -> Vec<String> {
     let script = "jobs=$(qselect -u \"$(id -un)\") && { [ -z \"$jobs\" ] || exec qstat -f -F dsv $jobs; }";
     words(&["/bin/sh", "-fc", script])
@@ -109,7 +109,7 @@ fn job(line: &str) -> Option<Listed> {
     })
 }
 
-/// `Job Id: 6.head|Job_Name=waits|...`. A stroke in a value stands behind a backslash.
+/// `Job Id: 6.head|Job_Name=waits|...`. A bar in a value follows a backslash.
 pub(crate) fn fields(line: &str) -> HashMap<String, String> {
     let (mut parts, mut part) = (Vec::new(), String::new());
     let mut characters = line.trim().chars().peekable();
@@ -128,7 +128,7 @@ pub(crate) fn fields(line: &str) -> HashMap<String, String> {
     parts.iter().filter_map(named).collect()
 }
 
-/// What a letter of qstat(1) means, and the manual's word for it. A suspended job has its nodes no more.
+/// What a letter of qstat(1) means, and the manual's word for it. A suspended job no longer has its nodes.
 fn state(letter: &str) -> (State, &'static str) {
     match letter {
         "R" => (State::Active, "running"),
@@ -142,7 +142,7 @@ fn state(letter: &str) -> (State, &'static str) {
     }
 }
 
-/// Where two options are equal, the last one counts.
+/// If an option is given twice, the last one counts.
 pub fn submit_words(
     name: &str,
     request: &Request,
@@ -237,7 +237,7 @@ pub fn nodes(id: &str, list: &str, answers: &[String]) -> Result<Vec<Node>, Allo
     Ok(nodes)
 }
 
-/// How many processes each of so many chunks of `2:ncpus=4:mpiprocs=2+1:ncpus=8` has room for. PBS itself
+/// How many processes each of this many chunks of `2:ncpus=4:mpiprocs=2+1:ncpus=8` has room for. PBS itself
 /// counts one for a chunk that does not say.
 fn processes(select: &str, chunks: usize) -> Option<Vec<u32>> {
     let mut all = Vec::new();

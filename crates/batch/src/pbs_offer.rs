@@ -1,5 +1,5 @@
-//! PBS's queues and nodes, by pbsnodes(8B) and qstat(1B) of 23.06. When a node is free again is not read: PBS
-//! tells users of many sites nothing of the jobs of others.
+//! PBS's queues and nodes, by pbsnodes(8B) and qstat(1B) of 23.06. It does not read when a node is free
+//! again: at many sites, PBS tells users nothing of others' jobs.
 
 use crate::MAX_NODES;
 use crate::offer::{MAX_PARTITIONS, Offer, OfferError, OfferedNode, Partition};
@@ -32,7 +32,7 @@ pub fn offer(answers: &[String]) -> Result<Offer, OfferError> {
     let mut offer = Offer::default();
     for line in lines(queues, MAX_PARTITIONS, "queues")? {
         let of_it = fields(line);
-        // One that routes hands jobs on to others.
+        // A queue that routes passes jobs on to others.
         if of_it.get("queue_type").is_some_and(|kind| kind != "Execution") {
             continue;
         }
@@ -72,7 +72,7 @@ fn partition(fields: &HashMap<String, String>, default: Option<&String>) -> Opti
         is_default: Some(name) == default,
         is_up: is("enabled") && is("started"),
         max_seconds: time.map(|time| seconds(time).ok_or(())).transpose().ok()?,
-        // What it limits are chunks, of which a node has several.
+        // It limits chunks, and a node has several.
         max_nodes: None,
     })
 }

@@ -1,18 +1,18 @@
-//! How an allocation is given back: looked for by its name and cancelled, until the batch system says that it
-//! is gone. Pure: looks and the time go in, steps come out.
+//! How an allocation is given back: searched for by its name and cancelled, until the batch system says that
+//! it is gone. Pure: polls and the time go in, steps come out.
 
 use crate::Listed;
 use std::time::Duration;
 
-/// A request may be on its way while nobody knows its id: it is gone only if it was not there for so long.
+/// A request may be in flight while nobody knows its id: it is gone only after it was absent for this long.
 pub const SETTLED: Duration = Duration::from_secs(60);
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Cancel these, and look again.
+    /// Cancel these, and poll again.
     Cancel(Vec<String>),
-    /// Look again.
+    /// Poll again.
     Wait,
     /// Nothing is there any more.
     Done,
@@ -22,9 +22,9 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Release {
     name: String,
-    /// The batch system has answered the request, or lists it: nothing of it is on its way.
+    /// The batch system has answered the request, or lists it: no request is in flight.
     is_answered: bool,
-    /// Since when no look has found it.
+    /// Since when no poll has found it.
     absent_since: Option<Duration>,
 }
 
@@ -38,7 +38,7 @@ impl Release {
         }
     }
 
-    /// Takes a look, or none where it failed: what is not known changes nothing.
+    /// Processes a poll; `None`, if polling failed, changes nothing.
     pub fn on_look(&mut self, look: Option<&[Listed]>, now: Duration) -> Step {
         let Some(look) = look else { return Step::Wait };
         let own = || look.iter().filter(|listed| listed.name == self.name);
@@ -47,7 +47,7 @@ impl Release {
             .map(|listed| listed.id.clone())
             .collect();
         if !living.is_empty() {
-            // It has arrived, whatever became of the answer.
+            // It has arrived, whatever happened to the answer.
             self.is_answered = true;
             self.absent_since = None;
             return Step::Cancel(living);

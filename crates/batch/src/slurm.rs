@@ -11,13 +11,13 @@ pub const CONFIGURATION: &str = "SLURM_CONF";
 
 pub const OWN_ALLOCATION: &str = "SLURM_JOB_ID";
 
-/// Has how many components the heterogeneous allocation of a process has.
+/// Has the number of components of a process's heterogeneous allocation.
 pub const COMPONENTS: &str = "SLURM_HET_SIZE";
 
-/// Times as seconds since 1970: neither the site's zone nor the user's is known to who reads them.
+/// Times as seconds since 1970: neither the site's zone nor the user's is known to their reader.
 pub const ANSWERS: &[(&str, &str)] = &[("SLURM_TIME_FORMAT", "%s"), ("LC_ALL", "C")];
 
-/// What a run may choose where its site does not say.
+/// What a run may choose if its site does not say.
 pub const USUAL_CHOICE: [&str; 4] = ["partition", "account", "qos", "constraint"];
 
 /// What no run may choose.
@@ -54,7 +54,7 @@ const OF_A_SCRIPT: [(&str, &str); 8] = [
 const SLOTS: [&str; 2] = ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"];
 
 pub fn is_never_chosen(option: &str) -> Option<&'static str> {
-    // Its commands take the beginning of a name for the name.
+    // Its commands accept the beginning of a name for the name.
     { NEVER_CHOSEN.iter() }
         .any(|name| name.starts_with(option))
         .then_some("would pass the bounds of an allocation, or ask another cluster")
@@ -68,7 +68,7 @@ pub fn check_option(option: &str) -> Result<(), String> {
     }
 }
 
-/// Whether it is `--clusters`, or a beginning of that which names nothing else.
+/// Whether it is `--clusters`, or an unambiguous beginning of that.
 fn is_clusters(option: &str) -> bool {
     let name = option.split_once('=').map_or(option, |(name, _)| name);
     name.len() > "--c".len() && "--clusters".starts_with(name)
@@ -101,7 +101,7 @@ pub fn listed(answer: &str) -> Vec<Listed> {
             nodes,
             start: start.parse().ok(),
             is_refused: is_refused(&reason),
-            // What the controller has not looked at yet waits for "None".
+            // A job that the controller has not considered yet waits for "None".
             reason: if reason == "None" { String::new() } else { reason },
             name: next()?,
         })
@@ -143,7 +143,7 @@ const REFUSED: [&str; 6] = [
 ];
 
 fn is_refused(reason: &str) -> bool {
-    // Other limits of accounts and qualities pass when other jobs end.
+    // Other limits of accounts and qualities are lifted when other jobs end.
     let is_limit = reason.starts_with("Assoc") || reason.starts_with("QOS");
     is_limit && reason.contains("PerJob") || REFUSED.iter().any(|beginning| reason.starts_with(beginning))
 }
@@ -170,8 +170,8 @@ pub fn estimate(answer: &str) -> Option<u64> {
     after.split_whitespace().next()?.parse().ok()
 }
 
-/// Whether an estimate was refused for want of nodes. The words are the same whether the cluster has not that
-/// many, or some are down or drained: only sbatch(1) without --test-only queues the latter.
+/// Whether an estimate was refused for lack of nodes. The message is the same whether the cluster is too
+/// small, or nodes are down or drained: only sbatch(1) without --test-only queues in the latter case.
 pub fn lacks_nodes(why: &str) -> bool {
     let all = [
         "Requested node configuration is not available",
@@ -226,7 +226,7 @@ pub fn nodes(id: &str, list: &str, answers: &[String]) -> Result<Vec<Node>, Allo
     let [job, described] = answers else {
         return Err(wrong("two answers are expected"));
     };
-    // Of an array, or of a heterogeneous allocation, scontrol shows all parts for the number of the first.
+    // For an array or a heterogeneous allocation, scontrol shows all parts under the number of the first.
     let own = { job.lines() }.find(|line| line.split_whitespace().next() == Some(&format!("JobId={id}")));
     let job = own.or_else(|| job.lines().next()).unwrap_or_default();
     let fields = || job.split_whitespace().filter_map(|word| word.split_once('='));
@@ -282,8 +282,8 @@ fn count(ids: &str) -> Option<u32> {
     Some(count)
 }
 
-/// `--overlap`: what runs there already, and what a user starts beside, keeps its processors. `--mpi=none`:
-/// the processes are a launcher's daemons, and no ranks of srun's.
+/// `--overlap`: what runs there already, and what a user starts besides, keeps its processors. `--mpi=none`:
+/// the processes are a launcher's daemons, not srun's ranks.
 pub fn start_words(id: &str) -> Vec<String> {
     let mut all = match (id.split_once('+'), id.contains('_')) {
         (Some((allocation, component)), _) => {
@@ -293,7 +293,7 @@ pub fn start_words(id: &str) -> Vec<String> {
             ];
             [words(&["srun"]), of.into()].concat()
         }
-        // srun takes the number that such an element has beside this one.
+        // srun takes the other number that such an element has.
         (None, true) => {
             let line =
                 format!("j=$(squeue --noheader --format=%A --jobs={id}) && exec srun --jobid=\"$j\" \"$@\"");

@@ -1,17 +1,17 @@
 //! What Slurm lets an account have, by scontrol(1) and sacctmgr(1) of 22.05.
 //!
 //! An association is an account with a user, and may be one for a partition alone. Limits of a job and of a
-//! user stand in the association, or in the QOS (quality of service) that the job gets, which comes first.
+//! user are in the association, or in the QOS (quality of service) that the job gets, which takes precedence.
 //! Limits of all jobs together (`Grp`) hold in the association, in each account above it, and in the QOS.
 
 use crate::offer::{Limit, MAX_LIMITS, OfferError};
 use crate::slurm::{seconds, words};
 use std::collections::HashMap;
 
-/// How many accounts can stand above each other.
+/// How many levels accounts can have.
 const MAX_DEPTH: usize = 32;
 
-/// What a job's QOS is called where nobody has chosen another one.
+/// What a job's QOS is called if nobody has chosen another one.
 const USUAL_QOS: &str = "normal";
 
 /// Says how Slurm is set up.
@@ -19,7 +19,7 @@ pub fn set_up_words() -> Vec<String> {
     words(&["scontrol", "show", "config"])
 }
 
-/// The name of the cluster, where it keeps to limits.
+/// The name of the cluster, if it enforces limits.
 pub fn cluster(set_up: &str) -> Option<String> {
     let value = |key: &str| {
         let mut pairs = set_up.lines().filter_map(|line| line.split_once('='));
@@ -31,7 +31,7 @@ pub fn cluster(set_up: &str) -> Option<String> {
     value("ClusterName").filter(|_| is_enforced)
 }
 
-/// The account that this user's jobs get without a word; the user's associations; the accounts; the QOS.
+/// The account that this user's jobs get by default; the user's associations; the accounts; the QOS.
 pub fn limit_words(user: &str, cluster: &str) -> Vec<Vec<String>> {
     let (user, cluster) = (format!("user={user}"), format!("cluster={cluster}"));
     let show = |rest: &[&str]| words(&[&["sacctmgr", "--noheader", "--parsable2", "show"], rest].concat());
@@ -104,7 +104,7 @@ struct Qos {
 /// The limits, by the answers to [`limit_words`].
 ///
 /// # Errors
-/// The answers have another form.
+/// The answers are malformed.
 pub fn limits(answers: &[String]) -> Result<Vec<Limit>, OfferError> {
     let [default, associations, accounts, all_qos] = answers else {
         return Err(OfferError("four answers are expected".to_owned()));
@@ -193,7 +193,7 @@ fn rows<const N: usize, T>(
     lines.map(read_line).collect()
 }
 
-/// A number, or nothing where there is no limit; none where it is neither.
+/// A number; `Some(None)` if there is no limit, `None` if it is neither.
 fn number(text: &str) -> Option<Option<u32>> {
     match text {
         "" => Some(None),

@@ -23,7 +23,7 @@ pub fn offer_words() -> Vec<Vec<String>> {
             "--sort=#P,N",
             "--format=%N|%P|%a|%l|%s|%T|%C|%m|%f",
         ]),
-        // A job that is completing has no end that anybody knows.
+        // A job that is completing has no known end.
         words(&[
             "squeue",
             "--all",
@@ -66,7 +66,7 @@ pub fn offer(answers: &[String]) -> Result<Offer, OfferError> {
         }
     }
     for line in jobs_told.lines() {
-        // Without an end or nodes it says nothing here.
+        // Without an end or nodes, the line means nothing here.
         let Some((Ok(end), list)) = line
             .trim()
             .split_once('|')
@@ -111,7 +111,7 @@ fn read_line(line: &str) -> Option<(OfferedNode, Partition)> {
         .collect::<Option<Vec<u32>>>()?
         .try_into()
         .ok()?;
-    // It is 1 where slurm.conf has no RealMemory.
+    // It is 1 if slurm.conf has no RealMemory.
     let mebibytes: u64 = memory.parse().ok()?;
     let memory_bytes = (mebibytes > 1).then(|| mebibytes.saturating_mul(1 << 20));
     let features = features

@@ -46,8 +46,8 @@ enum State {
 /// See the module.
 ///
 /// Two runs that want the same sites could each get one of them and wait for the other's. So an attempt after
-/// one that has idled asks the sites in turn, those that can begin soon last and else in the order of their
-/// names: the run that is second at the first site then holds nothing while it waits.
+/// one that has idled asks the sites in turn, those that can begin soon last, and otherwise in the order of
+/// their names: the run that is second at the first site then holds nothing while it waits.
 #[derive(Debug)]
 pub struct Together {
     sites: Vec<(String, State)>,
@@ -63,8 +63,9 @@ pub struct Together {
 }
 
 impl Together {
-    /// Begins an attempt at these sites, which were all asked: it may take until then, and no site may hold
-    /// for longer than `idle` while others do not. `in_turn` says that an attempt before this one has idled.
+    /// Begins an attempt at these sites, which were all asked: it may take until `until`, and no site may
+    /// hold for longer than `idle` while others do not. `in_turn` says that an attempt before this one has
+    /// idled.
     pub fn new(sites: &[String], until: Duration, idle: Duration, in_turn: bool) -> Together {
         Together {
             sites: sites.iter().map(|site| (site.clone(), State::Asked)).collect(),
@@ -122,7 +123,7 @@ impl Together {
                 };
                 let text = format!("{name}: allocation {id} waits: {reason}");
                 let line = format!("{text}{}", begins.unwrap_or_default());
-                // The time to wait changes with every look; the reason is what is new.
+                // The time to wait changes with every poll; only the reason is news.
                 if self.sites[site].1 != State::Waits(text.clone()) {
                     self.say(site, line);
                 }
@@ -146,7 +147,7 @@ impl Together {
         self.on_time(now);
     }
 
-    /// The time has come for what is due.
+    /// Does what is due now.
     pub fn on_time(&mut self, now: Duration) {
         if self.is_over {
             return;
@@ -189,7 +190,7 @@ impl Together {
         };
         let last = starts.iter().copied().max().unwrap_or(now);
         if self.in_turn {
-            // All that are not much later than the first are equal: two runs must not differ by a second.
+            // All that can begin soon are equal: two runs must not differ by a second.
             let is_late = |site: &usize| starts[*site] > now + AHEAD;
             self.later = (0..starts.len()).collect();
             self.later
@@ -219,7 +220,7 @@ impl Together {
         }
     }
 
-    /// A site has begun: those that were to begin later wait for nobody any more.
+    /// A site has begun: those that were to begin later no longer wait for anybody.
     fn hasten(&mut self, begun: usize) {
         for site in std::mem::take(&mut self.delayed) {
             if site != begun {

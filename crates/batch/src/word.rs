@@ -28,7 +28,7 @@ pub struct Request {
 pub enum ToHolder {
     /// When could the site give this?
     Ask(Request),
-    /// Have it given, after so many seconds at the earliest. They count from now: clocks of sites differ.
+    /// Have it given, this many seconds from now at the earliest: clocks of sites differ.
     Submit {
         /// 0: at once.
         after_seconds: u64,
@@ -51,15 +51,15 @@ pub struct HeldNode {
     pub slots: u32,
 }
 
-/// Stands for an estimate, a day, where nodes are down or drained: nobody knows when they are back, and other
-/// sites are not to hold any until then.
+/// The estimate, a day, that is given if nodes are down or drained: nobody knows when they are back, and
+/// other sites are not to hold any until then.
 pub const UNAVAILABLE: u64 = 86_400;
 
 /// What the holder tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FromHolder {
-    /// The batch system would begin after so many seconds; none where it cannot say. See [`UNAVAILABLE`].
+    /// The batch system would begin after this many seconds; `None` if it cannot say. See [`UNAVAILABLE`].
     Estimate(Option<u64>),
     /// The request waits.
     Queued {
@@ -67,7 +67,7 @@ pub enum FromHolder {
         id: String,
         /// Why it waits, in the batch system's words.
         reason: String,
-        /// When it is to begin, in seconds from now, where the batch system says.
+        /// When it is to begin, in seconds from now, if the batch system says.
         after_seconds: Option<u64>,
     },
     /// The allocation is there, and its first node has answered.

@@ -40,12 +40,12 @@ pub enum Traffic {
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
-    /// The program, where several are measured: a NAS benchmark with its class and count.
+    /// The program, if several are measured: a NAS benchmark with its class and count.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub program: String,
-    /// The MPI's name and version; `TCP` where none is in the way of the data.
+    /// The MPI's name and version; `TCP` if the data passes no MPI.
     pub mpi: String,
-    /// The emulated grid, where several are measured.
+    /// The emulated grid, if several are measured.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lab: String,
     /// See [`Way`].
@@ -94,8 +94,8 @@ impl Traffic {
 }
 
 impl Cell {
-    /// What distinguishes it from cells of the same MPI and program: `direct, tuned, busy`, after the lab
-    /// where there are several. Quiet is not said.
+    /// What distinguishes it from cells of the same MPI and program: `direct, tuned, busy`, after the lab if
+    /// there are several. Quiet is left out.
     pub fn condition(&self) -> String {
         let busy = match self.traffic {
             Traffic::Quiet => "",
@@ -158,7 +158,7 @@ pub fn matrix(
             }
         }
     }
-    // What crosses the link does not touch ranks that do not use it.
+    // What crosses the link does not affect ranks that do not use it.
     cells.retain(|cell| cell.way != Way::Site || cell.traffic == Traffic::Quiet);
     cells
 }

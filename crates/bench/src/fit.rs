@@ -16,8 +16,8 @@ pub struct Line {
     pub worst_error: f64,
 }
 
-/// The line through (size in bytes, time in microseconds); `None` with fewer than two sizes, and where longer
-/// messages took no longer: these tell no rate.
+/// The line through (size in bytes, time in microseconds); `None` with fewer than two sizes, and if longer
+/// messages took no longer: these give no rate.
 pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     let points: Vec<(f64, f64)> = points
         .iter()
@@ -34,7 +34,7 @@ pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     if points.len() < 2 || determinant <= f64::EPSILON * w * xx {
         return None;
     }
-    // More than rounding makes of nothing.
+    // More than a rounding error.
     let is_there = |slope: &f64| slope * x > y * 1e-9;
     let slope = Some((w * xy - x * y) / determinant).filter(is_there)?;
     let latency_us = (y - slope * x) / w;

@@ -17,7 +17,7 @@ pub fn describe() -> Vec<(String, String)> {
     lines.map(|(what, value)| (what.to_owned(), value)).into()
 }
 
-/// The first line that a program prints; `unknown` where it fails.
+/// The first line that a program prints; `unknown` if it fails.
 pub fn first_line(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)

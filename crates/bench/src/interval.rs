@@ -25,7 +25,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Half of its width as a share of the median; infinite where the median is 0 and the interval is not.
+    /// Half of its width as a share of the median; infinite if the median is 0 and the interval is not.
     pub fn relative_half_width(&self) -> f64 {
         match self.high - self.low {
             0.0 => 0.0,

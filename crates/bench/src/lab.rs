@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Namespaces, gateways and a tunnel that is trained for up to 2 s; a lab that takes longer does not come.
+/// Namespaces, gateways and a tunnel that is trained for up to 2 s; a lab that takes longer will not come up.
 const START: Duration = Duration::from_secs(60);
 
 /// The supervisor lives as long as this process unless it is stopped before.
@@ -44,8 +44,8 @@ impl Lab {
         let _ = std::fs::remove_file(directory.join("stdout"));
         let words: Vec<_> = shape.iter().map(quoted).collect();
         let shape = words.join(" ");
-        // The kernel stops it should this process be killed: a lab left behind would disturb whatever is
-        // measured next.
+        // The kernel stops it if this process is killed: a lab left behind would disturb whatever is measured
+        // next.
         let command = format!(
             "exec setpriv --pdeathsig TERM {} lab up --foreground --name {name} {shape}",
             quoted(&causeway()?)
@@ -109,7 +109,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Runs `causeway status --json` on `node`, and returns its object; `null` where it says something else.
+    /// Runs `causeway status --json` on `node`, and returns its object; `null` if it prints something else.
     ///
     /// # Errors
     /// It fails.
@@ -143,7 +143,7 @@ impl Lab {
             .ok_or_else(|| gone(&format!("the lab knows no WAN address of {node}")))
     }
 
-    /// A directory for outputs that are no result.
+    /// A directory for outputs that are not results.
     fn aside(&self) -> Result<PathBuf, ProgramError> {
         let directory = self.directory.join("aside");
         std::fs::create_dir_all(&directory).map_err(io(format!("create {}", directory.display())))?;

@@ -1,9 +1,9 @@
-//! Measures a grid and the MPIs on it: runs programs under deadlines, keeps rows, and sets them beside the
+//! Measures a grid and the MPIs on it: runs programs under deadlines, keeps rows, and compares them with the
 //! physical limit.
 //!
 //! A measurement is a matrix of cells (`cell`), which a `plan` names. `matrix` runs them in the order that
-//! `schedule` says, and `store` keeps each row (`row`). `summary` is what they come to, by `samples`,
-//! `interval`, `fit` and `limit`; `tables` shows it.
+//! `schedule` says, and `store` keeps each row (`row`). `summary` sums them up, by `samples`, `interval`,
+//! `fit` and `limit`; `tables` shows it.
 //!
 //! `worth` is what a program takes over any link, from its times over three. `messages` is what a program
 //! sends, from the counts of its ranks.

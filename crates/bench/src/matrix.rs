@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 pub struct Ran {
     /// How it ended.
     pub outcome: Outcome,
-    /// What TCP did meanwhile, where that can be seen.
+    /// What TCP did meanwhile, if that can be seen.
     pub network: Option<Network>,
-    /// On how many cores its ranks may compute together, where somebody has looked.
+    /// On how many cores its ranks may compute together, if that was checked.
     pub cores: Option<u32>,
 }
 
@@ -34,11 +34,11 @@ pub struct Progress<'a> {
     pub done: u64,
     /// Runs that are still to come, at least.
     pub to_come: u64,
-    /// How long these take, as far as one knows; `None` before anything has run.
+    /// How long these take, as far as is known; `None` before anything has run.
     pub left: Option<Duration>,
 }
 
-/// Runs what is still to run. `stopped` says whether to go on; `watch` learns of each step.
+/// Runs what is still to run. `stopped` says whether to stop; `watch` is told of each step.
 ///
 /// # Errors
 /// A row cannot be written.
@@ -62,7 +62,7 @@ pub fn measure(
             network,
             cores,
         } = runner.run(cell, run);
-        // What was stopped is no row: it did not fail by itself.
+        // A run that was stopped gives no row: it did not fail by itself.
         if stopped() {
             return Ok(());
         }

@@ -28,10 +28,10 @@ const ROWS: usize = 32;
 /// Numbers of a vector: three take 12 MiB, which is more than a core's share of the last cache.
 const LENGTH: usize = 1 << 19;
 
-/// Numbers of a vector between two looks at the clock.
+/// Numbers of a vector between two readings of the clock.
 const CHUNK: usize = 1 << 15;
 
-/// Products of matrices between two looks at the clock.
+/// Products of matrices between two readings of the clock.
 const PRODUCTS: usize = 8;
 
 /// What a node has.
@@ -40,7 +40,7 @@ const PRODUCTS: usize = 8;
 pub struct Node {
     /// Cores that a process of this user may use; two hardware threads of a core are one.
     pub cores: u32,
-    /// Its memory; none where Linux does not say.
+    /// Its memory; `None` if Linux does not say.
     pub memory_bytes: Option<u64>,
     /// Its processor, by its maker's name or its architecture.
     pub processor: String,
@@ -49,7 +49,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Looks at this host.
+    /// Inspects this host.
     ///
     /// # Errors
     /// Linux does not say which processors this process may use.
@@ -73,7 +73,7 @@ impl Node {
     }
 }
 
-/// How many cores these processors are. Where nobody says which belong together, each is one.
+/// How many cores these processors are. If nobody says which belong together, each is one.
 fn cores(own: impl Iterator<Item = usize>, siblings: impl Fn(usize) -> Option<String>) -> u32 {
     let cores = own.map(|cpu| siblings(cpu).unwrap_or_else(|| cpu.to_string()).trim().to_owned());
     let cores: BTreeSet<String> = cores.collect();
@@ -86,7 +86,7 @@ fn memory_bytes(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Longest name of a processor that is told.
+/// Longest name of a processor that is reported.
 pub const MAX_NAME: usize = 80;
 
 fn processor(cpuinfo: &str) -> String {
@@ -132,7 +132,7 @@ fn rate_of_core(together: &Barrier, time: Duration) -> f64 {
     (operations / REFERENCE_OPERATIONS * bytes / REFERENCE_BYTES).sqrt()
 }
 
-/// What `work` gets done in a second, by what it says that it has done each time.
+/// How much `work` does in a second; it returns how much it has done each time.
 fn rate(time: Duration, mut work: impl FnMut() -> usize) -> f64 {
     let began = Instant::now();
     let mut done = 0;
@@ -165,7 +165,7 @@ impl Matrices {
     fn multiply(&mut self) -> usize {
         for _ in 0..PRODUCTS {
             for (sums, left) in self.product.iter_mut().zip(&self.left) {
-                // It begins with nothing, so that no number grows without end.
+                // It begins at zero, so that no number grows without bound.
                 *sums = [0.0; ROWS];
                 for (factor, right) in left.iter().zip(&self.right) {
                     for (sum, value) in sums.iter_mut().zip(right) {

@@ -1,5 +1,5 @@
 //! Reads what measured programs print. Lines of ours begin with `bench: `; whatever else a launcher prints is
-//! passed over.
+//! skipped.
 
 use crate::row::{Quantity, Value};
 
@@ -14,7 +14,7 @@ const MOST_VALUES: usize = 1 << 20;
 /// All values in the output of a ping-pong, over MPI or TCP, or of operations.
 ///
 /// # Errors
-/// The first line that begins like ours and is not, in one sentence; or that there is none.
+/// The first line that begins like ours but is malformed, in one sentence; or that there is none.
 pub fn values(text: &str) -> Result<Vec<Value>, OutputError> {
     let mut all = Vec::new();
     for line in text.lines() {

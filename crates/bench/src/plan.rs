@@ -1,11 +1,11 @@
-//! Names what is asked for: the matrix, how long it goes on, and what stands beside it in results.
+//! Names what is asked for: the matrix, how long it goes on, and what results show beside it.
 
 use crate::cell::Cell;
 use crate::limit::Link;
 use crate::schedule::Bounds;
 use serde::{Deserialize, Serialize};
 
-/// Changes when older directories cannot be gone on with.
+/// Changes when older directories cannot be continued.
 const FORMAT: u32 = 1;
 
 /// A link, and how it is known.
@@ -29,7 +29,7 @@ impl KnownLink {
     }
 }
 
-/// Names what is measured: a directory that holds another plan is not gone on with.
+/// Names what is measured: a directory with another plan is not continued.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// See [`FORMAT`].
@@ -40,7 +40,7 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// How long it goes on.
     pub bounds: Bounds,
-    /// Sites and their ranks, as for `causeway run --sites`; empty where the user's command says it.
+    /// Sites and their ranks, as for `causeway run --sites`; empty if the user's command gives them.
     pub sites: String,
     /// The emulated grid, empty for a real one.
     pub lab: String,
@@ -66,7 +66,7 @@ impl Plan {
     }
 }
 
-/// What stands in `plan.json`.
+/// What `plan.json` contains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// See [`Plan`].
@@ -77,7 +77,7 @@ pub struct Head {
     pub version: String,
     /// `what: value` of the host.
     pub host: Vec<(String, String)>,
-    /// The link between the first two sites; `None` where nothing is known of it.
+    /// The link between the first two sites; `None` if nothing is known of it.
     pub link: Option<KnownLink>,
 }
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a child is looked at: short beside any program that crosses a WAN,
+/// How often a child is polled: short compared with any program that crosses a WAN,
 const POLL: Duration = Duration::from_millis(2);
 
-/// and ever more seldom the longer it runs, within half a percent: looking disturbs what is measured.
+/// and ever more rarely the longer it runs, within half a percent: polling disturbs what is measured.
 const POLLS_OF_ELAPSED: u32 = 200;
 const SELDOM: Duration = Duration::from_millis(50);
 
@@ -25,7 +25,7 @@ const STOP: Duration = Duration::from_secs(10);
 pub struct Ended {
     /// How it ended.
     pub status: ExitStatus,
-    /// Standard output, bytes that are no UTF-8 replaced.
+    /// Standard output, with bytes that are not UTF-8 replaced.
     pub stdout: String,
     /// Standard error, likewise.
     pub stderr: String,
@@ -83,7 +83,7 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    /// Why, in one line: for a row, where the whole story lies in files.
+    /// Why, in one line: for a row, since the whole story is in files.
     pub fn reason(&self) -> String {
         match self {
             ProgramError::Io { what, source } => format!("{what}: {source}"),

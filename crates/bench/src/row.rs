@@ -12,7 +12,7 @@ pub struct Quantity {
     /// What of it: `one way`, `once` (last end minus first start), `loop` (mean of a rank's own time),
     /// `run time`.
     pub measure: String,
-    /// Bytes of a message; `None` where there is no such thing.
+    /// Bytes of a message; `None` if there is no such thing.
     pub size_bytes: Option<u64>,
     /// `us` or `s`.
     pub unit: String,
@@ -37,7 +37,7 @@ impl Value {
     }
 }
 
-/// What TCP between the sites did in a run: differences of counters, added up over those who count.
+/// What TCP between the sites did in a run: differences of counters, summed over all that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// Segments sent.
@@ -48,18 +48,18 @@ pub struct Network {
     pub timeouts: u64,
     /// Segments that arrived out of order; each is answered with a duplicate ACK.
     pub out_of_order: u64,
-    /// Bytes of the job that crossed between sites, both ways; `None` where nobody counts them.
+    /// Bytes of the job that crossed between sites, both ways; `None` if nobody counts them.
     #[serde(default)]
     pub crossed_bytes: Option<u64>,
-    /// Sends after 200 ms or more of silence; `None` where nobody counts them: only gateways do.
+    /// Sends after 200 ms or more of silence; `None` if nobody counts them: only gateways do.
     pub idle_restarts: Option<u64>,
-    /// Processor time of the gateways; `None` where none took part.
+    /// Processor time of the gateways; `None` if none took part.
     #[serde(default)]
     pub gateways_microseconds: Option<u64>,
 }
 
 impl Network {
-    /// What has happened since an earlier look. A counter that went back belongs to another connection.
+    /// What has happened since an earlier reading. A counter that went back belongs to another connection.
     pub fn since(self, earlier: Network) -> Network {
         let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         Network {
@@ -87,8 +87,8 @@ impl Network {
         }
     }
 
-    /// What a kernel has counted, from the texts of /proc/net/snmp and /proc/net/netstat; `None` where a
-    /// counter is missing.
+    /// What a kernel has counted, from the texts of /proc/net/snmp and /proc/net/netstat; `None` if a counter
+    /// is missing.
     pub fn from_kernel(text: &str) -> Option<Network> {
         // Each group has a line of names and a line of values.
         let count = |group: &str, name: &str| -> Option<u64> {
@@ -136,10 +136,10 @@ pub struct Row {
     pub run: u32,
     /// How long it took with start and end of the job, in seconds.
     pub seconds: f64,
-    /// What TCP did meanwhile, where it can be seen.
+    /// What TCP did meanwhile, if it can be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    /// On how many cores its ranks may compute together; `None` where nobody has looked.
+    /// On how many cores its ranks may compute together; `None` if nobody has checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
     /// See [`Outcome`].
@@ -148,7 +148,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Its values; none where it failed.
+    /// Its values; empty if it failed.
     pub fn values(&self) -> &[Value] {
         match &self.outcome {
             Outcome::Measured { values } => values,

@@ -1,7 +1,7 @@
 //! Decides which cell runs next. Pure.
 //!
-//! Cells take turns, A B A B, so that whatever drifts on the machine meets all of them alike. A cell leaves
-//! when its intervals are narrow enough, when it has had its runs, or when it has failed twice and never
+//! Cells take turns, A B A B, so that any drift of the machine affects all of them alike. A cell leaves when
+//! its intervals are narrow enough, when it has had its runs, or when it has failed twice and never
 //! succeeded.
 
 use crate::cell::Cell;
@@ -87,7 +87,7 @@ mod tests {
         seed: 1,
     };
 
-    /// Runs all that is to be run; `run` says what becomes of it. Returns the ways in their order.
+    /// Runs all that is to be run; `run` gives each result. Returns the ways in their order.
     fn play(cells: &[Cell], mut run: impl FnMut(Way, u32) -> Row) -> Vec<(Way, u32)> {
         let mut rows = Vec::new();
         let mut order = Vec::new();

@@ -1,8 +1,8 @@
 //! The directory of a measurement: what was asked for, and every row, written as soon as it is there.
 //!
 //! `plan.json` is written first. `rows.jsonl` gets a line for each run and is flushed to disk, so that a
-//! measurement that was interrupted goes on where it was. `rows.csv`, `summary.csv` and `summary.json` are
-//! made of these at the end.
+//! measurement that was interrupted goes on where it stopped. `rows.csv`, `summary.csv` and `summary.json`
+//! are made from these at the end.
 
 use crate::plan::Head;
 use crate::row::{Row, csv};
@@ -73,7 +73,7 @@ fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreE
 }
 
 fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    // Written beside and renamed: nobody reads half of it, also where the disk is full.
+    // Written under another name and renamed: nobody reads half of it, even if the disk is full.
     let part = path.with_extension("part");
     let put = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
     put.map_err(|error| {
@@ -117,7 +117,7 @@ pub fn read(directory: &Path) -> Result<(Head, Vec<Row>), StoreError> {
 }
 
 impl Store {
-    /// Makes the directory, or goes on in one of the same plan.
+    /// Makes the directory, or continues one of the same plan.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -218,7 +218,7 @@ impl Store {
     }
 }
 
-/// Where to write is the user's to say; the disk is not.
+/// The user chooses where to write, but not the state of the disk.
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         match error {

@@ -1,5 +1,5 @@
-//! What the rows of a measurement come to: for each cell and quantity a median with its interval, beside the
-//! limit and beside the first cell.
+//! Summarises the rows of a measurement: for each cell and quantity a median with its interval, compared with
+//! the limit and with the first cell.
 
 use crate::cell::{Cell, Way};
 use crate::fit::{Line, line};
@@ -29,7 +29,7 @@ pub struct Entry {
     pub min: f64,
     /// The median of the runs' 99th percentiles.
     pub p99: f64,
-    /// The physical limit in the same unit, where the quantity is of a message between sites.
+    /// The physical limit in the same unit, if the quantity is of a message between sites.
     pub limit: Option<f64>,
     /// The median divided by that of the base, run by run: see [`Summaries::base`].
     pub of_base: Option<Interval>,
@@ -75,11 +75,11 @@ pub struct Signals {
     pub timeouts: f64,
     /// Segments that arrived out of order.
     pub out_of_order: f64,
-    /// Megabytes of the job that crossed; `None` where nobody counts them.
+    /// Megabytes of the job that crossed; `None` if nobody counts them.
     pub crossed_megabytes: Option<f64>,
     /// Sends after 200 ms or more of silence, likewise.
     pub idle_restarts: Option<f64>,
-    /// Processor time of the gateways in seconds; `None` where none took part.
+    /// Processor time of the gateways in seconds; `None` if none took part.
     pub gateways_seconds: Option<f64>,
 }
 
@@ -247,7 +247,7 @@ fn entry(
     })
 }
 
-/// Runs of the same number followed each other: their ratio does not have what drifts on the machine.
+/// Runs of the same number followed each other: their ratio is free of the machine's drift.
 fn ratios(quantity: &Quantity, own: &[&Row], base: &[&Row]) -> Vec<f64> {
     let of = |row: &Row| {
         let mut values = row.values().iter();
@@ -299,7 +299,7 @@ pub(crate) mod tests {
         let times = |factor: f64| [(1, 5800.0 * factor), (1 << 20, 14_189.0 * factor)];
         let mut rows = Vec::new();
         for run in 0..3 {
-            // The machine drifts: both ways meet it.
+            // The machine drifts: both ways are affected.
             let drift = 1.0 + f64::from(run) / 10.0;
             rows.push(measured(Way::Direct, run, &times(2.0 * drift)));
             rows.push(measured(Way::Causeway, run, &times(1.05 * drift)));

@@ -1,4 +1,4 @@
-//! Plain tables for terminals and Markdown alike: the unit stands in the head, numbers to the right.
+//! Plain tables for terminals and Markdown alike: the unit is in the head, numbers are aligned right.
 
 /// A table of text cells.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,7 +45,7 @@ impl Table {
     }
 }
 
-/// `1 B`, `64 kB`, `8 MB` for powers of two and their like; exact where it does not come out even.
+/// `1 B`, `64 kB`, `8 MB` for powers of two and their like; exact if it does not come out even.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),

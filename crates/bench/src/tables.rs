@@ -6,8 +6,8 @@ use crate::summary::{Entry, Summaries};
 use crate::table::{Table, size};
 use std::collections::BTreeMap;
 
-/// All tables, each under its title. Messages have one for each operation, measure and MPI: sizes down,
-/// conditions beside each other. Programs have one for each MPI: programs down.
+/// All tables, each under its title. Messages have one for each operation, measure and MPI: sizes as rows,
+/// conditions as columns. Programs have one for each MPI: programs as rows.
 pub fn tables(summary: &Summaries) -> Vec<(String, Table)> {
     let mut messages: BTreeMap<(&str, &str, &str, &str), Vec<&Entry>> = BTreeMap::new();
     let mut programs: BTreeMap<(&str, &str), Vec<&Entry>> = BTreeMap::new();

@@ -3,9 +3,9 @@
 //!
 //! Two ranks of a launcher: the first connects, sends and waits busily; the other sends back what arrives.
 //!
-//! A connection begins with a proof of each rank that it knows the job's token, so that whoever else finds
-//! the port, or listens there first, is not taken for a rank: a nonce of 16 bytes each way, then a tag of 8
-//! bytes over both ([`causeway_wire::proof`]). Before each series goes its head: the size and the number of
+//! A connection begins with a proof of each rank that it knows the job's token, so that nobody else who finds
+//! the port, or listens there first, is taken for a rank: a nonce of 16 bytes each way, then a tag of 8 bytes
+//! over both ([`causeway_wire::proof`]). Before each series goes its head: the size and the number of
 //! messages, eight bytes each, little-endian.
 
 use causeway_mpis::names::RANKS;
@@ -15,7 +15,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Whoever is connected to may be started a little later.
+/// The other rank may be started a little later.
 const START: Duration = Duration::from_secs(20);
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -25,13 +25,13 @@ const WARM_UP: u64 = 5;
 /// Rounds that a median needs, however long they take.
 const LEAST: u64 = 5;
 
-/// The longest message. Who asks for a longer one is no rank of ours.
+/// The longest message. A peer that asks for a longer one is no rank of ours.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Makes each proof a new one: an old one does not fit it.
 const NONCE_BYTES: usize = 16;
 
-/// Whoever connects and has proved nothing after this time makes way for the next one.
+/// A peer that has proved nothing after this time makes way for the next one.
 const PROOF_COMES: Duration = Duration::from_secs(1);
 
 /// One write of a flow.
@@ -44,13 +44,13 @@ pub struct Plan {
     pub sizes: Vec<u64>,
     /// Rounds of each size, at most.
     pub count: u32,
-    /// Time after which fewer rounds do.
+    /// Time after which fewer rounds suffice.
     pub seconds: f64,
     /// Silence before each round.
     pub idle: Duration,
 }
 
-/// The number that a launcher has given this process; `None` where none has started it.
+/// The number that a launcher has given this process; `None` if none has started it.
 pub fn rank() -> Option<u32> {
     let value = RANKS.iter().find_map(|name| std::env::var(name).ok());
     value?.parse().ok()
@@ -177,7 +177,7 @@ pub fn drain(port: u16, token: &Token, flows: usize, all_there: impl FnOnce()) -
     })
 }
 
-/// False at the end of what arrives.
+/// Takes a message; false at the end of what arrives.
 fn take(mut stream: &TcpStream, message: &mut [u8]) -> Result<bool, Error> {
     let mut got = 0;
     while got < message.len() {
@@ -220,10 +220,10 @@ fn next_with(listener: &TcpListener, token: &Token) -> Result<TcpStream, Error> 
     }
 }
 
-/// Connects to HOST:PORT, and tries again for a while where nobody listens yet.
+/// Connects to HOST:PORT, and tries again for a while if nobody listens yet.
 ///
 /// # Errors
-/// Nobody does in time, or whoever does knows no token.
+/// Nobody listens in time, or the listener does not know the token.
 pub fn connect(to: &str, token: &Token) -> Result<TcpStream, Error> {
     let end = Instant::now() + START;
     loop {

@@ -1,4 +1,4 @@
-//! What a measurement comes to, in one line for each way through Causeway: for who reads no table.
+//! Says how a measurement turned out, in one line for each way through Causeway: for users who read no table.
 
 use crate::cell::Cell;
 use crate::interval::Interval;

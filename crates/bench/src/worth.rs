@@ -42,12 +42,12 @@ pub struct Round {
 /// noise is normal (Student's t). One round has no such interval: its ends are infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Median of the rounds; 0 where it is less.
+    /// Median of the rounds; 0 if it is less.
     pub median: f64,
-    /// Lower end; null in JSON where there is none.
+    /// Lower end; null in JSON if there is none.
     #[serde(deserialize_with = "lower_end")]
     pub least: f64,
-    /// Upper end; null in JSON where there is none.
+    /// Upper end; null in JSON if there is none.
     #[serde(deserialize_with = "upper_end")]
     pub most: f64,
 }
@@ -82,7 +82,7 @@ impl Figure {
         })
     }
 
-    /// Whether its rounds tell it from 0. One round does not tell how sure it is, and is believed.
+    /// Whether its rounds distinguish it from 0. One round does not show how sure it is, and is believed.
     pub fn is_told(&self) -> bool {
         self.median > 0.0 && (self.least > 0.0 || !self.has_interval())
     }
@@ -92,7 +92,7 @@ impl Figure {
         self.most.is_finite()
     }
 
-    /// Returns what is counted with: 0 where its rounds do not tell it from that.
+    /// Returns the value to calculate with: 0 if its rounds do not distinguish it from 0.
     pub fn counted(&self) -> f64 {
         if self.is_told() { self.median } else { 0.0 }
     }
@@ -149,8 +149,8 @@ impl Needs {
     }
 
     /// The longest round trip in seconds with which twice the ranks over two sites take less than `one_site`
-    /// seconds at this rate: `None` where there is none. A value is infinite where the program waits for no
-    /// round trip, by the median of its rounds, the upper or the lower end of the interval.
+    /// seconds at this rate: `None` if there is none. A value is infinite if the program waits for no round
+    /// trip, by the median of its rounds, the upper or the lower end of the interval.
     pub fn longest_round_trip(&self, one_site: f64, rate_bits_per_second: f64) -> Option<Figure> {
         let at_once = Link {
             round_trip: Duration::ZERO,

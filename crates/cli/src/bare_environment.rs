@@ -3,11 +3,11 @@
 use causeway_host::user_directories;
 use std::ffi::OsString;
 
-/// What shells and execvp(3) take where `PATH` is not set.
+/// What shells and execvp(3) take if `PATH` is not set.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Sets them for this process and all that it starts: launchers and shells look for programs and files there.
-/// Call it before any thread is there.
+/// Call it before any thread starts.
 pub fn complete() {
     let path = || Some(USUAL_PATH.into());
     let home = || user_directories::home().ok().map(OsString::from);

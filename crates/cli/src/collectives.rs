@@ -13,7 +13,7 @@ use causeway_wire::TextError;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-/// Status for whatever the user has to put right.
+/// Status for whatever the user has to correct.
 const WRONG_USE: u8 = 2;
 
 /// Collective operations over sites.
@@ -108,7 +108,7 @@ fn links(link: Option<Link>, status: Option<&Status>) -> Vec<(&'static str, Stri
     }
 }
 
-/// Returns the slots that the nodes of each site offer; four where a site has not said.
+/// Returns the slots that the nodes of each site offer; four if a site has not said.
 fn slots(status: &Status) -> String {
     let of_site = |site: &control::SiteStatus| {
         let nodes = site.info.iter().flat_map(|info| &info.nodes);

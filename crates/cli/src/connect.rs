@@ -24,7 +24,7 @@ pub struct Args {
     linger: bool,
 }
 
-/// Copies until both directions have ended. The status is 0 then, and 1 where the connection failed.
+/// Copies until both directions have ended. The status is 0 then, and 1 if the connection failed.
 pub fn main(args: Args) -> ExitCode {
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,

@@ -33,7 +33,7 @@ pub enum Task {
     ProfileSchema,
 }
 
-/// The status is 1 where something cannot be written.
+/// The status is 1 if something cannot be written.
 pub fn main(task: Task, command: Command) -> ExitCode {
     let done = match task {
         Task::Completions { shell } => completions(shell, command),

@@ -42,7 +42,7 @@ pub struct GatewayArgs {
     inherit: Option<i32>,
 }
 
-/// Runs a gateway until it is told to stop, or gives the one that runs to this program.
+/// Runs a gateway until it is told to stop, or hands the running one over to this program.
 pub fn gateway(args: GatewayArgs) -> ExitCode {
     let file = match args
         .config
@@ -161,7 +161,7 @@ fn print_nft(config: &Config) -> ExitCode {
     }
 }
 
-/// Has the running gateway go on as this program.
+/// Has the running gateway continue as this program.
 fn drain(file: &Path, config: &Config) -> ExitCode {
     let began = Instant::now();
     let fail = |error: &dyn std::fmt::Display| {
@@ -182,7 +182,7 @@ fn drain(file: &Path, config: &Config) -> ExitCode {
     }
 }
 
-/// The answer comes from the successor, or from the gateway that goes on because there is none.
+/// The answer comes from the successor, or from the gateway that continues because there is none.
 fn ask(config: &Config, program: &Path, file: PathBuf) -> Result<HandedOver, ControlError> {
     let request = Request::HandOver {
         state_version: STATE_VERSION,

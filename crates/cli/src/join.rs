@@ -21,7 +21,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Port at which the site's nodes find the gateway where nothing else is said.
+/// Port at which the site's nodes find the gateway by default.
 pub const LAN_PORT: u16 = 7000;
 
 /// Name of the membership's directory beside the configuration.
@@ -129,7 +129,7 @@ pub enum JoiningError {
 }
 
 impl JoinArgs {
-    /// Joins where that is asked for; what was done, for people.
+    /// Joins if that is asked for; returns what was done, for people.
     pub fn join(&self, file: &Path) -> Result<Vec<String>, JoiningError> {
         let Some(token) = &self.join else {
             return Ok(Vec::new());
@@ -264,8 +264,8 @@ impl JoinArgs {
     }
 }
 
-/// A new file that is whole, and has not its name yet. Nobody else may change it, whatever the umask: the
-/// gateway takes no other.
+/// A new file that is whole, and does not have its name yet. Nobody else may change it, whatever the umask:
+/// the gateway takes no other.
 fn staged(file: &Path, text: &str) -> Result<NamedTempFile, JoiningError> {
     let write = || {
         let directory = file.parent().filter(|parent| *parent != Path::new(""));

@@ -76,7 +76,7 @@ enum Line<'a> {
     },
 }
 
-/// Pings until it has done so often enough or is asked to end. The status is 1 where nothing was answered.
+/// Pings until it has done so often enough or is asked to end. The status is 1 if nothing was answered.
 pub fn main(args: Args) -> ExitCode {
     match run(&args) {
         Ok(Some(summary)) if summary.received > 0 => ExitCode::SUCCESS,
@@ -155,7 +155,7 @@ fn hold_signals() -> io::Result<SignalFd> {
     )?)
 }
 
-/// Waits until then, and tells whether it was interrupted; nobody has to read on.
+/// Waits until `until`, and returns whether it was interrupted; nobody has to read on.
 fn is_interrupted(signals: &SignalFd, until: Instant) -> Result<bool, ExitCode> {
     let stdout = io::stdout();
     loop {

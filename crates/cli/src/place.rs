@@ -45,8 +45,8 @@ impl WeighingArgs {
     }
 }
 
-/// Prints a line for each group, and the option that runs the job so. The status is 2 where the profile has
-/// mistakes or cannot be placed.
+/// Prints a line for each group, and the option that runs the job this way. The status is 2 if the profile
+/// has mistakes or cannot be placed.
 pub fn main(args: &Args) -> ExitCode {
     match place(&args.file, &args.weighing.read(), args.seconds) {
         Ok((_, placed)) => say::result(placed.lines().join("\n")),

@@ -1,9 +1,9 @@
 //! `causeway probe [SITE]`: measures the paths to other sites, for people and for programs that choose by
 //! them.
 //!
-//! Round trips, jitter and clock are measured, a bounded time long, beside whatever else crosses. Rate and
-//! loss are what the lanes have seen of the path; only with --measure is anything sent to find out more, so
-//! many bytes.
+//! Round trips, jitter and clock are measured for a bounded time, beside whatever else crosses. Rate and loss
+//! are what the lanes have seen of the path; only with --measure is data sent to find out more, this many
+//! bytes.
 
 use crate::ping::seconds;
 use causeway_control::questions;
@@ -37,8 +37,8 @@ pub struct Args {
     json: bool,
 }
 
-/// Pause from the end of one round trip to the next: some hundred bytes each, and twenty a second where the
-/// path is short.
+/// Pause from the end of one round trip to the next: some hundred bytes each, and twenty a second if the path
+/// is short.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a pair of sites has.
@@ -52,7 +52,7 @@ struct Pair {
     /// Round trips made now.
     #[serde(skip_serializing_if = "Option::is_none")]
     round_trips: Option<Summary>,
-    /// What a stream carried, where that was asked for.
+    /// What a stream carried, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<Measured>,
     /// What the lanes have seen.
@@ -63,17 +63,17 @@ struct Pair {
 #[derive(Debug, Serialize)]
 struct Seen {
     least_rtt_microseconds: u32,
-    /// 0 where nothing is known.
+    /// 0 if nothing is known.
     rate_bits_per_second: u64,
     /// Share of the segments sent again.
     loss: f64,
     lanes: usize,
     carriers: Vec<String>,
-    /// 0 where nothing is known.
+    /// 0 if nothing is known.
     mtu_bytes: u32,
 }
 
-/// Measures and tells; the status is 1 where a site cannot be reached.
+/// Measures and reports; the status is 1 if a site cannot be reached.
 pub fn main(args: Args) -> ExitCode {
     match run(&args) {
         Ok(all_reached) if all_reached => ExitCode::SUCCESS,

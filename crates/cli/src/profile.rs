@@ -21,7 +21,7 @@ pub struct Args {
     toml: bool,
 }
 
-/// The status is 2 where the profile has mistakes, or says what XML cannot say; 1 where it cannot be read.
+/// The status is 2 if the profile has mistakes, or says what XML cannot say; 1 if it cannot be read.
 pub fn main(args: &Args) -> ExitCode {
     match converted(args) {
         Ok(text) => say::result(text.trim_end()),

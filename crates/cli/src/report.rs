@@ -22,7 +22,7 @@ pub struct Args {
     title: String,
 }
 
-/// The status is 1 where a directory cannot be read or the page not be written.
+/// The status is 1 if a directory cannot be read or the page cannot be written.
 pub fn main(args: &Args) -> ExitCode {
     match make(args) {
         Ok(Made::File(page)) => say::result(page.display()),
@@ -70,7 +70,7 @@ fn make(args: &Args) -> Result<Made, TextError> {
         )
         .into());
     }
-    // Nothing lies beside a device or a pipe.
+    // Nothing is beside a device or a pipe.
     if page
         .metadata()
         .map_or(true, |found| found.is_file() || found.is_dir())

@@ -33,7 +33,7 @@ pub struct Args {
     alloc: Vec<String>,
 }
 
-/// The status is 2 where a file has mistakes; 1 where it cannot be read, or no gateway answers.
+/// The status is 2 if a file has mistakes; 1 if it cannot be read, or no gateway answers.
 pub fn main(args: &Args) -> ExitCode {
     match shown(args) {
         Ok(text) => say::result(text.trim_end()),

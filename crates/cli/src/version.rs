@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The version, with the commit where the sources have one.
+/// The version, with the commit if the sources have one.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("CAUSEWAY_COMMIT"));
 
 /// The binary interfaces, with the ends of their libraries' names.

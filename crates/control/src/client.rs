@@ -1,4 +1,4 @@
-//! A command's side of the line: asks, reads the answer.
+//! A command's side of the connection: asks, reads the answer.
 
 use crate::protocol::{Envelope, MAX_LINE_BYTES, NEW_WORKER, Reply, Request, VERSION};
 use crate::whereabouts::looked_at;
@@ -17,10 +17,10 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 /// The same for a question to a batch system: its controller may be busy, or away.
 const BATCH_DEADLINE: Duration = Duration::from_secs(40);
 
-/// How often a gateway is asked whose workers are killed meanwhile.
+/// How often a gateway is asked if its workers are killed meanwhile.
 const MOST_TRIES: u32 = 3;
 
-/// Tells what a gateway starts which processes are the gateway: `KEEPER:WORKER`, by their numbers.
+/// Tells processes that a gateway starts which processes the gateway is: `KEEPER:WORKER`, by their numbers.
 pub const PARENTS_ENV: &str = "CAUSEWAY_PARENTS";
 
 /// Why a gateway could not be asked.
@@ -44,7 +44,7 @@ pub enum ControlError {
          socket in CAUSEWAY_CONTROL", .0.display()
     )]
     NotYours(PathBuf),
-    /// The socket lies where another user could have put it, the connection broke, or the deadline passed.
+    /// The socket is where another user could have put it, the connection broke, or the deadline passed.
     #[error("ask the gateway at {}: {source}", path.display())]
     Io {
         /// The socket used.
@@ -61,12 +61,12 @@ pub enum ControlError {
 }
 
 /// Asks the gateway at `path`. Returns its answer and the connection, positioned after the answer's line, or
-/// the one that came with the answer. Asks again where the gateway's worker was killed before it answered.
+/// the one that came with the answer. Asks again if the gateway's worker was killed before it answered.
 ///
 /// # Errors
 /// See [`ControlError`]; an answer takes at most ten seconds, of a batch system forty.
 pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
-    // Whoever hands a gateway over decides by itself what to do next.
+    // A command that hands a gateway over decides itself what to do next.
     let mut tries = if matches!(request, Request::HandOver { .. }) {
         1
     } else {
@@ -124,7 +124,7 @@ fn ask_once(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contr
 }
 
 impl ControlError {
-    /// Whether nothing has come of the request but its end. The next worker answers another one.
+    /// Whether the request got no answer but the end of its connection. The next worker answers another one.
     fn is_of_a_killed_worker(&self) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
         match self {
@@ -140,7 +140,7 @@ impl ControlError {
 /// Reads a line after the first answer, without its newline.
 ///
 /// # Errors
-/// The line, where it is none of this version.
+/// The line, if it is none of this version.
 pub fn later_reply(line: &[u8]) -> Result<Reply, ControlError> {
     match serde_json::from_slice::<Envelope<Reply>>(line) {
         Ok(Envelope {

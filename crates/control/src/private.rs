@@ -1,8 +1,8 @@
 //! Refuses files that another user could have made or could read: the control socket's directory, the grid's
 //! key.
 //!
-//! Where there is no `$XDG_RUNTIME_DIR`, the control socket lies in /tmp, where another user could have put a
-//! directory of that name first: they would then be asked in the gateway's place.
+//! Without `$XDG_RUNTIME_DIR`, the control socket is in /tmp, where another user could have put a directory
+//! of that name first: commands would then ask that user in the gateway's place.
 
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::AccessFlags;
@@ -24,7 +24,7 @@ const STICKY: u32 = 0o1000;
 /// Commands that may wait to be accepted: mpirun starts an agent per node at once.
 const BACKLOG: i32 = 1024;
 
-/// Makes the directory a socket is to lie in, where there is none, and checks it.
+/// Makes the directory that a socket is to be in, if there is none, and checks it.
 pub fn make_directory_of(socket: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.mode(0o700).recursive(true).create(directory_of(socket))?;
@@ -121,7 +121,7 @@ fn check_place(place: &Path) -> io::Result<()> {
             found.uid()
         ));
     }
-    // What a link's bits say counts for nothing.
+    // A link's bits do not count.
     let is_shared = found.is_dir() && found.mode() & STICKY != 0;
     if !found.is_symlink() && !is_shared && found.mode() & OTHERS_WRITE != 0 {
         return refuse(format!(
@@ -138,8 +138,8 @@ fn is_trusted(owner: u32) -> bool {
 }
 
 /// In a user namespace that an ordinary user made, such as a lab's or that of a rootless container, files of
-/// all users outside belong to one number, root's among them. It cannot be told which of them owns a file, so
-/// all are trusted there, as far as the bits that are looked at beside the owner allow.
+/// all users outside belong to one number, root's among them. Nobody can tell which of them owns a file, so
+/// all are trusted there, as far as the bits allow that are checked besides the owner.
 fn stands_for_root(owner: u32) -> bool {
     // A number that the namespace has itself is a user's own.
     let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| maps(&map, owner));

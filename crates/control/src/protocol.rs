@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// Version of the request and reply lines. Since 3 a job is asked for with the sites that take part in it.
+/// Version of the request and reply lines. Since 3 a job is requested with the sites that take part in it.
 pub const VERSION: u32 = 3;
 
-/// Why a command has no answer that its gateway had begun to look for. Who asks again gets one.
+/// Why a command has no answer although its gateway had begun to look for one. A second request gets one.
 pub const NEW_WORKER: &str = "the gateway has a new worker meanwhile; try again";
 
 /// Longest line either side reads: a grid of a thousand sites with hundreds of nodes each fits.
@@ -22,7 +22,7 @@ pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 pub enum Request {
     /// What the gateway knows of the sites, to choose those that a job is for.
     Sites {},
-    /// Start a job. The job ends when this connection closes, and hears until then of sites that it loses:
+    /// Start a job. The job ends when this connection closes, and is told until then of sites that it loses:
     /// [`Reply::Lost`].
     Job {
         /// What runs, for `causeway status` and logs.
@@ -40,7 +40,7 @@ pub enum Request {
         token: String,
         /// Node name or address, in any site.
         node: String,
-        /// The asker takes a connection that comes beside the answer, in place of this one.
+        /// The asker takes a connection that comes with the answer, in place of this one.
         #[serde(default)]
         takes_connection: bool,
     },
@@ -86,7 +86,7 @@ pub enum Request {
     Looked {
         /// The number under which the gateway asked.
         number: u64,
-        /// The nodes, by their real addresses; nothing where `why` says why.
+        /// The nodes, by their real addresses; empty if `why` says why.
         nodes: Vec<NodeInfo>,
         /// Why there are none, in one sentence.
         why: Option<String>,
@@ -112,8 +112,8 @@ pub enum Request {
     },
     /// What the gateway sees at present.
     Status {},
-    /// Go on as another program, with all streams and jobs. A newer version sends this request and gives its
-    /// answer, so both are the same in every version.
+    /// Continue as another program, with all streams and jobs. A newer version sends this request and gives
+    /// its answer, so both are the same in every version.
     HandOver {
         /// The version of the state that the program goes on from; see `STATE_VERSION` of the gateway.
         state_version: u32,
@@ -129,8 +129,8 @@ pub enum Request {
 /// --measure` uses it. The number is Discard's (RFC 863); nothing listens there.
 pub const SINK_PORT: u16 = 9;
 
-/// What stands before a site's name in the node of a [`Request::Spawn`] that is for the holder of an
-/// allocation there. No node's name has an at sign.
+/// What precedes a site's name in the node of a [`Request::Spawn`] that is for the holder of an allocation
+/// there. No node's name has an at sign.
 pub const BATCH_NODE: &str = "batch@";
 
 /// The most that a job may weigh: with more, others would wait longer than MPIs do.
@@ -146,10 +146,9 @@ fn usual_weight() -> u32 {
 pub struct Plan {
     /// The sites of its processes. The gateway's own takes part without being named.
     pub sites: Vec<String>,
-    /// Its processes; 0 where nobody has said how many.
+    /// Its processes; 0 if nobody has said how many.
     pub ranks: u32,
-    /// At which sites its processes run in an allocation, and which: its nodes are the site's nodes for this
-    /// job.
+    /// The allocations in which its processes run, by site: their nodes are the site's nodes for this job.
     #[serde(default)]
     pub allocations: BTreeMap<String, String>,
 }
@@ -164,7 +163,7 @@ impl Plan {
     }
 }
 
-/// Version and request, as they stand on the line.
+/// Version and request, as they are on the line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Envelope<T> {
     /// See [`VERSION`].
@@ -197,7 +196,7 @@ pub enum Reply {
     },
     /// The present state.
     Status(Box<Status>),
-    /// The gateway goes on as the program that was asked for.
+    /// The gateway continues as the program that was asked for.
     HandedOver(HandedOver),
     /// It could not be done; one sentence for the user.
     Error(String),
@@ -268,7 +267,7 @@ pub struct Pong {
     pub version: String,
 }
 
-/// What another program goes on with.
+/// What another program continues with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandedOver {
     /// The gateway's site.
@@ -305,10 +304,10 @@ pub struct Sites {
     #[serde(default)]
     pub mpi: SiteMpi,
     /// The variable by which a process of the own site learns in which allocation of its batch system it
-    /// runs; none where the site's gateway uses no batch system.
+    /// runs; `None` if the site's gateway uses no batch system.
     #[serde(default)]
     pub allocated_by: Option<String>,
-    /// How commands of this host ask the batch system of the own site; none where its gateway uses none.
+    /// How commands of this host ask the batch system of the own site; `None` if its gateway uses none.
     #[serde(default)]
     pub batch: Option<BatchAccess>,
     /// Commands that start the gateways of sites where none runs, by the site's name.
@@ -321,7 +320,7 @@ pub struct Sites {
 pub struct BatchAccess {
     /// Its name, as `[batch] system` has it.
     pub system: String,
-    /// Its configuration; where its commands look by themselves, if nothing is said.
+    /// Its configuration; `None`: where its commands look by themselves.
     #[serde(default)]
     pub conf: Option<PathBuf>,
 }

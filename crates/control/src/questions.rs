@@ -45,7 +45,7 @@ pub fn job(socket: &Path, name: &str, plan: Plan) -> Result<(JobReply, UnixStrea
 /// A round trip to the gateway of another site.
 ///
 /// # Errors
-/// [`ControlError::Refused`] says why there was no answer; the others are of this host.
+/// [`ControlError::Refused`] says why there was no answer; the others concern this host.
 pub fn ping(socket: &Path, site: &str) -> Result<Pong, ControlError> {
     let request = Request::Ping {
         site: site.to_owned(),

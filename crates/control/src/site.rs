@@ -5,7 +5,7 @@ use causeway_wire::grid::{self, GridError, Span};
 use causeway_wire::{Cidr, Site};
 use serde::{Deserialize, Serialize};
 
-/// The number of sites up to which all links are told. Collectives weigh as many
+/// The number of sites up to which all links are reported. Collectives consider as many
 /// (mpi/collectives/select/links.c), and they fit in an answer's line and a process's environment.
 pub const LINKED_SITES: usize = 64;
 
@@ -32,7 +32,7 @@ pub struct SiteInfo {
     pub name: String,
     /// Address ranges of its nodes as the grid knows them, such as `10.1.0.0/24`.
     pub subnets: Vec<String>,
-    /// Where those are virtual, the real ones, in the same order.
+    /// If those are virtual, the real ones, in the same order.
     #[serde(default)]
     pub real_subnets: Vec<String>,
     /// Where its gateway takes connections of its own nodes. Real addresses.
@@ -53,7 +53,7 @@ pub struct SiteInfo {
 }
 
 impl SiteInfo {
-    /// Looks at the bounds, before anything else is read from the record.
+    /// Checks the bounds, before anything else is read from the record.
     fn check_bounds(&self) -> Result<(), TextError> {
         let counts = [
             ("subnets", self.subnets.len(), MAX_SUBNETS),
@@ -78,10 +78,10 @@ impl SiteInfo {
         Ok(())
     }
 
-    /// The site as it stands in a grid map.
+    /// The site as it is in a grid map.
     ///
     /// # Errors
-    /// What of it cannot be, in one sentence.
+    /// What in it is impossible, in one sentence.
     pub fn site(&self) -> Result<Site, TextError> {
         self.check_bounds()?;
         let read = |texts: &[String]| -> Result<Vec<Cidr>, TextError> {

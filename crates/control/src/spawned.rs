@@ -2,8 +2,8 @@
 //! message to `causeway agent` when no process could be started, the one frame of the agent's protocol with
 //! `causeway node-exec` that a gateway speaks, too.
 
-/// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a
-/// hang. ConnectTimeout: a node that is switched off is given up before a user would, and well before the
+/// How a process is started on a node by default. BatchMode: a question nobody can answer would hang.
+/// ConnectTimeout: it gives up on a node that is switched off before a user would, and well before the
 /// launchers do (Open MPI waits for ever).
 pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
 

@@ -39,7 +39,7 @@ pub struct Status {
     /// What crosses to other sites may be in clear text.
     #[serde(default)]
     pub clear_text: bool,
-    /// Its place in a grid with a broker, where it has one.
+    /// Its place in a grid with a broker, if it has one.
     #[serde(default)]
     pub grid: Option<GridStatus>,
     /// Resident memory of the gateway.
@@ -79,11 +79,11 @@ pub struct BudgetStatus {
     pub site: String,
     /// Core-minutes within the last 24 hours.
     pub minutes_in_a_day: u64,
-    /// Core-hours that it may take within 24 hours; none where there is no bound.
+    /// Core-hours that it may take within 24 hours; `None` if there is no bound.
     pub hours_a_day: Option<u32>,
     /// Core-minutes within the last 30 days.
     pub minutes_in_a_month: u64,
-    /// Core-hours that it may take within 30 days; none where there is no bound.
+    /// Core-hours that it may take within 30 days; `None` if there is no bound.
     pub hours_a_month: Option<u32>,
 }
 
@@ -143,12 +143,12 @@ pub struct TunnelStatus {
     /// How long all lanes have been down, its streams waiting.
     #[serde(default)]
     pub down_seconds: Option<f64>,
-    /// Why there is no better way than through a relay, or no lane over QUIC on a path that loses; empty
-    /// where no reason is known.
+    /// Why there is no better way than through a relay, or no lane over QUIC on a path that loses; empty if
+    /// no reason is known.
     #[serde(default)]
     #[serde(rename = "hindrance")]
     pub why_no_better_way: String,
-    /// Why the far site takes no part in jobs of this one, where it has said so.
+    /// Why the far site takes no part in jobs of this one, if it has said so.
     #[serde(default)]
     pub refuses_jobs: Option<String>,
 }
@@ -169,7 +169,7 @@ impl TunnelStatus {
 pub struct GridStatus {
     /// The grid's name.
     pub name: String,
-    /// Why the broker does not answer, or refuses; none while it serves.
+    /// Why the broker does not answer, or refuses; `None` while it serves.
     pub broker_away: Option<String>,
     /// Where the broker sees this gateway.
     pub observed: Option<std::net::SocketAddr>,
@@ -187,7 +187,7 @@ pub struct GridStatus {
     /// How far this host's clock is ahead of the broker's, as far as the gateway was told.
     #[serde(default)]
     pub clock_ahead_seconds: Option<i64>,
-    /// The brokers, where the grid has several.
+    /// The brokers, if the grid has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brokers: Vec<BrokerStatus>,
 }
@@ -199,7 +199,7 @@ pub struct BrokerStatus {
     pub number: u8,
     /// Where it is found, `HOST:PORT`.
     pub addresses: Vec<String>,
-    /// Why it does not answer; none while it does.
+    /// Why it does not answer; `None` while it does.
     pub away: Option<String>,
 }
 
@@ -217,8 +217,8 @@ pub struct LaneStatus {
     /// "clear", "TLS 1.3" or "QUIC".
     #[serde(default)]
     pub carrier: String,
-    /// "direct" where this gateway dialled, "dialled in" where the other did, "punched" or "punched (TCP)"
-    /// where both made a way, over UDP or TCP, or "relay through SITE".
+    /// "direct" if this gateway dialled, "dialled in" if the other did, "punched" or "punched (TCP)" if both
+    /// made a way, over UDP or TCP, or "relay through SITE".
     #[serde(default)]
     pub technique: String,
     /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of
@@ -235,7 +235,7 @@ pub struct LaneStatus {
     /// Whether neither training nor a transfer has found the rate yet: it says little of the path.
     #[serde(default)]
     pub rate_is_a_guess: bool,
-    /// Congestion window: bytes that may be on their way.
+    /// Congestion window: bytes that may be in flight.
     #[serde(default)]
     pub window_bytes: u64,
     /// TCP segments with data sent, those sent again among them.

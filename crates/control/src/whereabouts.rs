@@ -1,9 +1,10 @@
 //! Where a gateway listens for commands, and where commands look for it.
 //!
-//! Cron, `su`, `env -i`, a systemd unit and a login session of one user have unlike environments on one host.
-//! So the usual places depend on no variable: the user's directory below /run/user, where there is one, and
-//! one below /tmp. A gateway takes the first that there is; commands take whichever a gateway answers at.
-//! `XDG_RUNTIME_DIR` counts where it names another directory of this user's: who sets it means it.
+//! Cron, `su`, `env -i`, a systemd unit and a login session of one user have different environments on one
+//! host. So the usual places depend on no variable: the user's directory below /run/user, if there is one,
+//! and one below /tmp. A gateway takes the first that exists; commands take the one at which a gateway
+//! answers. `XDG_RUNTIME_DIR` counts if it names another directory of this user's: a user who sets it means
+//! it.
 
 use crate::private;
 use nix::unistd::{Uid, getuid};
@@ -18,8 +19,7 @@ use std::sync::OnceLock;
 /// it the usual places count.
 pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
 
-/// The file name of a control socket that something else forwards. No connection comes beside an answer
-/// there.
+/// The file name of a control socket that something else forwards. No connection comes with an answer there.
 pub const FORWARDED: &str = "forwarded.sock";
 
 const FILE: &str = "gateway.sock";
@@ -33,9 +33,9 @@ static KNOWN: OnceLock<Known> = OnceLock::new();
 /// What a program knows of gateways from files of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// The socket of this user's gateway on this host, where one was noted.
+    /// The socket of this user's gateway on this host, if one was noted.
     pub here: fn() -> Option<PathBuf>,
-    /// The host on which this user's gateway runs, where that is another one.
+    /// The host on which this user's gateway runs, if that is another one.
     pub elsewhere: fn() -> Option<String>,
 }
 
@@ -77,7 +77,7 @@ fn connects(socket: &Path) -> io::Result<bool> {
     let stream = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     match stream.connect(&SockAddr::unix(socket)?) {
         Ok(()) => Ok(true),
-        // Somebody listens, and as many as may wait there do.
+        // Somebody listens, and the backlog is full.
         Err(error) => Ok(error.kind() == io::ErrorKind::WouldBlock),
     }
 }
@@ -102,7 +102,7 @@ pub fn use_socket(path: PathBuf) {
     let _ = NAMED.set(path);
 }
 
-/// Whether a connection may come beside an answer of this process's gateway.
+/// Whether a connection may come with an answer of this process's gateway.
 pub fn takes_connections() -> bool {
     socket().file_name().is_none_or(|name| name != FORWARDED)
 }

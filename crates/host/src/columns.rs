@@ -1,5 +1,5 @@
-//! Lines of bounded width: fields that two blanks part. A full line is broken between fields, and inside one
-//! only where it fills more than a line by itself.
+//! Lines of bounded width: fields that two blanks separate. A full line is broken between fields, and inside
+//! one only if that alone is longer than a line.
 //!
 //! A column is a character; scripts whose characters take two are shown wider.
 
@@ -8,7 +8,7 @@ use causeway_wire::shown::Line;
 /// What a terminal shows in one line without anybody having made it wider.
 const COLUMNS: usize = 100;
 
-/// How much further the second line begins.
+/// How much further the second line is indented.
 const FURTHER: usize = 4;
 
 /// How wide lines may be.
@@ -21,7 +21,8 @@ pub enum Width {
 }
 
 impl Width {
-    /// The fields as lines, the first behind so many blanks, each with its end. Empty fields are left out.
+    /// The fields as lines, the first after `indent` blanks, each with its newline. Empty fields are left
+    /// out.
     pub fn lines<'a>(self, indent: usize, fields: impl IntoIterator<Item = &'a str>) -> String {
         let mut lines = Lines {
             done: String::new(),
@@ -61,7 +62,7 @@ impl Lines {
         }
     }
 
-    /// Adds the field behind a gap, or without one at the beginning of a line; false where there is no room.
+    /// Adds the field behind a gap, or without one at the beginning of a line; false if there is no room.
     fn add(&mut self, gap: &str, text: &str) -> bool {
         let gap = if self.is_new() { "" } else { gap };
         let fits = width(&self.last) + gap.len() + width(text) <= self.columns;

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// The status is 2 for what the user can mend in the command, else 1.
+/// The status is 2 for what the user can correct in the command, else 1.
 #[derive(Debug)]
 pub struct Failure {
     /// The reason.

@@ -1,4 +1,4 @@
-//! The first line that a child prints, for whoever waits for it until a deadline.
+//! The first line that a child prints, for a caller that waits until a deadline.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::ChildStdout;

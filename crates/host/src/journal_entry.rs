@@ -1,5 +1,5 @@
 //! What the journal of `causeway tune` holds: changes, and what was there before them. Pure. Root undoes what
-//! stands there, so only what `causeway tune` itself changes is read.
+//! it lists, so only what `causeway tune` itself changes is read.
 
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum Target {
 pub struct Entry {
     /// See [`Target`].
     pub target: Target,
-    /// What was there; `None` where there was no file.
+    /// What was there; `None` if there was no file.
     pub before: Option<String>,
     /// What was put there.
     pub after: String,
@@ -29,7 +29,7 @@ pub struct Entry {
 /// Reads a journal's entries, in the order in which they were made.
 ///
 /// # Errors
-/// It is none, or it would change what is no kernel setting and no file by its whole path.
+/// It is not a journal, or it would change something other than a kernel setting or a file by its whole path.
 pub fn parse(text: &str) -> Result<Vec<Entry>, TextError> {
     let entries: Vec<Entry> = serde_json::from_str(text).map_err(TextError::of)?;
     match entries.iter().find(|entry| !is_sound(&entry.target)) {

@@ -1,5 +1,5 @@
-//! Locks of files that end when they are dropped. Closing the file would not end one: a process that another
-//! thread is just starting has the file open, too, until it executes its program.
+//! Locks of files that are released when they are dropped. Closing the file would not release one: a process
+//! that another thread is just starting has the file open, too, until it executes its program.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -9,7 +9,7 @@ use std::io;
 pub struct Lock(File);
 
 impl Lock {
-    /// Takes it; nothing where somebody else has it.
+    /// Takes it; `None` if somebody else has it.
     ///
     /// # Errors
     /// Those of the file system, which may have no locks.
@@ -21,7 +21,7 @@ impl Lock {
         }
     }
 
-    /// The same where a lock that keeps nobody out does, too: that of a file system without locks.
+    /// The same, except that a file system without locks gives a lock that keeps nobody out.
     pub fn take_if_there_are_any(file: File) -> Option<Lock> {
         let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
         (!is_taken).then_some(Lock(file))

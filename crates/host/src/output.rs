@@ -6,12 +6,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// What becomes of an output that says more than is kept.
+/// What happens to an output that is longer than what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beyond {
     /// It is closed, which ends most programs.
     Closed,
-    /// It is read to its end and forgotten: a full pipe would hold the child up.
+    /// It is read to its end and discarded: a full pipe would block the child.
     Forgotten,
 }
 

@@ -1,6 +1,6 @@
-//! Writes a file where the user says, and nothing in the place of what is not ours: a new file gets its name
-//! once it is whole, an earlier one of the same kind is replaced, a device or a pipe is written to, and
-//! anything else is refused.
+//! Writes a file where the user says, and replaces nothing that is not ours: a new file gets its name once it
+//! is whole, an earlier one of the same kind is replaced, a device or a pipe is written to, and anything else
+//! is refused.
 
 use causeway_wire::TextError;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -9,10 +9,10 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Bytes of a file in which its mark stands.
+/// The first bytes of a file, which contain its mark.
 const HEAD_BYTES: u64 = 1024;
 
-/// Writes it. `mark` stands near the beginning of each file of this kind.
+/// Writes it. `mark` is near the beginning of each file of this kind.
 ///
 /// # Errors
 /// What is in the way, or what the system said, with the file's name.
@@ -32,7 +32,7 @@ pub fn write(path: &Path, bytes: &[u8], mark: &str) -> Result<(), TextError> {
         Some(_) if !is_ours(path, mark).map_err(|error| failed(&error))? => {
             return refused("exists already, and causeway did not write it");
         }
-        // A link stays one: what it leads to is replaced.
+        // A link stays a link: what it leads to is replaced.
         Some(_) => path.canonicalize().and_then(|path| replace(&path, bytes)),
         None => replace(path, bytes),
     };
@@ -57,8 +57,8 @@ pub fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write().inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
-/// Makes a directory of this user's alone, whatever the umask, which is removed with what is returned. Where
-/// others may make names, too, none can put anything into it.
+/// Makes a directory that only this user can use, whatever the umask; dropping the result removes it. Even
+/// where others may make names, too, they can put nothing into it.
 ///
 /// # Errors
 /// Those of mkdir(2).
@@ -80,7 +80,7 @@ pub fn is_ours(path: &Path, mark: &str) -> io::Result<bool> {
 
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().filter(|parent| *parent != Path::new(""));
-    // As files are usually made: the umask takes from it.
+    // The usual mode of files: the umask reduces it.
     let mut part = tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory.unwrap_or(Path::new(".")))?;

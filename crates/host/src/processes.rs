@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What never changes of a process but its parent. Its id may be another one's later: with the time of its
-/// start it names one process until the host's next boot.
+/// What never changes of a process, except its parent. Its id may be reused: with its start time it
+/// identifies one process until the host's next boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
     /// Its id.
@@ -45,8 +45,8 @@ pub fn all() -> impl Iterator<Item = Process> {
     ids.filter_map(|id| Process::of(Pid::from_raw(id)))
 }
 
-/// The program that a gateway's process runs, where it is another one than this, such as an earlier
-/// version's; none where nobody can tell.
+/// The program that a gateway's process runs, if it is not this one, such as an earlier version; `None` also
+/// if nobody can tell.
 pub fn other_causeway(process: u32) -> Option<PathBuf> {
     let (theirs, own) = (format!("/proc/{process}/exe"), "/proc/self/exe");
     let program = fs::read_link(&theirs).ok()?;

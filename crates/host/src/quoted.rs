@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-/// A word for a shell: bare where that is safe, so that a remote shell that is none sees the path itself.
+/// A word for a shell: bare if that is safe, so that a remote command that is no shell sees the path itself.
 pub fn quoted(word: impl AsRef<OsStr>) -> String {
     let text = word.as_ref().to_string_lossy();
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,=:@%".contains(&byte);
@@ -13,10 +13,10 @@ pub fn quoted(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// A line that runs a script of sh, for a shell that may be any: bash, zsh, tcsh and fish read it alike.
+/// A line that runs an sh script in any shell: bash, zsh, tcsh and fish read it alike.
 ///
-/// tcsh looks for `!` and ends a word at a line's end, fish takes backslashes away, both also between single
-/// quotes. A script with one of these goes as octal numbers, which sh turns back.
+/// tcsh expands `!` and ends a word at a line's end, fish removes backslashes, both also between single
+/// quotes. A script with one of these is sent as octal numbers, which sh decodes.
 pub fn for_any_shell(script: &str) -> String {
     let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && !b"'!\\".contains(&byte);
     if script.bytes().all(is_plain) {

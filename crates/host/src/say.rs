@@ -1,6 +1,6 @@
 //! Lines for the user. `println!` and `eprintln!` panic when nobody can read them, as in `causeway status |
-//! head -1`: the crate denies both, and says everything through here. So it is here that what others chose is
-//! escaped. What the processes of a job print goes its own way, untouched.
+//! head -1`: the crate denies both, and says everything through here. So what others chose is escaped here.
+//! What the processes of a job print does not pass here and stays as it is.
 
 use causeway_wire::shown::Block;
 use std::fmt::{Arguments, Display};
@@ -21,7 +21,7 @@ pub fn error(text: impl Display) {
 /// Lines on standard output, each put together by this program.
 ///
 /// # Errors
-/// The status to end with: quietly where the reader has gone, with the reason for anything else.
+/// The status to end with: quietly if the reader has gone, with the reason for anything else.
 pub fn output(text: impl Display) -> Result<(), ExitCode> {
     write(format_args!("{}\n", Block(text)))
 }

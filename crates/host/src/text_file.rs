@@ -12,7 +12,7 @@ pub struct ReadError {
     source: io::Error,
 }
 
-/// The text of a file, up to one byte more than `most`: then whoever reads it says that it is too long.
+/// The text of a file, up to one byte more than `most`: then the caller says that it is too long.
 ///
 /// # Errors
 /// It cannot be read, or is no UTF-8.

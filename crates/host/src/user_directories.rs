@@ -18,7 +18,7 @@ pub fn config() -> Result<PathBuf, NoHome> {
     base("XDG_CONFIG_HOME", ".config")
 }
 
-/// The configuration of the user's gateway, where no other file is named.
+/// The configuration of the user's gateway, if no other file is named.
 ///
 /// # Errors
 /// There is no home directory.
@@ -48,7 +48,7 @@ fn base(variable: &str, below_home: &str) -> Result<PathBuf, NoHome> {
     Ok(base.join("causeway"))
 }
 
-/// The specification has relative paths ignored.
+/// The specification says to ignore relative paths.
 fn set(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable)
         .map(PathBuf::from)

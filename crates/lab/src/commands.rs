@@ -163,7 +163,7 @@ fn inbound(firewall: &Firewall) -> String {
 }
 
 /// `/etc/hosts` of a node: every node it could mean by that name. Where LANs overlap, the other sites' LAN
-/// addresses mean somebody else here, so only its own site is listed.
+/// addresses belong to other hosts here, so only its own site is listed.
 pub(crate) fn hosts(plan: &Plan, own: &SitePlan) -> String {
     let mut text = String::from("127.0.0.1 localhost\n");
     for site in &plan.sites {

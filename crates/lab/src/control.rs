@@ -1,5 +1,5 @@
-//! The line between a lab's supervisor and other processes: one line of JSON each way over a socket in its
-//! state directory.
+//! The connection between a lab's supervisor and other processes: one line of JSON each way over a socket in
+//! its state directory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -19,10 +19,10 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 /// How often the site is asked whether its nodes are idle.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Until when it may take.
+/// How long it may take, and what ends it earlier.
 pub(crate) type Limit<'a> = (Instant, &'a Signals);
 
-/// Which batch system's they are.
+/// The batch system that they belong to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Daemons {
     /// Its name, in messages.
@@ -57,10 +57,10 @@ impl Daemons {
         })
     }
 
-    /// Waits until a script on the site's head node succeeds, which looks for idle nodes.
+    /// Waits until a script on the site's head node, which looks for idle nodes, succeeds.
     ///
     /// # Errors
-    /// It does not in time; the reason is in this log.
+    /// It does not succeed in time; the reason is in this log.
     pub(crate) fn await_nodes(
         self,
         state: &LabState,

@@ -93,7 +93,7 @@ pub enum LabError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// This process was told to end before the lab stood.
+    /// This process was told to end before the lab was up.
     #[error("signal {0} came while the lab started; nothing of it is left")]
     Signal(i32),
     /// Something did not happen in time.

@@ -1,6 +1,6 @@
-//! A site whose nodes have one memory: what stands in for a fast network that MPIs use without the kernel's
-//! sockets. Its nodes share System V memory and semaphores (one IPC namespace), /dev/shm, process numbers
-//! and the boot id, by which UCX tells hosts apart. They keep names and addresses of their own, so launchers
+//! A site whose nodes have one memory: a substitute for a fast network that MPIs use without the kernel's
+//! sockets. Its nodes share System V memory and semaphores (one IPC namespace), /dev/shm, process numbers and
+//! the boot id, by which UCX tells hosts apart. They keep names and addresses of their own, so launchers
 //! still see several nodes. The first node's init is that of all: with it the others end.
 
 use std::fs::{self, DirBuilder, File};
@@ -15,7 +15,7 @@ use crate::plan::{Plan, SitePlan};
 use crate::scenario::Fabric;
 use crate::sys;
 
-/// Where a site's common /dev/shm lies, below the lab's state directory; nothing where each node has its own.
+/// Where a site's common /dev/shm is, below the lab's state directory; `None` if each node has its own.
 pub(crate) fn memory(state: &Path, site: &SitePlan) -> Option<PathBuf> {
     (site.site.fabric == Fabric::SharedMemory).then(|| state.join("memory").join(&site.site.name))
 }
@@ -56,14 +56,14 @@ pub(crate) fn mount_memory(state: &Path, plan: &Plan) -> io::Result<()> {
 /// The namespaces of a site's nodes, beside those that no node shares.
 pub(crate) struct Host {
     is_shared: bool,
-    /// A node stands whose processes the next ones join.
+    /// A node is up whose processes the next ones join.
     has_first: bool,
     /// This process's own.
     processes: File,
 }
 
 impl Host {
-    /// Gives this process the memory that the next nodes are to share, where they do.
+    /// Gives this process the memory that the next nodes are to share, if they share any.
     ///
     /// # Errors
     /// Those of namespaces.
@@ -88,7 +88,7 @@ impl Host {
         }
     }
 
-    /// A node stands, whose init is this process. The next nodes' processes are among its own.
+    /// Notes that a node is up, with this init. The next nodes' processes are among its own.
     ///
     /// # Errors
     /// That of joining it.
@@ -103,7 +103,8 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // Of this process's children alone: its own namespace cannot change, and may always be chosen again.
+        // This concerns the children of this process alone: its own namespace cannot change, and may always
+        // be chosen again.
         let _ = setns(&self.processes, CloneFlags::CLONE_NEWPID);
     }
 }

@@ -25,16 +25,16 @@ pub(crate) struct Init<'a> {
     pub(crate) name: &'a str,
     /// The lab's state directory.
     pub(crate) state: &'a Path,
-    /// The place that becomes its /dev/shm, where the site's nodes share one.
+    /// The place that becomes its /dev/shm, if the site's nodes share one.
     pub(crate) memory: Option<PathBuf>,
-    /// None where the node has this host's.
+    /// `None` if the node has this host's.
     pub(crate) system: Option<System>,
-    /// None where the node takes no ssh.
+    /// `None` if the node takes no ssh.
     pub(crate) sshd: Option<&'a Path>,
     pub(crate) owner: Owner,
     /// Reads end of file when the supervisor is gone.
     pub(crate) life: OwnedFd,
-    /// Takes one line: empty when the node stands, else what failed.
+    /// Takes one line: empty when the node is up, else what failed.
     pub(crate) ready: OwnedFd,
 }
 
@@ -81,8 +81,7 @@ impl Init<'_> {
         let _ = prctl::set_name(c"lab-init");
         nix::unistd::setsid()?;
         nix::unistd::sethostname(self.name)?;
-        // Not a core dump's business, but `lab exec` needs to look at us from another process of the same
-        // user.
+        // Not for core dumps: `lab exec` has to inspect us from another process of the same user.
         prctl::set_dumpable(true)?;
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);

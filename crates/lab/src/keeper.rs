@@ -334,7 +334,7 @@ impl Keeper<'_> {
     }
 }
 
-/// Waits until the node says that it stands.
+/// Waits until the node says that it is up.
 fn node_is_ready(node: &Node, ready: OwnedFd) -> Result<(), Failure> {
     let mut said = String::new();
     let step = || format!("start {}", node.name);

@@ -103,7 +103,7 @@ fn work_below_tmp(current: &Path) -> Option<PathBuf> {
 
 /// The host's /tmp below and memory above: programs built there are seen, what the node writes stays its own.
 fn temporary() -> io::Result<()> {
-    // /run is the node's own by now, so the layers can lie there.
+    // /run is the node's own by now, so the layers can be there.
     directory(LAYERS, 0o700)?;
     fresh("tmpfs", LAYERS, "mode=0755")?;
     directory(&format!("{LAYERS}/upper"), 0o1777)?;

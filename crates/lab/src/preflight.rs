@@ -103,7 +103,7 @@ fn root_has_programs(site: &Site, root: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Its daemons want several users.
+/// Its daemons need several users.
 fn openpbs(owner: Owner) -> Result<(), LabError> {
     if owner.needs_user_namespace() {
         return Err(LabError::Machine {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::LabError;
 use crate::scenario::Scenario;
 
-/// The scenario with the whole path of each root.
+/// The scenario with the absolute path of each root.
 ///
 /// # Errors
 /// There is no such root.

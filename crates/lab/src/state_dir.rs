@@ -143,7 +143,7 @@ pub(crate) fn all(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The root may lie in /tmp, where anybody could have made it first.
+/// The root may be in /tmp, where anybody could have made it first.
 fn make_root(root: &Path) -> Result<(), LabError> {
     let failed = |step, source| LabError::State {
         step,

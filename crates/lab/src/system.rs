@@ -21,7 +21,7 @@ use nix::unistd::{Uid, User, chdir, pivot_root};
 use crate::mount_calls::{below, bind, fresh, plain};
 use crate::plan::{Plan, SitePlan};
 
-/// Where each system has its sshd, which wants to be called by its whole path.
+/// Where each system has its sshd, which must be called by its absolute path.
 pub(crate) const SSHD: &str = "/usr/sbin/sshd";
 
 /// What a node has instead of the host's files.
@@ -29,7 +29,7 @@ pub(crate) struct System {
     root: PathBuf,
     /// The site's home, and where its nodes see it.
     home: (PathBuf, PathBuf),
-    /// The line of /etc/passwd of who runs the lab.
+    /// The line of /etc/passwd of the user who runs the lab.
     user: String,
     uid: u32,
     shown: Vec<PathBuf>,
@@ -52,7 +52,7 @@ fn home_of(dir: &Path, site: &SitePlan) -> PathBuf {
 }
 
 impl System {
-    /// What the nodes of this site have; nothing where it is the host's.
+    /// What the nodes of this site have; `None` if it is the host's.
     ///
     /// # Errors
     /// This user has no name.
@@ -139,8 +139,8 @@ impl System {
         Ok(new)
     }
 
-    /// What the other mounts expect to be there. In a lab of an ordinary user nothing that is there already
-    /// can be written: it belongs to root.
+    /// Makes what the other mounts expect to be there. In a lab of an ordinary user nothing that is already
+    /// there can be written: it belongs to root.
     fn settle(&self, own: &Path) -> io::Result<()> {
         if !Path::new("/etc/hosts").exists() {
             fs::write("/etc/hosts", "")?;
@@ -170,7 +170,7 @@ impl System {
     pub(crate) fn leave_host(&self, host: &Path) -> Result<(), (String, io::Error)> {
         let (home, target) = &self.home;
         let shown = self.shown.iter().map(|path| (path, path));
-        // The home first: a directory that is shown may lie in it.
+        // The home first: a directory that is shown may be in it.
         for (source, target) in std::iter::once((home, target)).chain(shown) {
             let mounted = make_place(target).and_then(|()| show(&below(host, source), target));
             mounted.map_err(|error| (format!("mount {} of the host", target.display()), error))?;
@@ -181,14 +181,14 @@ impl System {
 }
 
 /// Whether the root has this directory itself, as where a system for another processor has a Causeway of its
-/// own. What is mounted there counts for nothing: an overlay does not show it.
+/// own. What is mounted there does not count: an overlay does not show it.
 fn has(root: &Path, directory: &Path) -> bool {
     let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
     let own = device(&below(root, directory));
     own.is_some() && own == device(root)
 }
 
-/// Makes a directory. Where an ordinary user may not, because it would lie in an empty one of root's, such as
+/// Makes a directory. If an ordinary user may not, because it would lie in an empty one of root's, such as
 /// /home, that gets memory of its own.
 fn make_place(target: &Path) -> io::Result<()> {
     let made = fs::create_dir_all(target);

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// A launcher that is found and known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// Where it was found, links not followed: its daemons lie beside it.
+    /// Where it was found, links not followed: its daemons are beside it.
     pub path: PathBuf,
     /// What it starts.
     pub mpi: Mpi,
@@ -67,8 +67,8 @@ pub enum LauncherError {
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Launcher {
-    /// Finds every launcher that PATH has under one of the usual names, each once, and those that answer like
-    /// none.
+    /// Finds every launcher that PATH has under one of the usual names, each once, and those that do not
+    /// answer like one.
     ///
     /// Takes at most five seconds for each.
     pub fn in_path() -> Vec<(OsString, Result<Launcher, LauncherError>)> {
@@ -162,7 +162,7 @@ fn version_text(path: &Path) -> Result<String, LauncherError> {
     let mut child = command.spawn().map_err(start)?;
     // No launcher says more than a page.
     let mut output = Output::of(&mut child, 64 * 1024, Beyond::Closed);
-    // `run` forks later and must then be alone. With a text no thread is left; without one `run` ends.
+    // `run` forks later and must then have one thread. With a text no thread is left; without one `run` ends.
     let text = output.all(Instant::now() + DEADLINE);
     end_group(&mut child);
     text.map(|said| said.concat())

@@ -1,5 +1,5 @@
 //! Programs that a launcher reads from a file (hydra's -configfile, Open MPI's --app): a line of words for
-//! each, without quotes, and comments behind `#`.
+//! each, without quotes, and comments after `#`.
 
 use crate::rewrite::{Libraries, rewrite};
 use causeway_mpis::Mpi;
@@ -49,7 +49,7 @@ impl Programs {
         }))
     }
 
-    /// The words of all programs, as if they stood on the command line.
+    /// The words of all programs, as if they were on the command line.
     pub fn words(&self) -> Vec<OsString> {
         self.lines.join(&OsString::from(":"))
     }

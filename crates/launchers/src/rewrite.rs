@@ -2,7 +2,7 @@
 //!
 //! Two kinds of options would keep the job from running over sites. One gives the ranks another LD_PRELOAD:
 //! the ranks would lose the shim, so Causeway's libraries are added to its value. The other says what starts
-//! processes on the nodes: that is the gateways' part, so it is left out, and the user is told.
+//! processes on the nodes: that is the gateways' task, so it is left out, and the user is told.
 
 use causeway_mpis::Mpi;
 use causeway_mpis::options::{self, Given, Value};
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub struct Libraries<'a> {
     /// Those that come before the user's.
     pub first: &'a [PathBuf],
-    /// Those that come behind.
+    /// Those that come after the user's.
     pub last: &'a [PathBuf],
 }
 
@@ -32,7 +32,7 @@ pub struct Rewritten {
 /// The name of the loader's list.
 const PRELOAD: &[u8] = b"LD_PRELOAD";
 
-/// The words behind the launcher's name, of one program or of several, as they are for a job over sites.
+/// The words after the launcher's name, of one program or of several, as they are for a job over sites.
 pub fn rewrite(mpi: Mpi, words: &[OsString], libraries: &Libraries) -> Rewritten {
     let mut left_out = Vec::new();
     let kept = each_option(mpi, words, |option| {
@@ -62,7 +62,7 @@ pub fn with_libraries(mpi: Mpi, words: &[OsString], libraries: &Libraries) -> Ve
     })
 }
 
-/// The words with something else in each option's place.
+/// The words, with each option replaced.
 fn each_option(
     mpi: Mpi,
     words: &[OsString],
@@ -73,7 +73,7 @@ fn each_option(
     while from < words.len() {
         let (given, end) = options::read(mpi, words, from);
         all.extend(given.iter().flat_map(&mut instead));
-        // The program with its arguments, and the `:` behind them.
+        // The program with its arguments, and the `:` after them.
         let next = words[end..].iter().position(|word| word == ":");
         let next = next.map_or(words.len(), |next| end + next + 1);
         all.extend_from_slice(&words[end..next]);
@@ -117,7 +117,7 @@ fn setting(text: &OsStr, libraries: &Libraries) -> Option<OsString> {
     Some(whole)
 }
 
-/// A list of settings with `;` between them; `None` where none of them is LD_PRELOAD.
+/// A list of settings with `;` between them; `None` if none of them is LD_PRELOAD.
 fn in_list(list: &OsStr, libraries: &Libraries) -> Option<OsString> {
     let entries: Vec<&[u8]> = list.as_bytes().split(|byte| *byte == b';').collect();
     let changed = |entry: &&[u8]| setting(OsStr::from_bytes(entry), libraries);

@@ -1,4 +1,4 @@
-//! What a careful user sets by hand where there is no Causeway (Hablot et al. 2007, section 4).
+//! What a careful user sets by hand without Causeway (Hablot et al. 2007, section 4).
 
 use crate::Mpi;
 use crate::eager::Eager;

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
-    /// Ranks of each program, as `:` separates them; `None` where no count is given.
+    /// Ranks of each program, as `:` separates them; `None` if no count is given.
     pub ranks: Vec<Option<u32>>,
     /// The programs, as they are named.
     pub programs: Vec<OsString>,
@@ -51,7 +51,7 @@ const HOSTS: &[&str] = &[
 ];
 
 impl CommandLine {
-    /// Reads the words behind the launcher's name, and those of programs that stand in a file.
+    /// Reads the words after the launcher's name, and those of programs that are in a file.
     pub fn parse(mpi: Mpi, words: &[OsString], file: Option<&[OsString]>) -> CommandLine {
         let mut line = CommandLine::default();
         line.add(mpi, words);

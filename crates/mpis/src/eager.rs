@@ -8,7 +8,7 @@
 /// The most that one unexpected message of a peer may occupy at its receiver.
 pub const MAX_EAGER_BYTES: u64 = 16 << 20;
 
-/// UCX asks twice, so its limit is so many times larger: 64 MB at 11.6 ms and 1 Gbit/s took 1.108 times the
+/// UCX asks twice, so its limit is this many times larger: 64 MB at 11.6 ms and 1 Gbit/s took 1.108 times the
 /// limit, sent at once 1.063.
 const UCX_TIMES: u64 = 4;
 
@@ -23,11 +23,12 @@ const MAX_TOGETHER_BYTES: u64 = 512 << 20;
 /// No MPI has a smaller limit by default.
 pub const MIN_EAGER_BYTES: u64 = 64 << 10;
 
-/// Room for the MPI's own header: a message of a power of two is the usual one, and shall not miss the limit
+/// Room for the MPI's own header: a message of a power of two is the usual one, and must not miss the limit
 /// by it.
 pub const HEADER_BYTES: u64 = 1 << 10;
 
-/// What fits on a link, so many times: from there on the round trip is less than a tenth of the transfer.
+/// The bandwidth-delay product, this many times: from there on the round trip is less than a tenth of the
+/// transfer.
 const PRODUCTS: u64 = 10;
 
 /// The sizes up to which messages should be sent at once.
@@ -41,7 +42,7 @@ pub struct Eager {
     pub rxm_bytes: u64,
 }
 
-/// The sizes for a link that holds so many bytes: powers of two and room for a header, within the bounds
+/// The sizes for a link that holds this many bytes: powers of two and room for a header, within the bounds
 /// above.
 pub fn eager_for(on_the_way_bytes: u64, ranks: u32) -> Eager {
     let wanted = on_the_way_bytes

@@ -1,6 +1,7 @@
 //! What an ELF file says to the loader, in a file or in the memory of a process (elf(5)).
 //!
-//! 64 bits, little-endian. Every number may be wrong: a file is anybody's, and a process may end meanwhile.
+//! 64 bits, little-endian. Every number may be wrong: anybody may have written a file, and a process may end
+//! meanwhile.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -115,7 +116,7 @@ impl Elf {
     }
 
     /// Where the loader has put the address of a function that this object calls, from where the object
-    /// begins: the same in every process. `None` where it does not call the function.
+    /// begins: the same in every process. `None` if it does not call the function.
     pub fn slot(&self, function: &[u8]) -> Option<u64> {
         [CALLS, RELOCATIONS]
             .into_iter()
@@ -136,7 +137,7 @@ impl Elf {
             is_slot.then_some((u64::from(symbol), word(relocation, 0)?))
         };
         let found: Vec<(u64, u64)> = relocations.chunks_exact(24).filter_map(slot).collect();
-        // All at once: reads of another process's memory are not for free, and there may be thousands.
+        // All at once: reads of another process's memory are not free, and there may be thousands.
         let last = found.iter().map(|(symbol, _)| *symbol).max()?;
         let symbols = self.bulk(symbols, 24 * (last + 1))?;
         let strings = self.bulk(self.address(STRINGS)?, self.entry(STRINGS_SIZE)?)?;

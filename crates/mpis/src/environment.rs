@@ -1,8 +1,8 @@
 //! The variables that each MPI's launcher gets: tables, and nothing else. Pure.
 //!
-//! A variable the user has set stays as it is, but for those of [`starters`]; options on mpirun's command
-//! line win over the environment in every family. Launchers forward their environment whole, so every value
-//! suits every site.
+//! A variable the user has set stays as it is, except those of [`starters`]; options on mpirun's command line
+//! win over the environment in every family. Launchers forward their environment whole, so every value suits
+//! every site.
 
 use crate::Mpi;
 use crate::eager::Eager;
@@ -18,7 +18,7 @@ struct Setting {
 
 enum Value {
     Text(&'static str),
-    /// The command that stands in for ssh.
+    /// The command that replaces ssh.
     AgentCommand,
     /// The same as a path without arguments.
     AgentPath,
@@ -34,16 +34,16 @@ enum Value {
 
 enum When {
     Always,
-    /// Only where Causeway chooses the hosts.
+    /// Only if Causeway chooses the hosts.
     OwnHosts,
-    /// Only where the processes use IPv4: addresses of the other version, which the grid map need not know,
+    /// Only if the processes use IPv4: addresses of the other version, which the grid map need not know,
     /// would be tried natively, and hang.
     Ipv4,
-    /// Only where the processes use IPv6, for the same reason.
+    /// Only if the processes use IPv6, for the same reason.
     Ipv6,
-    /// Only where MPICH was built with both ofi and ucx.
+    /// Only if MPICH was built with both ofi and ucx.
     TwoNetmods,
-    /// What makes it faster: only where the link to another site is known, and the version was tested
+    /// What makes it faster: only if the link to another site is known, and the version was tested
     /// (docs/settings.md).
     KnownLink,
 }
@@ -53,9 +53,9 @@ enum When {
 pub enum Ip {
     /// What every site has, if it can be.
     V4,
-    /// Where some site has nothing else.
+    /// If some site has nothing else.
     V6,
-    /// Where nobody knows which sites take part.
+    /// If nobody knows which sites take part.
     Any,
 }
 
@@ -64,9 +64,9 @@ pub enum Ip {
 pub struct Facts<'a> {
     /// The causeway binary, at the same path at every site.
     pub causeway: &'a Path,
-    /// Stands in for ssh where a path is wanted.
+    /// Replaces ssh if a path is wanted.
     pub agent: &'a Path,
-    /// The host list; `None` where the user names hosts.
+    /// The host list; `None` if the user names hosts.
     pub host_file: Option<&'a Path>,
     /// The version of IP that the processes use.
     pub ip: Ip,
@@ -106,7 +106,7 @@ fn all(mpi: Mpi, facts: &Facts) -> impl Iterator<Item = &'static Setting> {
         })
 }
 
-/// Variables that say what starts processes on nodes, also by older names. That is the gateways' part, so a
+/// Variables that say what starts processes on nodes, also by older names. That is the gateways' task, so a
 /// job's launcher gets none of the user's.
 pub fn starters(mpi: Mpi) -> &'static [&'static str] {
     match mpi {
@@ -187,9 +187,9 @@ fn rank_variable(mpi: Mpi) -> &'static str {
     }
 }
 
-/// Says what of its settings is for the launcher alone, as the shim takes it from ranks: the host list, and
-/// what stands in for ssh. Launchers hand all on to ranks, where a launcher that a rank starts would take
-/// them for its own.
+/// Lists the settings that are for the launcher alone, as the shim removes them from ranks: the host list,
+/// and what replaces ssh. Launchers pass all on to ranks, where a launcher that a rank starts would take them
+/// for its own.
 pub fn not_for_ranks(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> String {
     let is_of_the_launcher = |setting: &&Setting| {
         matches!(
@@ -224,7 +224,7 @@ const OPEN_MPI_TCP: &[Setting] = &[
         "OMPI_MCA_btl_tcp_rndv_eager_limit",
         Value::EagerBytes,
     ),
-    // Open MPI keeps buffers of the eager limit's size in stock, 8 and then 32 at a time; two bound the
+    // Open MPI allocates buffers of the eager limit's size in advance, 8 and then 32 at a time; two bound the
     // memory.
     only(
         When::KnownLink,
@@ -273,7 +273,7 @@ const OPEN_MPI_4: &[Setting] = &[
 ];
 
 const OPEN_MPI_5: &[Setting] = &[
-    // Where nothing else is said the reasons are those of Open MPI 4.
+    // Unless noted otherwise, the reasons are those of Open MPI 4.
     always("PRTE_MCA_plm", "ssh"),
     only(When::Always, "PRTE_MCA_plm_ssh_agent", Value::AgentCommand),
     always("PRTE_MCA_plm_ssh_no_tree_spawn", "1"),
@@ -313,7 +313,7 @@ const INTEL: &[Setting] = &[
     always("FI_PROVIDER", "tcp"),
     always("FI_TCP_IO_URING", "0"),
     only(When::KnownLink, "FI_OFI_RXM_BUFFER_SIZE", Value::RxmEagerBytes),
-    // Receive buffers are one stock for all peers, which otherwise have 128 each.
+    // Receive buffers are one pool for all peers, which otherwise have 128 each.
     only(When::KnownLink, "FI_OFI_RXM_USE_SRX", Value::Text("1")),
     only(When::KnownLink, "FI_OFI_RXM_MSG_RX_SIZE", Value::Text("32")),
 ];
@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(off(Ip::V4), Some("6".into()));
         assert_eq!(off(Ip::V6), Some("4".into()));
         assert_eq!(off(Ip::Any), None);
-        // One version in a table alone: each variable stands there once.
+        // One version in a table alone: each variable is there once.
         for ip in [Ip::V4, Ip::V6, Ip::Any] {
             let set = settings(Mpi::OpenMpi5, &Facts { ip, ..facts() }, |_| false);
             let names: std::collections::HashSet<_> = set.iter().map(|(name, _)| name).collect();

@@ -26,7 +26,7 @@ impl Family {
         }
     }
 
-    /// Reads a program; `None` where it is a script, needs no MPI's library, or cannot be read.
+    /// Reads a program; `None` if it is a script, needs no MPI's library, or cannot be read.
     pub fn of(program: &Path) -> Option<Family> {
         // A program may have the names of others in its data, as Causeway has; the loader's list tells.
         let needed = Elf::from_file(File::open(program).ok()?)?.needed();

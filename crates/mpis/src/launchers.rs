@@ -17,7 +17,7 @@ pub const USUAL: [&str; 6] = [
     "prterun",
 ];
 
-/// What starts MPI programs and is none.
+/// What starts MPI programs and is not one itself.
 pub const STARTING: [&str; 12] = [
     "mpirun",
     "mpiexec",

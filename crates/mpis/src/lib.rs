@@ -3,7 +3,7 @@
 //!
 //! - [`Mpi`]: the families of launchers, a [`Row`] for each. `launchers`: their names, and what they say of
 //!   themselves.
-//! - `by_hand`: what a careful user sets where there is no Causeway.
+//! - `by_hand`: what a careful user sets without Causeway.
 //! - `command_line`: what a launcher's command line says: ranks, hosts, programs.
 //! - `options`: what of a launcher's command line is an option, and what its value.
 //! - `environment`: the variables that a launcher gets. `eager`: the limits among them that depend on the
@@ -11,7 +11,7 @@
 //! - `names`: what processes, daemons and the loader call things.
 //! - `quoted`: a word of a command line that a shell reads.
 //! - `starting`: what starts a site's own part of a job, a batch system's command or a launcher.
-//! - `system_file`: what a distribution has set for all users, and is taken back.
+//! - `system_file`: what a distribution has set for all users, and Causeway undoes.
 //! - `versions`: which versions were seen to compute the same with all that.
 //! - `family`: which MPI a program was built for, by the libraries that it asks for (`elf`).
 //!

@@ -34,35 +34,35 @@ pub struct Row {
     /// What its programs are built for.
     pub family: Family,
     /// Libraries of collectives for its programs, the one with the wider handles first, so that no handle is
-    /// cut. In a program with another interface a library hands calls on.
+    /// cut. In a program with another interface a library passes calls on.
     pub collectives: &'static [&'static str],
     /// The option by which a user names hosts.
     pub hosts_option: &'static str,
     /// The option that names a file with programs, without dashes.
     pub programs_option: &'static str,
-    /// What stands between a host and its ranks in a list of hosts.
+    /// What separates a host from its ranks in a list of hosts.
     pub before_slots: &'static str,
-    /// The option that gives it a list of hosts, where its variable for that would not do.
+    /// The option that gives it a list of hosts, if its variable for that does not suffice.
     pub host_list_option: Option<&'static str>,
     /// See [`OwnHost`].
     pub own_host: OwnHost,
-    /// The option that keeps its daemons in the sessions that have started them, where no variable does: a
+    /// The option that keeps its daemons in the sessions that have started them, if no variable does: a
     /// session's end is what ends a job's processes.
     pub attached_option: Option<&'static str>,
     /// Whether it takes hosts by addresses of IPv6, or names that stand for them.
     pub speaks_ipv6: bool,
     /// Whether its programs need the cure for UCX (mpi/ucx/).
     pub needs_ucx_cure: bool,
-    /// Whether the ranks get of its environment only what it is told to hand on.
+    /// Whether it passes to the ranks only the variables that it is told to pass on.
     pub hands_on_named_variables: bool,
-    /// Whether it makes its ranks end at the first request. hydra hands the first one on to them, and goes on
-    /// if they do.
+    /// Whether it makes its ranks end at the first request. hydra passes the first one on to them, and
+    /// continues if they do.
     pub ends_at_first_request: bool,
-    /// Whether it goes on where a node's part has ended before its time.
+    /// Whether it continues when a node's part has ended too early.
     pub leaves_ends_of_nodes: bool,
     /// Whether a file of the user's has its parameters.
     pub has_parameter_file: bool,
-    /// Up to which size it sends without asking first, where nothing else is said, for people.
+    /// Up to which size it sends without asking first, by default, for people.
     pub usual_limit: &'static str,
 }
 
@@ -144,8 +144,8 @@ impl Mpi {
 
     /// A program that prints the name of its node, for a launcher of the MPI of that name.
     pub fn hello(name: &str) -> &'static [&'static str] {
-        // hydra passes its input on to the first rank. Where that has ended already, SIGPIPE ends the
-        // launcher: natively in 9 of 80 runs of hostname over two hosts.
+        // hydra passes its input on to the first rank. If that has already ended, SIGPIPE ends the launcher:
+        // natively in 9 of 80 runs of hostname over two hosts.
         match name == Mpi::OpenMpi4.name() || name == Mpi::OpenMpi5.name() {
             true => &["hostname"],
             false => &["sh", "-c", "hostname; sleep 1"],

@@ -3,7 +3,7 @@
 /// Variables by which launchers tell a process its rank.
 pub const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
 
-/// How the variables begin by which what starts a process speaks with it.
+/// How the variables begin by which a process manager speaks with a process that it starts.
 pub const PROCESS_MANAGERS: [&str; 2] = ["PMI_", "PMIX_"];
 
 /// How the names of MPI libraries begin.
@@ -42,7 +42,7 @@ pub const SHARED_CORES: [(&str, &str); 4] = [
     ("I_MPI_PIN", "0"),
 ];
 
-/// How Open MPI's parameters are called as variables.
+/// How the variables of Open MPI's parameters begin.
 pub const MCA: &str = "OMPI_MCA_";
 
 /// Open MPI's parameter for the seconds between a request to end and a kill.
@@ -52,23 +52,22 @@ pub const KILL_AFTER: &str = "odls_base_sigkill_timeout";
 /// for parameter files of mpirun's -x: with that of its environment, mca_base_env_list, mpirun refuses -x.
 pub const FORWARDED: &str = "OMPI_MCA_mca_base_env_list_internal";
 
-/// Has the list above join the one of mpirun's environment, where there is one: words of sh, for inside
-/// double quotes.
+/// Has the list above join the one of mpirun's environment, if there is one: words of sh, for inside double
+/// quotes.
 pub const JOINS_FORWARDED: &str = "[ -z \\\"\\${OMPI_MCA_mca_base_env_list-}\\\" ] || { \
      export OMPI_MCA_mca_base_env_list=\\\"\\$OMPI_MCA_mca_base_env_list;\\$OMPI_MCA_mca_base_env_list_internal\\\"; \
      unset OMPI_MCA_mca_base_env_list_internal; }; ";
 
-/// Open MPI 5's daemons forward all variables then. They have no list that the user's could stand beside.
+/// Open MPI 5's daemons forward all variables then. They have no list that the user's could join.
 pub const FORWARDS_ALL: &str = "PRTE_MCA_prte_fwd_environment";
 
 /// Without it, srun leaves the other ranks of a program alone when one has died.
 pub const SRUN_ENDS_ALL: &str = "SLURM_KILL_BAD_EXIT";
 
-/// The libraries to preload where each site runs its own MPI: for each
-/// interface the library of collectives, and the world library (mpi/world) below it. A program
-/// finds a call that its MPI lacks in the first library that has one, so those of its own interface
-/// come first: with wider handles, Open MPI's are first for all. Its library of collectives is that
-/// for version 5, which has the names of both.
+/// The libraries to preload if each site runs its own MPI: for each interface the library of collectives, and
+/// the world library (mpi/world) below it. A program finds a call that its MPI lacks in the first library
+/// that has one, so those of its own interface come first: with wider handles, Open MPI's are first for all.
+/// Its library of collectives is that for version 5, which has the names of both.
 pub const WORLD: &[(&str, &str)] = &[
     ("libcauseway_mpi_openmpi5.so", "libcauseway_world_openmpi.so"),
     ("libcauseway_mpi_abi.so", "libcauseway_world_abi.so"),

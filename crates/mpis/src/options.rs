@@ -1,7 +1,7 @@
-//! The options of each launcher, and which of the words behind one are its values. Pure.
+//! The options of each launcher, and which of the words after one are its values. Pure.
 //!
 //! A word taken for the program ends the options, and a program's own argument taken for an option gives the
-//! job other hosts or ranks. So every option stands here with the number of its values. `launcher_tests`
+//! job other hosts or ranks. So every option is listed here with the number of its values. `launcher_tests`
 //! compares the tables with each launcher's own help and with what the launcher does.
 
 use crate::Mpi;
@@ -15,16 +15,16 @@ pub struct Given {
     pub name: String,
     /// The word that it begins.
     pub at: usize,
-    /// Its values. There are fewer than it takes where the line ends before.
+    /// Its values. There are fewer than it takes if the line ends before.
     pub values: Vec<Value>,
 }
 
-/// Where a value stands: the rest of a word.
+/// Where a value is: the rest of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
     /// The word.
     pub word: usize,
-    /// The byte of that word at which the value begins: behind `=`, or 0.
+    /// The byte of that word at which the value begins: after `=`, or 0.
     pub from: usize,
 }
 
@@ -49,7 +49,7 @@ impl Given {
 }
 
 /// Reads options from the word `from` on. Returns them, and the number of the word that ends them: the
-/// program, or the `:` behind which the next program has its own.
+/// program, or the `:` after which the next program has its own.
 pub fn read(mpi: Mpi, words: &[OsString], from: usize) -> (Vec<Given>, usize) {
     let mut given = Vec::new();
     let mut at = from;
@@ -70,7 +70,7 @@ pub fn read(mpi: Mpi, words: &[OsString], from: usize) -> (Vec<Given>, usize) {
 }
 
 impl Given {
-    /// Takes what belongs to the option of the words behind it.
+    /// Takes the words after the option that belong to it.
     fn take_values(&mut self, mpi: Mpi, words: &[OsString]) {
         let (valued, paired) = tables(mpi);
         let names = |table: &[&str]| table.contains(&self.name.as_str());
@@ -176,7 +176,7 @@ fn split(mpi: Mpi, word: &OsStr) -> Option<(String, Option<usize>)> {
     Some((name, equals.map(|at| at + 1)))
 }
 
-/// PRRTE takes the beginning of a name where only one option begins so (getopt_long(3)).
+/// PRRTE takes the beginning of a name if only one option begins so (getopt_long(3)).
 fn in_full(name: String) -> String {
     let (valued, paired) = tables(Mpi::OpenMpi5);
     let all = || VALUED.iter().chain(valued).chain(paired).chain(FLAGS_OPEN_MPI_5);

@@ -1,4 +1,4 @@
-//! The libraries that are preloaded into a job's processes, which lie beside the causeway binary: their file
+//! The libraries that are preloaded into a job's processes, which are beside the causeway binary: their file
 //! names, and the loader's list of them and of the user's own.
 
 use crate::Mpi;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub const SHIM: &str = "libcauseway_shim.so";
 
 /// File name of the cure for MPICH over UCX, which without it neither ends nor receives every datatype
-/// rightly; see mpi/ucx/.
+/// correctly; see mpi/ucx/.
 pub const UCX: &str = "libcauseway_ucx.so";
 
 /// Names all of them.
@@ -27,9 +27,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     [SHIM, UCX].into_iter().chain(collectives).chain(worlds)
 }
 
-/// What stands in a path that cannot be said to the loader, which splits LD_PRELOAD at blanks and colons and
-/// replaces what a dollar begins (ld.so(8)), or to a launcher, which splits the words of its agent at blanks
-/// and may take quotes away. In words for a message; none where all of it can be said.
+/// Describes for a message what in a path cannot be passed to the loader, which splits LD_PRELOAD at blanks
+/// and colons and replaces what a dollar begins (ld.so(8)), or to a launcher, which splits the words of its
+/// agent at blanks and may remove quotes. `None` if the path can be passed.
 pub fn unsayable(path: &Path) -> Option<&'static str> {
     let text = path.to_string_lossy();
     text.chars().find_map(|character| match character {
@@ -42,8 +42,8 @@ pub fn unsayable(path: &Path) -> Option<&'static str> {
 }
 
 /// The value of LD_PRELOAD. A sanitizer's runtime comes first, since it refuses any other place. Then come
-/// Causeway's libraries, then what else the user preloads, and the collectives last: a tool that looks at MPI
-/// calls (Score-P, mpiP, Darshan) sees those of the program, and hands them on.
+/// Causeway's libraries, then what else the user preloads, and the collectives last: a tool that intercepts
+/// MPI calls (Score-P, mpiP, Darshan) sees those of the program, and passes them on.
 pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> OsString {
     // The loader takes blanks for colons (ld.so(8)).
     let present = present.unwrap_or_default().as_bytes();
@@ -60,7 +60,7 @@ pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> O
 }
 
 /// The list of another site's host as this host has it. A site's own command takes libraries of ours that are
-/// not at that path from `here`, where this causeway lies: accounts have other names at other sites, and so
+/// not at that path from `here`, where this causeway is: accounts have other names at other sites, and so
 /// have homes. A launcher of several sites gives all of its ranks one list, so for its daemons nothing moves.
 ///
 /// # Errors
@@ -101,7 +101,7 @@ fn is_sanitizer(library: &OsStr) -> bool {
 pub const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
 
 /// The user's options of AddressSanitizer with one more: without it the runtime of a program that is linked
-/// with it ends the program because a preloaded library comes before. `None` where the user has decided.
+/// with it ends the program because a preloaded library comes before. `None` if the user has decided.
 pub fn asan_options(present: Option<&OsStr>) -> Option<OsString> {
     let present = present.unwrap_or_default();
     if present.to_string_lossy().contains(LINK_ORDER) {

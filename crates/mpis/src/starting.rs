@@ -1,5 +1,5 @@
-//! What starts a site's own part of a job, where its gateway does not say: srun where there is Slurm, or a
-//! launcher of the program's MPI.
+//! What starts a site's own part of a job, if its gateway does not say: srun if there is Slurm, or a launcher
+//! of the program's MPI.
 
 use crate::family::Family;
 
@@ -11,17 +11,17 @@ pub const SLURM: [&str; 3] = [
     "/run/slurm/conf/slurm.conf",
 ];
 
-/// What starts a site's own part of a job, where its gateway does not say: a batch system's command, and
+/// What starts a site's own part of a job, if its gateway does not say: a batch system's command, and
 /// launchers.
 pub const STARTERS: [&str; 5] = ["srun", "mpirun.openmpi", "mpiexec.hydra", "mpirun", "mpiexec"];
 
 /// Launchers for a program whose MPI is not known, the likeliest first.
 const OF_ANY: &[&str] = &["mpirun", "mpiexec", "mpiexec.hydra"];
 
-/// What decides.
+/// The facts that decide.
 #[derive(Debug, Default)]
 pub struct Here {
-    /// The program's MPI, where it is known.
+    /// The program's MPI, if it is known.
     pub mpi: Option<Family>,
     /// No such program is on this host.
     pub lacks_program: bool,
@@ -33,7 +33,7 @@ pub struct Here {
     pub has_slurm: bool,
     /// The user has chosen how srun meets MPIs.
     pub names_type: bool,
-    /// What srun can be told to meet MPIs by; empty where it did not say.
+    /// What types srun can be told for MPIs; empty if it did not say.
     pub types: Vec<String>,
     /// The component of the heterogeneous allocation.
     pub component: Option<u32>,
@@ -44,7 +44,7 @@ impl Here {
         self.launchers.contains(&"srun") && (self.is_allocated || self.has_slurm)
     }
 
-    /// The type by which srun has to meet the program, where Causeway chooses it. Without one srun takes the
+    /// The type by which srun has to meet the program, if Causeway chooses it. Without one, srun takes the
     /// site's default, which is often none.
     fn wanted_type(&self) -> Option<&'static str> {
         self.mpi.filter(|_| !self.names_type).map(Family::srun_type)
@@ -56,7 +56,7 @@ impl Here {
     }
 }
 
-/// The types that `srun --mpi=list` names; nothing where there is no Slurm.
+/// The types that `srun --mpi=list` names; empty if there is no Slurm.
 pub fn srun_types(list: &str) -> Vec<String> {
     let (_, types) = list.split_once("MPI plugin types are...").unwrap_or_default();
     let words = types.lines().map(str::trim);
@@ -130,7 +130,7 @@ mod tests {
             launchers: vec!["srun", "mpirun.openmpi", "mpirun"],
             ..Here::default()
         };
-        // Its commands alone are no Slurm.
+        // Its commands alone do not make a Slurm.
         assert_eq!(start(&here), "mpirun -n {ranks}");
         here.has_slurm = true;
         assert_eq!(start(&here), "srun -n {ranks} --mpi=pmi2");

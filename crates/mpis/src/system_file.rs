@@ -1,4 +1,4 @@
-//! What a distribution says in a file for all of a host's users, and Causeway must not leave as it is. Pure.
+//! What a distribution sets in a file for all of a host's users, and Causeway must undo. Pure.
 //!
 //! Debian 14 builds Open MPI 6 with `btl_tcp_if_include=lo` in that file: it tests the package on a host
 //! without a network. Ranks on two nodes then have no way to each other, with Causeway or without it.
@@ -10,12 +10,12 @@ use std::ffi::OsString;
 /// Debian's parameters of Open MPI for all users.
 pub const OPEN_MPI: &str = "/etc/openmpi/openmpi-mca-params.conf";
 
-/// The variable that names the interfaces which ranks use, and the other one, beside which it may not stand.
+/// The variable that names the interfaces which ranks use, and the other one, which excludes it.
 const INTERFACES: &str = "OMPI_MCA_btl_tcp_if_include";
 const OTHERS: &str = "OMPI_MCA_btl_tcp_if_exclude";
 
-/// The variable that takes a loopback interface back that is alone in the text of the file; nothing where the
-/// user says himself which interfaces there are, in a variable or an option.
+/// The variable that undoes a loopback interface which is alone in the text of the file; `None` if the user
+/// has named interfaces, in a variable or an option.
 pub fn taken_back(
     mpi: Mpi,
     file: &str,
@@ -26,7 +26,7 @@ pub fn taken_back(
     let alone = lines.any(|(name, value)| name.trim() == parameter(INTERFACES) && value.trim() == "lo");
     let says = |variable: &str| is_set(variable) || words.iter().any(|word| word == parameter(variable));
     let is_free = !says(INTERFACES) && !says(OTHERS);
-    // Nothing stands for all of them.
+    // An empty value means all of them.
     (mpi.row().family == Family::OpenMpi && alone && is_free).then(|| (INTERFACES, OsString::new()))
 }
 

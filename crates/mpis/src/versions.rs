@@ -13,11 +13,11 @@ pub struct Version {
     series: Vec<String>,
     /// What the data test was run with, and where it came from.
     pub seen: Vec<String>,
-    /// Arguments of the data test, which leave out defects that the MPI has by itself.
+    /// Arguments of the data test, which leave out defects of the MPI itself.
     pub data: String,
 }
 
-/// A version that computes wrong by itself.
+/// A version that itself computes wrong.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Faulty {
@@ -40,14 +40,14 @@ fn table() -> &'static Table {
     TABLE.get_or_init(|| toml::from_str(include_str!("versions.toml")).unwrap_or_default())
 }
 
-/// What a version does wrong by itself, where that was seen.
+/// What a version does wrong by itself, if that was seen.
 pub fn fault(mpi: Mpi, version: &str) -> Option<&'static str> {
     let mut all = table().faulty.iter();
     let found = all.find(|faulty| faulty.mpi == mpi.name() && faulty.version == version)?;
     Some(&found.what)
 }
 
-/// The row of a version as its launcher tells it; `None` where no such version was seen.
+/// The row of a version as its launcher tells it; `None` if no such version was seen.
 pub fn known(mpi: Mpi, version: &str) -> Option<&'static Version> {
     of(mpi).find(|row| row.series.iter().any(|series| is_of(version, series)))
 }

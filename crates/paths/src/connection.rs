@@ -26,7 +26,7 @@ pub enum ConnectError {
     /// There is no such destination.
     #[error("{0}")]
     Destination(#[from] DestinationError),
-    /// The gateway says what nobody understands.
+    /// The gateway's answer is not understood.
     #[error("cannot understand the gateway's answer: {0}")]
     Answer(String),
     /// The other site takes no connection from here: its name, and why.
@@ -112,7 +112,7 @@ pub fn through(
     let bytes = bytes.map_err(|error| near(io::Error::other(error)))?;
     stream.write_all(&bytes).map_err(near)?;
     stream.set_read_timeout(Some(VERDICT_DEADLINE)).map_err(near)?;
-    // Of an unknown job there is a verdict alone.
+    // For an unknown job there is only a verdict.
     let mut proof = [0; ANSWER_BYTES];
     stream.read_exact(&mut proof).map_err(near)?;
     if proof != preface::answer(Sender::Gateway, &token, &nonce) {
@@ -134,8 +134,8 @@ pub fn through(
     }
 }
 
-/// Connects to this host's gateway from the address that it listens at, which is of the site: the far gateway
-/// asks for that.
+/// Connects to this host's gateway from the address where it listens, which is the site's: the far gateway
+/// requires that.
 fn connect_at_home(gateway: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(gateway), Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(gateway.ip(), 0).into())?;

@@ -16,7 +16,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub fn both_ways(stream: TcpStream) -> io::Result<()> {
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    // From here on `output` alone keeps it open, so that whoever reads sees its end.
+    // From here on `output` alone keeps it open, so that the reader sees its end.
     nix::unistd::dup2_stdout(File::options().write(true).open("/dev/null")?)?;
     carry(stream, input, output)
 }
@@ -34,13 +34,13 @@ fn carry(stream: TcpStream, input: impl Read + Send + 'static, output: impl Writ
     });
     match copy(&stream, output) {
         Ok(()) => sending.join().unwrap_or(Ok(())).or_else(gone),
-        // The connection is broken, or nobody reads what came: what is still to be sent is for nobody.
+        // The connection is broken, or nobody reads what came: nobody needs what is still to be sent.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// The far side closed both ways before it had read all: no failure of ours.
+/// The far side closed both ways before it had read all: this is not our failure.
 fn gone(error: io::Error) -> io::Result<()> {
     match error.kind() {
         ErrorKind::BrokenPipe => Ok(()),

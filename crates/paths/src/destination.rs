@@ -1,9 +1,9 @@
-//! Finds where a host lies that was typed, from what the gateway knows of the grid.
+//! Finds the site of a host that was typed, from what the gateway knows of the grid.
 
 use causeway_control::{SiteInfo, SiteStatus, Status};
 use std::net::{IpAddr, SocketAddr};
 
-/// Where a host lies.
+/// Where a host is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Destination {
     /// An address in this site.
@@ -86,7 +86,7 @@ pub fn find(status: &Status, host: &str, port: u16) -> Result<Destination, Desti
     let found: Vec<(&SiteStatus, &SiteInfo, IpAddr)> = found.collect();
     let (site, info, ip) = match found[..] {
         [] => return Err(nowhere(status, host)),
-        // Of an address the own site has the first word: here it is a neighbour's.
+        // For an address, the own site takes precedence: here it is a neighbour's.
         [first] => first,
         [first, ..] if host.parse::<IpAddr>().is_ok() => {
             let own = found.iter().find(|(site, ..)| site.name == status.site);
@@ -133,8 +133,8 @@ pub fn find(status: &Status, host: &str, port: u16) -> Result<Destination, Desti
     }
 }
 
-/// The address, as the grid knows it, of a host that is of a site. At the own one it may be asked for by its
-/// real one.
+/// The address, as the grid knows it, of a host of a site. At the own site, it may be asked for by its real
+/// one.
 fn address_in(info: &SiteInfo, host: &str, is_own: bool) -> Option<IpAddr> {
     if let Some(node) = info.nodes.iter().find(|node| node.name == host) {
         return Some(node.address);

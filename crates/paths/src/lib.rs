@@ -1,5 +1,5 @@
 //! Paths to other sites. `connection` makes one connection to a `destination` there, and `copy` joins it to
-//! standard input and output. `measure` finds the rate of a stream, `trips` sums round trips up.
+//! standard input and output. `measure` finds the rate of a stream, `trips` sums up round trips.
 
 pub mod connection;
 pub mod copy;

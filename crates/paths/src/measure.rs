@@ -14,20 +14,20 @@ use std::time::{Duration, Instant};
 /// One write.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// A path on which nothing moves for so long has no rate to speak of.
+/// A path on which nothing moves for this long has no meaningful rate.
 const STILL: Duration = Duration::from_secs(30);
 
 /// More than the digits of any number of bytes.
 const ANSWER_BYTES: u64 = 32;
 
-/// What it came to.
+/// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
     /// Sent, and counted there.
     pub bytes: u64,
     /// Time from the first byte to the answer.
     pub seconds: f64,
-    /// Bytes over that time without the answer's way, half a round trip there and half back.
+    /// Bytes over that time less one round trip: half for the bytes, half for the answer.
     pub rate_bits_per_second: f64,
 }
 
@@ -90,7 +90,7 @@ fn send(mut stream: TcpStream, bytes: u64) -> io::Result<String> {
 }
 
 fn measured(bytes: u64, taken: Duration, round_trip: Duration) -> Measured {
-    // A round trip that has grown shorter since must not leave less than nothing.
+    // If the round trip has become shorter since, the result must not be negative.
     let moving = taken.saturating_sub(round_trip).max(taken / 10);
     Measured {
         bytes,

@@ -4,7 +4,7 @@ use causeway_control::Pong;
 use serde::Serialize;
 use std::fmt;
 
-/// Round trips kept for the median: three days of one a second. Later ones count for all but that.
+/// Round trips kept for the median: three days of one a second. Later ones count for everything else.
 const KEPT: usize = 1 << 18;
 
 /// Round trips so far.
@@ -104,7 +104,7 @@ impl Trips {
             avg_ms: mean,
             median_ms: (below + sorted.get(middle)?) / 2.0,
             max_ms: self.longest,
-            // Rounding may leave less than nothing.
+            // Rounding may make it negative.
             mdev_ms: (self.sum_of_squares / count - mean * mean).max(0.0).sqrt(),
             jitter_ms: steps.fold(0.0, |sum, step| sum + step) / (self.milliseconds.len() - 1).max(1) as f64,
             clock_ahead_ms: ahead as f64 / 1e3,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The answer to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The job can be placed so.
+    /// The job can be placed this way.
     Placed(Placement),
     /// It cannot be placed.
     Refused(Refusal),
@@ -45,8 +45,8 @@ pub struct Reached {
     pub objective: Objective,
     /// Its value, in the objective's unit.
     pub value: u64,
-    /// No placement that is as good by the objectives before this one has less. The value is optimal where it
-    /// equals this and those before are, too.
+    /// A lower bound for placements that are as good by the objectives before this one. The value is optimal
+    /// if it equals this and those before are optimal, too.
     pub bound: u64,
 }
 
@@ -56,19 +56,19 @@ impl Reached {
         self.value == self.bound
     }
 
-    /// How much of the value might be saved at most, in thousandths of it, rounded up.
+    /// The optimality gap: how much of the value might be saved, in thousandths of it, rounded up.
     pub fn gap_permille(&self) -> u64 {
         let might = u128::from(self.value.saturating_sub(self.bound)) * 1000;
         u64::try_from(might.div_ceil(u128::from(self.value.max(1)))).unwrap_or(1000)
     }
 }
 
-/// A requirement that a refusal can name. Groups are indices; it stands for all alternatives of the group.
+/// A requirement that a refusal can name. Groups are indices; it is meant for all alternatives of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement {
-    /// The group has so many ranks.
+    /// The group has its number of ranks.
     Ranks(usize),
-    /// Each rank has so much memory.
+    /// Each rank has its memory.
     Memory(usize),
     /// Its nodes have these features.
     Features(usize),
@@ -118,6 +118,6 @@ pub struct Refusal {
     pub conflict: BTreeSet<Requirement>,
     /// Every one of them is needed for the conflict. The budget may end before that is shown.
     pub is_irreducible: bool,
-    /// No smaller set conflicts; that is looked for only where it takes few questions.
+    /// No smaller set conflicts; that is searched for only if it takes few questions.
     pub is_smallest: bool,
 }

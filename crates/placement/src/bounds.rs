@@ -8,7 +8,7 @@ use crate::tables::{Pair, Sites, Tables, members};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimeBound {
     pub total: u64,
-    /// What follows if each pair is looked at by itself.
+    /// The bound if each pair is considered by itself.
     pub separate: u64,
     /// The longest work.
     pub compute: u64,
@@ -21,7 +21,7 @@ pub(crate) struct TimeBound {
 }
 
 impl TimeBound {
-    /// The most that a pair's traffic may take in a node, if all together may take so much.
+    /// The most that a pair's traffic may take in a node, if all together may take `limit`.
     pub fn most(&self, node: &Node, limit: u64, pair: usize) -> u64 {
         let left = limit.saturating_sub(self.separate);
         node.pairs[pair].1.min(self.pairs[pair].saturating_add(left))
@@ -37,7 +37,7 @@ pub(crate) struct Bounds<'a> {
 
 impl Bounds<'_> {
     /// The least number of sites: the charged ones, and the largest others until there is room for each group
-    /// and for all together. Nothing where there is no room.
+    /// and for all together. `None` if there is no room.
     pub fn sites(&self) -> Option<u64> {
         let groups = 0..self.tables.groups();
         let ranks = |group: usize| self.node.chosen(self.tables, group).ranks;
@@ -56,7 +56,7 @@ impl Bounds<'_> {
         Some(most.max(self.enough(all, |site| total[site].min(self.tables.slots(site)))?))
     }
 
-    /// How many sites there must be, with the charged ones, for so many ranks.
+    /// How many sites there must be, with the charged ones, for this many ranks.
     fn enough(&self, ranks: u64, of: impl Fn(usize) -> u64) -> Option<u64> {
         let charged: u64 = members(self.node.charged).map(&of).sum();
         let mut left = ranks.saturating_sub(charged);
@@ -120,7 +120,7 @@ impl Bounds<'_> {
         bound
     }
 
-    /// The longest work at least, where each group takes its fastest classes.
+    /// A lower bound of the longest work, where each group takes its fastest classes.
     fn compute(&self) -> u64 {
         let of = |group: usize| {
             let choice = self.node.chosen(self.tables, group);

@@ -1,5 +1,5 @@
-//! Ranks of groups shared out over bins of slots: a transport problem, solved exactly by shortest augmenting
-//! paths (Ahuja, Magnanti, Orlin, Network Flows, section 9.7). All numbers are whole.
+//! Ranks of groups shared out over bins of slots: a transportation problem, solved exactly by shortest
+//! augmenting paths (Ahuja, Magnanti, Orlin, Network Flows, section 9.7). All numbers are integers.
 
 /// Part of a class that ranks can be put in: one rank takes one slot.
 #[derive(Debug, Clone)]
@@ -8,7 +8,7 @@ pub(crate) struct Bin {
     pub slots: u64,
 }
 
-/// A way of a group's ranks into a bin.
+/// An arc from a group to a bin.
 #[derive(Debug, Clone)]
 pub(crate) struct Arc {
     pub bin: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Arc {
     pub weight: i64,
 }
 
-/// A transport problem.
+/// A transportation problem.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Transport {
     pub bins: Vec<Bin>,
@@ -28,7 +28,7 @@ pub(crate) struct Transport {
 
 const FAR: i64 = i64::MAX / 4;
 
-/// Distances from one group in the graph of what can still be moved, and the ways.
+/// Distances from one group in the residual graph, and the shortest paths.
 struct Ways {
     group: Vec<i64>,
     bin: Vec<i64>,
@@ -39,8 +39,8 @@ struct Ways {
 }
 
 impl Transport {
-    /// Places all ranks at the least total weight, or says that there is no room. The answer has the ranks on
-    /// each arc of each group.
+    /// Places all ranks at the least total weight, or returns `None` if there is no room. The answer has the
+    /// ranks on each arc of each group.
     pub fn solve(&self) -> Option<Vec<Vec<u64>>> {
         let mut placed: Vec<Vec<u64>> = self.groups.iter().map(|(_, arcs)| vec![0; arcs.len()]).collect();
         let mut spare: Vec<u64> = self.bins.iter().map(|bin| bin.slots).collect();
@@ -64,7 +64,7 @@ impl Transport {
         Some(placed)
     }
 
-    /// Finds the shortest ways from a group to all bins (Bellman and Ford): forward along arcs with room,
+    /// Finds the shortest paths from a group to all bins (Bellman and Ford): forward along arcs with room,
     /// back along arcs with ranks.
     fn ways(&self, from: usize, placed: &[Vec<u64>], users: &[Vec<(usize, usize)>]) -> Ways {
         let mut ways = Ways {
@@ -105,7 +105,7 @@ impl Transport {
         ways
     }
 
-    /// Moves as many ranks as all arcs of a way allow, at least one.
+    /// Moves as many ranks as all arcs of a path allow, at least one.
     fn push(&self, from: usize, goal: usize, most: u64, ways: &Ways, placed: &mut [Vec<u64>]) -> u64 {
         let mut moved = most;
         let mut bin = goal;

@@ -64,7 +64,7 @@ impl Forest<'_> {
         self.tables.forest.iter().all(|edge| edge.child != group)
     }
 
-    /// Adds to what a group's tree costs what all others do.
+    /// Adds the cost of all other trees to that of a group's tree.
     fn completed(&self, total: u64, anchors: &[Vec<usize>], mut all: Vec<u64>) -> Vec<u64> {
         let sites = self.tables.sites;
         for group in 0..self.tables.groups() {

@@ -10,7 +10,7 @@ pub(crate) struct Limits {
     pub time: u64,
     pub cost: u64,
     pub sites: u64,
-    /// Whether the time matters at all: bounds of it are dear.
+    /// Whether the time matters at all: its bounds are expensive.
     pub times: bool,
     /// Whether the cost does.
     pub costs: bool,
@@ -46,7 +46,7 @@ impl Limits {
         }
     }
 
-    /// Allows at most so much. The start is limited by [`Tables::until`].
+    /// Allows at most this much. The start is limited by [`Tables::until`].
     pub fn set(&mut self, objective: Objective, most: u64) {
         match objective {
             Objective::Start => {}

@@ -1,5 +1,5 @@
-//! Makes a placement better step by step: most groups stay on their sites, the others are placed anew. It
-//! proves nothing, but large jobs get good placements by it long before the search comes to them.
+//! Improves a placement step by step: most groups stay on their sites, the others are placed anew. It proves
+//! nothing, but gives large jobs good placements long before the search reaches them.
 
 use crate::found::{Found, Limits};
 use crate::model::Objective;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Steps for one attempt: most that succeed need fewer.
 const STEPS: u32 = 40;
 
-/// Improves a placement within the limits by one objective, until no attempt succeeds or it may not go on.
+/// Improves a placement within the limits by one objective, until no attempt succeeds or the budget ends.
 pub(crate) fn improve(
     tables: &Tables,
     limits: &Limits,

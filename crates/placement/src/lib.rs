@@ -1,17 +1,16 @@
 //! Decides which nodes of which sites get the ranks of a job: every requirement is met, and then the caller's
-//! objectives are as small as can be, each among the placements that are best by those before it. Pure: no
-//! clock, no files.
+//! objectives are minimised, each among the placements that are best by those before it. Pure: no clock, no
+//! files.
 //!
-//! [`place`] is all there is to call. It answers with a placement, how good it is and how much better another
-//! might be; or with a smallest set of requirements that cannot hold together.
+//! [`place`] is the only function to call. It answers with a placement, how good it is and how much better
+//! another might be; or with a smallest set of requirements that cannot hold together.
 //!
 //! What a placement is:
 //!
 //! - The nodes are the job's alone, and its groups share them. Ranks that need at most a slot's share of
 //!   their node's memory share nodes with any others of that kind. Ranks that need more (*heavy* ones) get
-//!   nodes of their own, as many on each as its memory holds, where no other group has ranks. Who has a
-//!   mixture on one node may do with fewer nodes than this; but whether a mixture fits would be another,
-//!   harder problem.
+//!   nodes of their own, as many on each as its memory holds, where no other group has ranks. Mixing them on
+//!   one node may need fewer nodes than this; but whether a mixture fits would be another, harder problem.
 //! - A group may be spread over classes and sites. A requirement of the network holds for every two sites
 //!   over which the ranks in question are spread, also for those of one group.
 //! - Every two sites of the job need a link.
@@ -52,7 +51,7 @@ pub use model::{
 /// of steps ([`steps`]) makes it repeatable, and one of time does not.
 pub type Spent<'a> = dyn FnMut() -> u32 + 'a;
 
-/// A budget of so many steps.
+/// A budget of this many steps.
 pub fn steps(limit: u64) -> impl FnMut() -> u32 {
     let mut taken: u64 = 0;
     move || {

@@ -1,11 +1,11 @@
 //! Linear programs with a few dozen variables: whether rows can hold together, by the first phase of the
-//! simplex method with Bland's rule (Chvatal, Linear Programming, chapters 3 and 8). It computes with
-//! fractions of limited precision: who proves something by its answer checks that with whole numbers.
+//! simplex method with Bland's rule (Chvatal, Linear Programming, chapters 3 and 8). It computes in floating
+//! point: a caller that proves something by its answer checks that in integers.
 
-/// Less than this is nothing.
+/// Less than this counts as zero.
 const NOTHING: f64 = 1e-9;
 
-/// Most pivots; Bland's rule ends without, but rounding may not.
+/// Most pivots: Bland's rule terminates by itself, but rounding may prevent that.
 const PIVOTS: usize = 2000;
 
 /// A sum of variables and what it is compared with. No bound is negative.
@@ -21,7 +21,7 @@ pub(crate) struct Row {
 pub(crate) enum Answer {
     /// They can, with these values of the variables.
     Holds(Vec<f64>),
-    /// They cannot. For each row of those at most, what a unit more of its bound would give.
+    /// They cannot. For each of the latter rows, what one more unit of its bound would give.
     Never(Vec<f64>),
     /// Too many pivots.
     Unknown,
@@ -37,7 +37,7 @@ struct Tableau {
 /// Decides for variables that are not negative.
 pub(crate) fn decide(variables: usize, at_least: &[Row], at_most: &[Row]) -> Answer {
     let (least, most) = (at_least.len(), at_most.len());
-    // Variables, then what the first rows have too much, what the others have left, and what is missing.
+    // Variables, then surplus, slack and artificial variables.
     let surplus = variables;
     let slack = surplus + least;
     let missing = slack + most;
@@ -91,7 +91,7 @@ fn cells(row: &Row, columns: usize) -> Vec<f64> {
 }
 
 impl Tableau {
-    /// Pivots until nothing gets less. No variable from `end` on comes back.
+    /// Pivots until nothing improves. No variable from `end` on enters the basis.
     fn run(&mut self, end: usize) -> bool {
         let last = self.basis.len();
         for _ in 0..PIVOTS {
@@ -113,7 +113,7 @@ impl Tableau {
                     }
                 }
             }
-            // What is missing is never negative, so something bounds it.
+            // What is missing is never negative, so some row bounds it.
             let Some((_, row)) = least else {
                 return false;
             };

@@ -41,7 +41,7 @@ pub struct Class {
     pub memory_bytes: u64,
     /// What its nodes have, in the words in which groups ask for it.
     pub features: BTreeSet<String>,
-    /// How fast a slot is, in thousandths of the speed for which a group's work is told.
+    /// How fast a slot is, in thousandths of the speed for which a group's work is given.
     pub speed: u32,
     /// In how many seconds its nodes can be had.
     pub start_seconds: u64,
@@ -103,7 +103,7 @@ pub struct Alternative {
     pub work_us: u64,
 }
 
-/// A requirement of a network path; what is not told is not asked for.
+/// A requirement of a network path; `None` asks for nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Network {
     /// Longest latency, one way.
@@ -134,7 +134,7 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// A figure that is made as small as possible.
+/// A figure to minimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// When the last of the used classes can be had, in seconds.
@@ -148,19 +148,19 @@ pub enum Objective {
     Sites,
 }
 
-/// A mistake in what was given.
+/// A mistake in the input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// See [`MAX_SITES`].
     #[error("{0} sites; {MAX_SITES} at most")]
     TooManySites(usize),
-    /// An index of a site is none.
+    /// An index names no site.
     #[error("there is no site {0}")]
     NoSuchSite(usize),
     /// Two links are for the same two sites.
     #[error("sites {0} and {1} have two links")]
     TwoLinks(usize, usize),
-    /// An index of a group is none.
+    /// An index names no group.
     #[error("there is no group {0}")]
     NoSuchGroup(usize),
     /// A group has no alternative, or one without ranks.

@@ -1,4 +1,4 @@
-//! Takes out of a node what none of its placements can have, before ranks are shared out.
+//! Removes from a node what none of its placements can have, before ranks are shared out.
 
 use crate::bounds::{Bounds, TimeBound};
 use crate::found::Limits;
@@ -15,7 +15,7 @@ pub(crate) struct View {
 }
 
 impl Node {
-    /// Takes out what cannot be; nothing where no placement is left within the limits.
+    /// Removes what is impossible; `None` if no placement is left within the limits.
     pub fn narrow(&mut self, tables: &Tables, limits: &Limits) -> Option<View> {
         loop {
             let room = self.room(tables);
@@ -52,7 +52,7 @@ impl Node {
 
     fn room(&self, tables: &Tables) -> Vec<u64> {
         let mut room = vec![0; tables.groups() * tables.sites];
-        // What groups take that can be nowhere else.
+        // Ranks of groups that can be nowhere else.
         let mut taken = vec![0; tables.sites];
         let confined = |group: usize| self.allowed[group].count_ones() == 1;
         for group in (0..tables.groups()).filter(|group| confined(*group)) {
@@ -92,7 +92,7 @@ impl Node {
         Some(())
     }
 
-    /// Takes out sites that leave another group, or the same, no room on sites with a good link.
+    /// Removes sites that leave another group, or the same, no room on sites with a good link.
     fn keep_compatible(&mut self, tables: &Tables, room: &[u64]) -> Option<()> {
         let ranks: Vec<u64> = { 0..tables.groups() }
             .map(|group| self.chosen(tables, group).ranks)
@@ -122,7 +122,7 @@ impl Node {
         Some(())
     }
 
-    /// Takes out sites that cost too much time, or would be too many, and classes that are too slow.
+    /// Removes sites that cost too much time, or would be too many, and classes that are too slow.
     fn keep_within(&mut self, tables: &Tables, limits: &Limits, time: &TimeBound) -> Option<()> {
         if u64::from(self.charged.count_ones()) >= limits.sites {
             for allowed in &mut self.allowed {
@@ -153,8 +153,8 @@ impl Node {
         (time.compute <= self.slowest.1).then_some(())
     }
 
-    /// Takes out sites that are too small for groups which would all have to be there, and nowhere else:
-    /// paths to other sites take more than their traffic may.
+    /// Removes sites that are too small for groups which would all have to be there, and nowhere else: paths
+    /// to other sites take more than their traffic may.
     fn keep_together(&mut self, tables: &Tables, limits: &Limits, time: &TimeBound) {
         let mosts: Vec<u64> = (0..tables.pairs.len())
             .map(|pair| time.most(self, limits.time, pair))

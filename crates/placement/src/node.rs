@@ -1,7 +1,7 @@
 //! A part of all placements: which sites each group may use, and which it is charged for.
 //!
-//! A group that is charged for a site need not use it: a placement in which it does not is at most as dear,
-//! and is looked at where the group may not use that site.
+//! A group that is charged for a site need not use it: a placement in which it does not costs at most as
+//! much, and is examined where the group may not use that site.
 
 use crate::tables::{Choice, Sites, Tables, members};
 

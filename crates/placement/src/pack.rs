@@ -1,7 +1,7 @@
 //! Whether ranks have room on given sites: how many nodes of each class the groups get whose ranks need more
 //! than a slot's share of the memory, and slots of the other nodes for all others. Branch and bound over
-//! these numbers of nodes, with linear programs as bounds. That a program cannot hold is proved by prices of
-//! slots: at these prices the ranks pay more than all slots cost. That is checked in whole numbers.
+//! these numbers of nodes, with linear programs as bounds. That a program is infeasible is proved by prices
+//! of slots: at these prices the ranks pay more than all slots cost. That is checked in integers.
 
 use crate::flow::{Arc, Bin, Transport};
 use crate::found::Found;
@@ -9,11 +9,11 @@ use crate::linear::{Answer, Row, decide};
 use crate::sets::State;
 use crate::tables::Tables;
 
-/// What became of the ranks.
+/// Whether the ranks have room.
 pub(crate) enum Packed {
     Into(Box<Found>),
     Never,
-    /// It may not go on.
+    /// It is not decided.
     Open,
 }
 
@@ -88,7 +88,7 @@ impl Packing<'_> {
                 return Packed::Into(Box::new(found));
             }
             let Some((index, least)) = self.fraction(&ranges, &values) else {
-                // It neither holds nor can it be shown not to: the precision is used up.
+                // It is neither feasible nor provably infeasible: the precision is used up.
                 return Packed::Open;
             };
             let (mut fewer, mut more) = (ranges.clone(), ranges);
@@ -100,8 +100,7 @@ impl Packing<'_> {
         Packed::Never
     }
 
-    /// Ranks or, of heavy uses, nodes beyond the least, which need not be whole. Nothing where there is no
-    /// room.
+    /// Ranks or, of heavy uses, nodes beyond the least, as fractions. `None` if there is no room.
     fn relaxed(&self, ranges: &Ranges) -> Option<Vec<f64>> {
         let classes = &self.tables.classes;
         let mut left: Vec<f64> = self.ranks.iter().map(|ranks| *ranks as f64).collect();
@@ -152,7 +151,7 @@ impl Packing<'_> {
         match decide(self.uses.len(), &at_least, &at_most) {
             Answer::Holds(values) => Some(values),
             Answer::Never(gains) if self.is_too_dear(ranges, &gains[..classes.len()]) => None,
-            // Nothing is known: as if it held, with nothing in it.
+            // Nothing is known: it counts as feasible, with all zero.
             Answer::Never(_) | Answer::Unknown => Some(vec![0.0; self.uses.len()]),
         }
     }
@@ -237,7 +236,7 @@ impl Packing<'_> {
         Some(Found::new(self.tables, &self.choices, ranks))
     }
 
-    /// The heavy use whose number of nodes is farthest from a whole one, or else the widest that is not
+    /// The heavy use whose number of nodes is farthest from an integer, or else the widest that is not
     /// decided; and that number rounded down.
     fn fraction(&self, ranges: &Ranges, values: &[f64]) -> Option<(usize, u64)> {
         let open = { 0..values.len() }

@@ -4,7 +4,7 @@
 use crate::model::Objective;
 use crate::tables::Sites;
 
-/// How often prices are changed for a part that was split off.
+/// How many subgradient steps a part gets that was split off.
 const ROUNDS: u32 = 6;
 
 pub(crate) struct Part {
@@ -14,18 +14,18 @@ pub(crate) struct Part {
     pub alive: Vec<Vec<usize>>,
     /// Sites that the job is charged for.
     pub charged: Sites,
-    /// Prices of slots with which its bound was found.
+    /// Prices of slots that gave its bound.
     pub prices: Vec<i64>,
     /// The least time.
     pub bound: i64,
     /// The least number of sites.
     pub sites: u64,
-    /// How often its prices are to be changed.
+    /// How many subgradient steps it gets.
     pub rounds: u32,
 }
 
 impl Part {
-    /// No placement in it has less.
+    /// Returns a lower bound of its placements.
     pub fn least(&self, objective: Objective) -> u64 {
         match objective {
             Objective::Sites => self.sites,
@@ -33,7 +33,7 @@ impl Part {
         }
     }
 
-    /// The part with these states only; nothing where a group has none.
+    /// The part with these states only; `None` if a group has none.
     pub fn with(&self, alive: Vec<Vec<usize>>) -> Option<Part> {
         alive.iter().all(|alive| !alive.is_empty()).then(|| Part {
             relaxation: self.relaxation,

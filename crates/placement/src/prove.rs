@@ -1,5 +1,5 @@
 //! Proves that no placement takes less time, or finds one: branch and bound over the sets of sites on which
-//! groups are. Its bounds see that groups compete for slots, which those of [`crate::bounds`] hardly do;
+//! groups are. Its bounds consider that groups compete for slots, which those of [`crate::bounds`] hardly do;
 //! each of them costs far more.
 //!
 //! ```text
@@ -23,13 +23,13 @@ use crate::tables::{Sites, Tables};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How often prices are changed for a part that nothing is known about.
+/// How many subgradient steps a part gets that nothing is known about.
 const FIRST_ROUNDS: u32 = 120;
 
-/// How often in a row prices may tell nothing new before they are changed by less.
+/// How many steps in a row may leave the bound as it is before the step size is halved.
 const PATIENCE: u32 = 2;
 
-/// Whole steps, in parts.
+/// A full step, in the units of the step size.
 const STEP: i128 = 16;
 
 /// Most entries of all tables together: 128 MB.
@@ -40,23 +40,23 @@ const STEPS: u32 = 8;
 
 struct Proof<'a> {
     tables: &'a Tables,
-    /// The time or the number of sites; it is made small.
+    /// The time or the number of sites; it is minimised.
     objective: Objective,
     limits: Limits,
-    /// With each the value of the longest work.
+    /// Each relaxation with its value of the longest work.
     relaxations: Vec<(u64, Relaxation<'a>)>,
     best: Option<Found>,
 }
 
-/// What became of a part.
+/// The result of examining a part.
 enum Ended {
     Closed,
     Open,
     Split(Vec<Part>),
 }
 
-/// Looks for a placement with less of an objective, the time or the number of sites, and returns a lower
-/// bound. Of a job with too many sets of sites nothing is proved.
+/// Searches for a placement with less of an objective, the time or the number of sites, and returns a lower
+/// bound. For a job with too many sets of sites, it proves nothing.
 pub(crate) fn prove(
     tables: &Tables,
     limits: &Limits,
@@ -87,7 +87,7 @@ pub(crate) fn prove(
 }
 
 impl<'a> Proof<'a> {
-    /// A part for each value that the longest work can have; nothing where these are too much.
+    /// A part for each value that the longest work can have; `None` if there is too much of it.
     fn parts(&mut self, may_go_on: &mut dyn FnMut() -> bool) -> Option<Vec<Part>> {
         let rows = { self.tables.choices.iter().flatten() }
             .flat_map(|choice| choice.fit.iter().zip(&choice.compute));
@@ -132,7 +132,7 @@ impl<'a> Proof<'a> {
         Some(parts)
     }
 
-    /// Goes on with the part of the least bound, of several the newest, until nothing is left or it may not.
+    /// Examines the part with the least bound, of several the newest, until none is left or the budget ends.
     fn run(&mut self, parts: Vec<Part>, may_go_on: &mut dyn FnMut() -> bool) -> u64 {
         let mut open = BTreeMap::new();
         let mut count: u64 = 0;
@@ -208,7 +208,7 @@ impl<'a> Proof<'a> {
         Ended::Split(splitter.split())
     }
 
-    /// Takes out states that cannot be, by what is taken out of a node. Whether anything is left.
+    /// Removes states that narrowing a node rules out. Returns whether anything is left.
     fn narrow(&self, part: &mut Part) -> bool {
         let (value, relaxation) = &self.relaxations[part.relaxation];
         let mut node = Node::all(self.tables);
@@ -238,7 +238,7 @@ impl<'a> Proof<'a> {
         part.alive.iter().all(|alive| !alive.is_empty())
     }
 
-    /// Takes out states with which the time is above its limit. Whether anything is left.
+    /// Removes states whose time is above its limit. Returns whether anything is left.
     fn keep_within(&self, part: &mut Part, priced: &Priced) -> bool {
         let limit = i64::try_from(self.limits.time).unwrap_or(i64::MAX);
         for (alive, with) in part.alive.iter_mut().zip(&priced.with) {
@@ -256,8 +256,8 @@ impl<'a> Proof<'a> {
             .map(|class| (class.nodes * class.slots) as i64)
     }
 
-    /// Makes dearer what is overloaded and cheaper what is not, by a step towards a bound above the limit
-    /// (Polyak). Whether anything changes.
+    /// Takes a subgradient step (Polyak) towards a bound above the limit: what is overloaded becomes dearer,
+    /// the rest cheaper. Returns whether anything changes.
     fn change(&self, prices: &mut [i64], priced: &Priced, step: i128) -> bool {
         let over: Vec<i128> = { self.slots().zip(&priced.taken).zip(&*prices) }
             .map(|((slots, taken), price)| {
@@ -276,7 +276,7 @@ impl<'a> Proof<'a> {
         is_changed
     }
 
-    /// Keeps what prices led to if it is a placement within the limits.
+    /// Makes what prices led to the incumbent if it is a placement within the limits.
     fn attempt(&mut self, relaxation: usize, priced: &Priced) {
         if self
             .slots()
@@ -293,8 +293,8 @@ impl<'a> Proof<'a> {
         self.keep(found);
     }
 
-    /// Looks whether the best states of a part make a placement: prices may have put too much on a class,
-    /// and there may be room elsewhere.
+    /// Tests whether the best states of a part make a placement: prices may have put too much on a class, and
+    /// there may be room elsewhere.
     fn attempt_best(&mut self, part: &Part, best: &[usize], may_go_on: &mut dyn FnMut() -> bool) {
         let mut steps = 0;
         if self.are_few(part.relaxation, best) && self.takes(part.relaxation, best) <= self.limits.time {
@@ -308,7 +308,8 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Decides whether there is a placement with one state for each group: all of them take as long.
+    /// Decides whether there is a placement with one state for each group: all such placements take equally
+    /// long.
     fn decide(&mut self, part: &mut Part, may_go_on: &mut dyn FnMut() -> bool) -> Ended {
         let best: Vec<usize> = part.alive.iter().map(|alive| alive[0]).collect();
         if !self.are_few(part.relaxation, &best) || self.takes(part.relaxation, &best) > self.limits.time {
@@ -372,7 +373,8 @@ impl<'a> Proof<'a> {
         pack(self.tables, &states, slowest, may_go_on)
     }
 
-    /// Keeps a placement that is one, and within the limits; only better ones are from then on.
+    /// Makes a valid placement within the limits the incumbent; from then on, only better ones are within
+    /// them.
     fn keep(&mut self, found: Found) -> bool {
         let is_better = self.limits.allow(&found) && found.is_placement(self.tables);
         if is_better {

@@ -1,5 +1,5 @@
 //! Why a job cannot be placed: a set of requirements that cannot hold together, and none of which can be left
-//! out. It is found by leaving one after the other out; then smaller sets are tried, where they are few.
+//! out. It is found by leaving one after the other out; then smaller sets are tried, if they are few.
 
 use crate::Spent;
 use crate::answer::{Refusal, Requirement};
@@ -91,7 +91,8 @@ impl Asker<'_, '_> {
         ended.best.is_none() && ended.open.is_none()
     }
 
-    /// Looks for a conflict of fewer requirements than so many. Says, too, whether all such sets were tried.
+    /// Looks for a conflict of fewer than `than` requirements. Returns, too, whether all such sets were
+    /// tried.
     fn smaller(&mut self, than: usize) -> (Option<BTreeSet<Requirement>>, bool) {
         let all: Vec<Requirement> = self.all.iter().copied().collect();
         let mut tried = 0;

@@ -1,14 +1,14 @@
 //! A lower bound of the time in which groups compete for slots: a Lagrangian relaxation (Fisher, The
 //! Lagrangian relaxation method for solving integer programming problems, Management Science 27, 1981). Each
 //! slot of a class has a price, what a job pays for all it takes is added to its time, and what all slots
-//! cost is taken off. No placement within the slots gains by that, so the least that is left is a bound, by
-//! whatever prices. With them every group is on its own but for its traffic: where pairs form a forest, the
-//! least is found exactly, by dynamic programming over the sets of sites of each group.
+//! cost is subtracted. No placement within the slots becomes longer by that, so the minimum is a lower bound,
+//! at any prices. At fixed prices, groups are independent but for their traffic: where pairs form a forest,
+//! the minimum is found exactly, by dynamic programming over the sets of sites of each group.
 
 use crate::sets::{State, worst};
 use crate::tables::{Sites, Tables, members};
 
-/// More than any time that is looked at.
+/// More than any time that is considered.
 const NEVER: i64 = i64::MAX / 8;
 
 /// The traffic between a group and the one above it in the forest.
@@ -28,20 +28,20 @@ pub(crate) struct Relaxation<'a> {
     slowest: u64,
     /// For each group its states; elsewhere a state is its index here.
     pub states: Vec<Vec<State>>,
-    /// For each group and state, what its traffic takes beside the edges.
+    /// For each group and state, what its traffic takes outside the edges.
     own: Vec<Vec<i64>>,
     /// Root first.
     edges: Vec<Edge>,
-    /// Pairs that are not among the edges take at least so much.
+    /// What pairs that are not among the edges take at least.
     apart: i64,
 }
 
-/// What follows from prices.
+/// What the relaxation gives at some prices.
 pub(crate) struct Priced {
     pub bound: i64,
     /// For each group, and each of its states in the order of `alive`, the bound if it is in that state.
     pub with: Vec<Vec<i64>>,
-    /// A state of each group; together they have the bound.
+    /// A state of each group; together they attain the bound.
     pub best: Vec<usize>,
     /// Ranks of each group on each class, where they pay least.
     pub ranks: Vec<Vec<u64>>,
@@ -155,7 +155,7 @@ impl<'a> Relaxation<'a> {
         }
     }
 
-    /// What each state of a group pays for slots, and its traffic beside the edges.
+    /// What each state of a group pays for slots, and its traffic outside the edges.
     fn alone(&self, group: usize, prices: &[i64], alive: &[usize]) -> Vec<i64> {
         let choices = 0..self.tables.choices[group].len();
         let orders: Vec<Vec<(i64, usize)>> =
@@ -171,7 +171,7 @@ impl<'a> Relaxation<'a> {
         alive.iter().map(of).collect()
     }
 
-    /// The classes that do for a group, with what a rank pays there, cheapest first.
+    /// The classes that suit a group, with what a rank pays there, cheapest first.
     fn order(&self, group: usize, choice: usize, prices: &[i64]) -> Vec<(i64, usize)> {
         let row = &self.tables.choices[group][choice];
         let does = |class: &usize| row.fit[*class] > 0 && row.compute[*class] <= self.slowest;

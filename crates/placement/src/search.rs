@@ -1,5 +1,5 @@
-//! Branch and bound. Each node is narrowed, and its ranks are shared out without a look at links. If the
-//! result is within the limits, it is a placement; otherwise the node is split where a limit is broken.
+//! Branch and bound. Each node is narrowed, and its ranks are shared out regardless of links. If the result
+//! is within the limits, it is a placement; otherwise the node is split where a limit is broken.
 //!
 //! ```text
 //!     node ── narrow ── share out ──┬── breaks nothing: found, and the limit goes down
@@ -9,7 +9,7 @@
 //!       └── several alternatives    └── too many sites: without the one with the fewest ranks, or charged
 //! ```
 //!
-//! The search goes down the first part of a split, and then on at the node with the least bound.
+//! The search dives into the first part of a split, and then continues at the node with the least bound.
 
 use crate::found::{Found, Limits};
 use crate::model::Objective;
@@ -18,12 +18,12 @@ use crate::node::{Node, Reserved};
 use crate::share::{Lead, Shares, share};
 use crate::tables::{Tables, members};
 
-/// What a search came to.
+/// What a search has found.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// The best placement within the limits.
     pub best: Option<Found>,
-    /// Where the search ended early: no placement within the limits has less.
+    /// A lower bound for placements within the limits, if the search ended early.
     pub open: Option<u64>,
 }
 
@@ -32,18 +32,18 @@ pub(crate) struct Search<'a> {
     limits: Limits,
     /// Without one the first placement ends the search.
     minimise: Option<Objective>,
-    /// Whether no better placement can be.
+    /// Whether no better placement can exist.
     is_over: bool,
     /// Where it begins.
     from: Node,
-    /// Whether it splits by the sites of a group where the time is too long: that makes proofs short.
+    /// Whether it splits by the sites of a group if the time is too long: that makes proofs short.
     proves: bool,
 }
 
 /// What a node became.
 enum Split {
     Closed,
-    /// The first is looked at first.
+    /// The first is examined first.
     Into(Vec<Node>),
 }
 
@@ -65,7 +65,7 @@ impl Search<'_> {
         Search { from, proves, ..self }
     }
 
-    /// Searches as long as it may go on; it is asked before every node but the first.
+    /// Searches as long as `may_go_on` is true, which is asked before every node but the first.
     pub fn run(mut self, may_go_on: &mut dyn FnMut() -> bool) -> Ended {
         let mut best: Option<Found> = None;
         let mut open: Vec<Node> = Vec::new();
@@ -192,8 +192,8 @@ impl Search<'_> {
         Some((0..node.choice[group]).map(with).collect())
     }
 
-    /// Shares ranks out, and keeps what is a better placement. Nothing where there is no room, or what there
-    /// is costs too much; otherwise what the node is to be split by.
+    /// Shares ranks out, and makes a better placement the incumbent. `None` if there is no room, or what
+    /// there is costs too much; otherwise what the node is to be split by.
     fn share_out(
         &mut self,
         node: &mut Node,
@@ -232,11 +232,11 @@ impl Search<'_> {
         answer
     }
 
-    /// Keeps a placement if it is one, and within the limits; then only better ones are.
+    /// Makes a valid placement within the limits the incumbent; then only better ones are within them.
     fn keep(&mut self, found: &Found, best: &mut Option<Found>) {
         if self.limits.allow(found) && found.is_placement(self.tables) && !self.is_over {
             *best = Some(found.clone());
-            // Nothing is less than nothing.
+            // Nothing is less than zero.
             let less = self
                 .minimise
                 .and_then(|objective| found.value(objective).checked_sub(1));
@@ -379,7 +379,7 @@ impl Search<'_> {
     }
 }
 
-/// Without a group's use of a site, and charged for it.
+/// Splits by a group's use of a site: without it, and charged for it.
 fn halves(node: &Node, group: usize, site: usize) -> [Node; 2] {
     let (mut without, mut with) = (node.clone(), node.clone());
     without.allowed[group] &= !(1 << site);

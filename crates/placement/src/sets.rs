@@ -14,7 +14,7 @@ pub(crate) struct State {
 /// Most states of a group: a table has one entry for each two of two groups.
 const MOST: usize = 2000;
 
-/// Most sets that are looked at for them.
+/// Most sets that are examined for them.
 const LOOKED_AT: usize = 20_000;
 
 /// What a pair's traffic takes over the worst path between two sets of sites.
@@ -46,8 +46,8 @@ struct Walk<'a> {
     states: Vec<State>,
 }
 
-/// The states of a group that leave the time within its limit as far as that group's traffic tells; nothing
-/// where they are too many.
+/// The states of a group that leave the time within its limit as far as that group's traffic tells; `None` if
+/// they are too many.
 pub(crate) fn states(
     tables: &Tables,
     node: &Node,
@@ -75,7 +75,7 @@ pub(crate) fn states(
 }
 
 impl Walk<'_> {
-    /// Looks at a set and at all that have more sites after this index. A set takes at least as long as each
+    /// Examines a set and all that have more sites after this index. A set takes at least as long as each
     /// part of it does.
     fn from(&mut self, index: usize, sites: Sites) -> bool {
         self.looked_at += 1;

@@ -1,5 +1,5 @@
-//! Shares the ranks of a node out over its classes, without looking at links between sites and at how many
-//! sites there are.
+//! Shares the ranks of a node out over its classes, regardless of links between sites and of the number of
+//! sites.
 
 use crate::flow::{Arc, Bin, Transport};
 use crate::narrow::View;
@@ -14,8 +14,8 @@ pub(crate) struct Shares {
     pub loose: Vec<Vec<u64>>,
 }
 
-/// Shares out at the least weight, where `weight` is told by group and class. Nothing where there is no room
-/// even if such loose ranks took one slot each.
+/// Shares out at the least weight, where `weight` takes group and class. `None` if there is no room even if
+/// such loose ranks took one slot each.
 pub(crate) fn share(tables: &Tables, node: &Node, weight: impl Fn(usize, usize) -> i64) -> Option<Shares> {
     let mut transport = Transport::default();
     for (class, row) in tables.classes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One objective after the other: each is made small, and then limits the search for the next.
+//! One objective after the other: each is minimised, and then limits the search for the next.
 
 use crate::Spent;
 use crate::answer::{Placement, Reached, Share};
@@ -10,7 +10,7 @@ use crate::search::{self, Search};
 use crate::tables::{Scope, Tables};
 use std::collections::BTreeSet;
 
-/// What became of a job.
+/// How a job was decided.
 pub(crate) enum Ended {
     Placed(Placement),
     Impossible,
@@ -56,13 +56,13 @@ pub(crate) fn place(resources: &Resources, job: &Job, objectives: &[Objective], 
     Ended::Placed(placement(&tables, found, reached))
 }
 
-/// The part of the budget at whose end one of so many things that are left must be over.
+/// The part of the budget by whose end one of the `left` remaining tasks must be over.
 fn share_of(left: u32, spent: &mut Spent) -> u32 {
     let now = spent().min(WHOLE);
     now + (WHOLE - now) / left.max(1)
 }
 
-/// The same for an objective: what comes first matters most, and is the harder the less limits there are.
+/// The same for an objective: what comes first matters most, and is harder the fewer limits there are.
 fn end_of(left: u32, spent: &mut Spent) -> u32 {
     let now = spent().min(WHOLE);
     now + if left > 1 {
@@ -106,7 +106,7 @@ fn better(
     open.map_or(u64::MAX, |open| open.max(bound))
 }
 
-/// Looks for a placement that begins earlier, by halves, and returns a lower bound.
+/// Looks for a placement that begins earlier, by bisection, and returns a lower bound.
 fn earlier(tables: &Tables, limits: &Limits, found: &mut Found, left: u32, spent: &mut Spent) -> u64 {
     let until = end_of(left, spent);
     let starts: BTreeSet<u64> = tables.classes.iter().map(|class| class.start).collect();

@@ -32,7 +32,7 @@ pub(crate) struct ClassRow {
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
     pub ranks: u64,
-    /// For each class, ranks that fit on a node; 0 where it does not do.
+    /// For each class, ranks that fit on a node; 0 if the class does not suit.
     pub fit: Vec<u64>,
     /// For each class, the price of a rank.
     pub price: Vec<u64>,
@@ -56,8 +56,8 @@ pub(crate) struct Tables {
     pub classes: Vec<ClassRow>,
     /// The classes of each site.
     pub of_site: Vec<Range<usize>>,
-    /// For each group its alternatives; where there are several, the last one is at least as easy as each of
-    /// them, and stands for a group whose alternative is not chosen yet.
+    /// For each group its alternatives; if there are several, the last one is at least as easy as each of
+    /// them, and represents a group whose alternative is not chosen yet.
     pub choices: Vec<Vec<Choice>>,
     /// For two groups and a site of the first, the sites that the second may use.
     compatible: Vec<Sites>,
@@ -255,7 +255,7 @@ fn compatible(scope: &Scope, paths: &[Option<Link>]) -> Vec<Sites> {
     let meeting = |site: usize, network: Option<&Network>| {
         let does = |other: &usize| match &paths[site * sites + other] {
             Some(link) => network.is_none_or(|network| network.is_met_by(link)),
-            // A link that does not exist is bad by whatever is asked of it.
+            // A link that does not exist fails whatever is asked of it.
             None => network.is_none_or(|network| *network == Network::default()) && !asks(Requirement::Reach),
         };
         (0..sites)

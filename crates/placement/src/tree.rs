@@ -8,7 +8,7 @@ pub(crate) struct Edge {
     pub child: usize,
 }
 
-/// Chooses a forest of pairs, those with the dearest paths first. Its edges come root first.
+/// Chooses a forest of pairs, those with the most expensive paths first. Its edges come root first.
 pub(crate) fn grow(groups: usize, pairs: &[((usize, usize), u128)]) -> Vec<Edge> {
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     order.sort_by_key(|pair| (std::cmp::Reverse(pairs[*pair].1), *pair));

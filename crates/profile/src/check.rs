@@ -36,7 +36,7 @@ fn check_network(network: &Network, profile: &Profile, notes: &mut Notes) {
         network.max_latency_ns,
         network.max_loss_ppb,
     ];
-    // A bound that is there and wrong has its own mistake.
+    // A bound that is present but wrong has its own mistake.
     let below = format!("{key}.");
     let is_told = notes.mistakes.iter().any(|note| note.key.starts_with(&below));
     if bounds.iter().all(Option::is_none) && !is_told {
@@ -53,12 +53,12 @@ fn check_network(network: &Network, profile: &Profile, notes: &mut Notes) {
 
 fn check_group(group: &Group, profile: &Profile, notes: &mut Notes) {
     let key = format!("groups.{}", group.name);
-    // It stands in a list, and in an info object beside names of sites.
+    // It is in a list, and in an info object beside names of sites.
     if !is_site_name(&group.name) {
         notes.mistake(key.clone(), format!("a group's name {NAME}"));
     }
     let below = format!("{key}.");
-    // A key that is not known may be what is missing, with an error in its name.
+    // An unknown key may be the missing one, misspelt.
     let is_told = |name: &str| {
         let own = { notes.mistakes.iter() }.filter_map(|note| Some((note.key.strip_prefix(&below)?, note)));
         let mut told = own.filter(|(key, note)| *key == name || note.reason.starts_with(UNKNOWN));
@@ -104,7 +104,7 @@ fn check_references(profile: &Profile, notes: &mut Notes) {
         .map(|network| network.name.as_str())
         .collect();
     let groups: HashSet<&str> = profile.groups.iter().map(|group| group.name.as_str()).collect();
-    // What a pair of groups needs, by the two names, and where it is said.
+    // What a pair of groups needs, by the two names, and where it is specified.
     let mut pairs: HashMap<[&str; 2], (&str, String)> = HashMap::new();
     for group in &profile.groups {
         let key = format!("groups.{}", group.name);
@@ -177,7 +177,7 @@ fn check_ranks(profile: &Profile, notes: &mut Notes) {
     }
 }
 
-/// Sites that stand for their ranks are in one group alone; a list of places names each once.
+/// Sites that represent their ranks are in one group alone; a list of places names each once.
 fn check_sites(profile: &Profile, notes: &mut Notes) {
     let mut known: HashMap<&str, &str> = HashMap::new();
     for group in &profile.groups {

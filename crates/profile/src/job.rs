@@ -10,7 +10,7 @@ use crate::reading::{Mistakes, Read, Reading};
 pub struct Job<'a> {
     /// Names of the sites that may take part.
     pub sites: &'a [String],
-    /// Its ranks, where they are known.
+    /// Its ranks, if they are known.
     pub ranks: Option<u32>,
 }
 
@@ -82,7 +82,7 @@ fn check_sites(profile: &Profile, job: Job, notes: &mut Notes) {
     }
 }
 
-/// Ranks before sites: who names a rank means it, wherever it is.
+/// Ranks before sites: a rank that is named counts, wherever it is.
 fn value(profile: &Profile) -> String {
     let mut next = 0_u32;
     let mut ranks = Vec::new();

@@ -9,7 +9,7 @@ use causeway_units::{LATENCY, LOSS, Measure, RATE, SIZE, SPEED, TIME};
 pub(crate) struct Key {
     pub name: &'static str,
     pub kind: Kind,
-    /// What it says, for editors.
+    /// What it means, for editors.
     pub says: &'static str,
     /// A value in TOML.
     pub example: &'static str,
@@ -40,9 +40,9 @@ pub(crate) enum Kind {
     Reference,
     /// A table from names of groups to names of networks.
     References,
-    /// Tables with names of their own, so many at most.
+    /// Tables with names of their own, at most this many.
     Named(&'static [Key], usize),
-    /// A list of tables, so many at most.
+    /// A list of tables, at most this many.
     List(&'static [Key], usize),
 }
 

@@ -32,7 +32,7 @@ pub use xml_writer::{Unsaid, to_xml};
 
 /// Largest text that is read: a thousand times what a long profile has.
 pub const MAX_BYTES: usize = 1 << 20;
-/// Most groups, as placement looks at each pair of them.
+/// Most groups, since placement considers each pair of them.
 pub const MAX_GROUPS: usize = 64;
 /// Most requirements on networks: one for each group within, and some between.
 pub const MAX_NETWORKS: usize = 128;

@@ -36,7 +36,7 @@ pub struct Network {
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// How many ranks, or which; none where its sites say it.
+    /// How many ranks, or which; `None` if its sites say it.
     pub ranks: Option<Ranks>,
     /// What it needs of nodes.
     pub needs: Needs,
@@ -46,20 +46,20 @@ pub struct Group {
     pub within: Option<String>,
     /// Pairs of another group and the network that is needed between the two.
     pub to: Vec<(String, String)>,
-    /// What would do as well, the best first. The group itself is better than all.
+    /// What would also do, the best first. The group itself is better than all.
     pub alternatives: Vec<Alternative>,
 }
 
 /// The ranks of a group. All groups of a profile use the same form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ranks {
-    /// So many; groups are numbered in the order of the text, without gaps.
+    /// This many; groups are numbered in the order of the text, without gaps.
     Count(u32),
     /// These, as first and last of each range.
     Named(Vec<(u32, u32)>),
 }
 
-/// What a group needs of nodes; what is none makes no difference.
+/// What a group needs of nodes; `None` makes no difference.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Cores of each rank.
@@ -83,7 +83,7 @@ pub struct Speed {
     pub max: Option<u64>,
 }
 
-/// What would do instead of a group's own ranks and needs. What is none stays as the group has it.
+/// What would do instead of a group's own ranks and needs. `None` leaves what the group has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Alternative {
     /// How many ranks.
@@ -104,7 +104,7 @@ impl Profile {
         all.any(|group| matches!(group.ranks, Some(Ranks::Count(_))))
     }
 
-    /// Says whether a site stands for those of its ranks that no group names, as in `--groups`. Otherwise
+    /// Says whether a site represents those of its ranks that no group names, as in `--groups`. Otherwise
     /// sites are where a group's ranks may be.
     pub(crate) fn sites_stand_for_ranks(&self) -> bool {
         !self.is_whole() && !self.counts_ranks()
@@ -125,8 +125,8 @@ impl Ranks {
 }
 
 impl Group {
-    /// The group itself and its alternatives, complete: how many ranks, where that is known, and what they
-    /// need. The best comes first.
+    /// The group itself and its alternatives, complete: how many ranks, if that is known, and what they need.
+    /// The best comes first.
     pub fn choices(&self) -> Vec<(Option<u32>, Needs)> {
         let own = (self.ranks.as_ref().map(Ranks::count), self.needs.clone());
         let others = self.alternatives.iter().map(|other| {

@@ -10,7 +10,7 @@ pub(crate) const MAX_MISTAKES: usize = 100;
 pub(crate) struct Note {
     /// Where in the text, in bytes.
     pub at: usize,
-    /// The key, by its whole path; empty where the text is no TOML or no XML.
+    /// The key, by its whole path; empty if the text is no valid TOML or XML.
     pub key: String,
     pub reason: String,
 }

@@ -38,7 +38,7 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-/// Reads a text: XML where it begins with `<`, otherwise TOML. The name of the file serves the messages.
+/// Reads a text: XML if it begins with `<`, otherwise TOML. Messages name the file.
 pub fn read(text: &str, file: &str) -> Reading {
     let mut notes = Notes::default();
     let profile = if text.len() > MAX_BYTES {
@@ -51,7 +51,7 @@ pub fn read(text: &str, file: &str) -> Reading {
         } else {
             toml_reader::read(text, &mut notes)
         };
-        // Where the text has no structure, rules about its content would only repeat that.
+        // If the text has no structure, rules about its content would only repeat that.
         if let Some(profile) = &known {
             check::check(profile, &mut notes);
         }
@@ -66,7 +66,7 @@ pub fn read(text: &str, file: &str) -> Reading {
     }
 }
 
-/// Says whether a text is XML: no TOML begins so.
+/// Says whether a text is XML: no TOML begins this way.
 pub fn is_xml(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('<')
 }

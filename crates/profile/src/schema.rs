@@ -1,5 +1,5 @@
-//! The JSON schema of a profile in TOML, for editors, made of `keys`. It knows forms; what must fit together,
-//! such as names of groups, only the reader knows.
+//! The JSON schema of a profile in TOML, for editors, made of `keys`. It checks forms; only the reader checks
+//! what must fit together, such as names of groups.
 
 use crate::keys::{Key, Kind, MAX, MIN, ROOT};
 use crate::{MAX_NAMES, MAX_RANKS, MAX_WORD_BYTES, MAX_WORDS};

@@ -11,7 +11,7 @@ use causeway_wire::grid::is_site_name;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
-/// What could be read; none where the text is no TOML.
+/// What could be read; `None` if the text is no TOML.
 pub(crate) fn read(source: &str, notes: &mut Notes) -> Option<Profile> {
     let (root, errors) = DeTable::parse_recoverable(source);
     for error in &errors {
@@ -147,7 +147,7 @@ fn names(table: &Table, name: &str, notes: &mut Notes) -> Option<Vec<String>> {
                 let reason = "is not a name of 1 to 63 letters, digits, '-', '_' or '.'";
                 notes.mistake(key.clone(), format!("{text:?} {reason}"));
             }
-            // Where sites stand for ranks, `check` says so, too, as for two groups.
+            // If sites represent ranks, `check` says so, too, as for two groups.
             Some(text) => names.push(text.to_owned()),
             None => notes.mistake(key.clone(), "holds something that is not a text"),
         }

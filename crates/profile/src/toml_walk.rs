@@ -15,7 +15,7 @@ pub(crate) struct Table<'t> {
     pub entries: &'t DeTable<'t>,
 }
 
-/// How the reason begins where a key is not known.
+/// How the reason begins if a key is not known.
 pub(crate) const UNKNOWN: &str = "is not a key here";
 
 type Value<'t> = Spanned<DeValue<'t>>;
@@ -106,7 +106,7 @@ pub(crate) fn text<'t>(value: &'t DeValue<'t>) -> Result<&'t str, TextError> {
     value.as_str().ok_or_else(|| "is not a text".into())
 }
 
-/// A quantity: a text with a unit, or a number where it has none.
+/// A quantity: a text with a unit, or a number if it has none.
 pub(crate) fn measure(value: &DeValue, measure: &Measure) -> Result<u64, TextError> {
     let has_unit = !std::ptr::eq(measure, &raw const SPEED);
     match value {

@@ -18,7 +18,7 @@ const MAX_NODES: u32 = 100_000;
 
 const ROOT: &str = "grmsJob";
 
-/// What could be read; none where the text is no such XML.
+/// What could be read; `None` if the text is no such XML.
 pub(crate) fn read(source: &str, notes: &mut Notes) -> Option<Profile> {
     let options = ParsingOptions {
         nodes_limit: MAX_NODES,
@@ -135,7 +135,7 @@ fn network(node: Node, profile: &mut Profile, notes: &mut Notes) {
     profile.networks.push(network);
 }
 
-/// Tells of a parameter that no key stands for.
+/// Reports a parameter that no key represents.
 fn left_out(parameter: Node, name: Option<&str>, notes: &mut Notes) {
     let reason = match name {
         Some("cpuspeed") => "is a clock rate, and speed is relative here; it is left out".to_owned(),

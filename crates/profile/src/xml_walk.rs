@@ -1,5 +1,4 @@
-//! Walks an XML document: finds elements, and notes what nobody looks at, so that nothing is dropped in
-//! silence.
+//! Walks an XML document: finds elements, and notes what nobody reads, so that nothing is dropped silently.
 
 use crate::notes::Notes;
 use roxmltree::{Attribute, Node};
@@ -20,7 +19,7 @@ pub(crate) fn at(node: Node) -> usize {
     node.range().start
 }
 
-/// What an element may have. Everything else is told.
+/// What an element may have. Everything else is reported.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
     pub attributes: &'static [&'static str],
@@ -32,7 +31,7 @@ pub(crate) struct Known {
     pub has_text: bool,
 }
 
-/// Nothing at all, to be changed.
+/// What has nothing at all, as a base for others.
 pub(crate) const NOTHING: Known = Known {
     attributes: &[],
     single: &[],
@@ -94,7 +93,7 @@ pub(crate) fn elements<'a, 'i>(node: Node<'a, 'i>, name: &str) -> impl Iterator<
         .filter(move |child| child.is_element() && child.tag_name().name() == name)
 }
 
-/// The text of an element, without blanks around it; none where it has none.
+/// The text of an element, without blanks around it; `None` if it has none.
 pub(crate) fn text(node: Node) -> Option<String> {
     let pieces = node
         .children()

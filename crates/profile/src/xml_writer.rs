@@ -19,7 +19,7 @@ const fn unit(name: &'static str, factor: u64) -> Unit {
 
 /// Bandwidth of Fig. 3: its 5120 is a round number of these.
 pub(crate) const KILOBYTES_PER_SECOND: Unit = unit("kB/s", 8_000);
-/// Latency of Fig. 3: its 5 would be no bound in seconds, and none can keep it in microseconds.
+/// Latency of Fig. 3: 5 seconds would be no bound, and no network meets 5 microseconds.
 pub(crate) const MILLISECONDS: Unit = unit("ms", 1_000_000);
 /// Memory, as grid descriptions of that time have it.
 pub(crate) const MEGABYTES: Unit = unit("MB", 1_000_000);
@@ -103,7 +103,7 @@ fn execution<'a>(profile: &'a Profile, unsaid: &mut Vec<String>) -> Option<(&'st
         (None, Some(words)) => ("program", PROGRAM_TYPE, words),
         (None, None) => return None,
     };
-    // Blanks around a text are for the reader of XML, and some letters it cannot have at all.
+    // XML readers drop blanks around a text, and some letters cannot be in XML at all.
     let is_plain = |word: &String| !word.is_empty() && trimmed(word) == word && word.chars().all(is_xml);
     if let Some(word) = words.iter().find(|word| !is_plain(word)) {
         let reason = "XML has no empty words, blanks around words, or U+FFFE and U+FFFF";
@@ -212,7 +212,7 @@ fn write_network(to: &mut Writer, network: &Network) {
     to.end();
 }
 
-/// A parameter with a bound, where there is one. Six digits behind the point show the finest unit of each.
+/// A parameter with a bound, if there is one. Six digits after the point show the finest unit of each.
 fn write_bound(
     to: &mut Writer,
     element: &'static str,

@@ -36,7 +36,7 @@ const SENT: &[&str] = &[
     "ASAN_OPTIONS",
 ];
 
-/// How the names of what is for the library of collectives begin.
+/// How the names of variables for the library of collectives begin.
 const COLLECTIVES: &str = "CAUSEWAY_COLLECTIVES_";
 
 /// Arguments as ssh takes them.
@@ -162,7 +162,7 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     let filled = Arc::clone(&window);
     std::thread::spawn(move || stdin::send(&writer, &filled));
     let status = relay(reader, &window).map_err(|error| {
-        // Before the launcher is told, which may call this a success.
+        // Before the launcher is told: it may call this a success.
         parts::tell(&node, Part::Lost);
         AgentError::Lost(Box::new(error))
     })?;
@@ -170,9 +170,9 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     Ok(status)
 }
 
-/// hydra does not look after its agents: without this a node on which nothing starts keeps the job for a
-/// minute, and one that is lost keeps it for ever. Every launcher takes SIGTERM as the order to end the job
-/// in good order. Open MPI sees by itself that an agent has started nothing.
+/// hydra does not watch its agents: without this, a node on which nothing starts holds the job up for a
+/// minute, and a lost one for ever. Every launcher takes SIGTERM as the order to end the job cleanly. Open
+/// MPI itself notices that an agent has started nothing.
 fn end_launcher() {
     let launcher = nix::unistd::getppid();
     if launcher.as_raw() > 1 {

@@ -6,8 +6,7 @@ use std::io::BufReader;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Nodes that are asked at a time: sshd turns away more than ten that have not proved themselves
-/// (MaxStartups).
+/// Nodes that are asked at once: sshd turns away more than ten unauthenticated connections (MaxStartups).
 const AT_ONCE: usize = 8;
 
 /// The most that is kept of what a command prints.
@@ -16,7 +15,7 @@ const OUTPUT_BYTES: usize = 4096;
 /// The status of a shell that does not find a command.
 const NOT_FOUND: u8 = 127;
 
-/// Calls `look` for each of these, [`AT_ONCE`] at a time; none where it panicked.
+/// Calls `look` for each of these, [`AT_ONCE`] at a time; `None` if it panicked.
 pub fn on_each<N: Sync, T: Send>(nodes: &[N], look: impl Fn(&N) -> T + Sync) -> Vec<Option<T>> {
     let look = &look;
     let batches = nodes.chunks(AT_ONCE).flat_map(|batch| {
@@ -30,7 +29,7 @@ pub fn on_each<N: Sync, T: Send>(nodes: &[N], look: impl Fn(&N) -> T + Sync) -> 
 }
 
 /// Runs a shell's command on a node of the job with this token, wherever the node is. Returns what it prints.
-/// The command ends with the line to it, and so with this process.
+/// The command ends with the connection to it, and so with this process.
 ///
 /// # Errors
 /// It is not started, fails or takes longer; in one sentence.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Ends this process when the launcher ends. It must be called first.
 pub fn follow_the_launcher() {
     // Launcher and agent share a terminal's process group with some launchers: Ctrl-C is the launcher's to
-    // handle. SIGTERM ends, whatever the launcher does with its own.
+    // handle. SIGTERM ends this process, whatever the launcher does with its own.
     for (signal, handler) in [
         (Signal::SIGINT, SigHandler::SigIgn),
         (Signal::SIGTERM, SigHandler::SigDfl),
@@ -64,8 +64,8 @@ fn wait_for(wanted: &SigSet) -> Haste {
     }
 }
 
-/// Writes the frame if the stream takes it soon. A stream that is stuck in standard input ends by itself, and
-/// that tells the node, too.
+/// Writes the frame if the stream takes it soon. A stream that standard input blocks ends by itself, and that
+/// tells the node, too.
 fn say_so(writer: &Mutex<UnixStream>) {
     let deadline = Instant::now() + SOON;
     let writer = loop {
@@ -83,5 +83,5 @@ fn say_so(writer: &Mutex<UnixStream>) {
     let _ = send(writer.as_raw_fd(), &bytes, flags);
 }
 
-/// Another thread that writes is done in microseconds, unless the stream is stuck.
+/// Another thread that writes is done in microseconds, unless the stream is blocked.
 const SOON: Duration = Duration::from_millis(50);

@@ -5,7 +5,7 @@
 //! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way,
 //! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. An agent that is ended in a hurry
 //! says so last. `Interrupt` may come at any time. The agent sends at most [`STDIN_WINDOW`] bytes of standard
-//! input that no `Credit` has given back, and up to [`MOST_STDIN`] where they come back fast: node-exec thus
+//! input that no `Credit` has given back, and up to [`MOST_STDIN`] if they come back fast: node-exec thus
 //! always reads on and sees the end of its input, which is the order to kill, even when the command never
 //! reads.
 
@@ -24,18 +24,19 @@ pub const MAX_DATA: usize = 64 * 1024;
 /// fit.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
 
-/// Longest word of what was started: a text of [`causeway_control::audit::MAX_TEXT`] bytes, each of which
-/// JSON may write as six.
+/// Longest message about what was started: a text of [`causeway_control::audit::MAX_TEXT`] bytes, each of
+/// which JSON may write as six.
 const MAX_STARTED: usize = 8 * 1024;
 
-/// Longest word of a holder: an allocation of [`causeway_batch::MAX_NODES`] nodes.
+/// Longest message of a holder: an allocation of [`causeway_batch::MAX_NODES`] nodes.
 const MAX_BATCH: usize = 2 * 1024 * 1024;
 
-/// What a shell's start-up files may print before the first frame, and what of it is shown where none comes.
+/// Most bytes that a shell's start-up files may print before the first frame, and that are shown if none
+/// comes.
 const MOST_NOISE: usize = 64 * 1024;
 const SHOWN_NOISE: usize = 80;
 
-/// Bytes of standard input under way at first, and at most: as many as a link of 1 Gbit/s takes in 130 ms.
+/// Bytes of standard input in flight at first, and at most: as many as a link of 1 Gbit/s takes in 130 ms.
 pub const STDIN_WINDOW: usize = 256 * 1024;
 /// See [`STDIN_WINDOW`].
 pub const MOST_STDIN: usize = 16 * 1024 * 1024;
@@ -50,8 +51,8 @@ pub struct Request {
     pub environment: Vec<(String, Text)>,
     /// Directories put before the login's `PATH`.
     pub path: Vec<Text>,
-    /// The command is the site's own part of a job: in an allocation it finds that as a script does. Else it
-    /// is a launcher's daemon, which must not take the allocation for its own.
+    /// The command is the site's own part of a job: in an allocation it finds the allocation as a script
+    /// does. Else it is a launcher's daemon, which must not take the allocation for its own.
     #[serde(default)]
     pub is_of_site: bool,
 }
@@ -61,7 +62,7 @@ pub struct Request {
 pub enum Frame {
     /// node-exec runs.
     Hello,
-    /// What it shall do.
+    /// What it is to do.
     Request(Box<Request>),
     /// Bytes for the command's standard input.
     Stdin(Vec<u8>),
@@ -77,7 +78,7 @@ pub enum Frame {
     Exit(u8),
     /// It could not be started; one sentence for the user.
     Error(String),
-    /// The job was asked to end before, and the rest of it hangs. The end of the input follows.
+    /// The job has already been asked to end, and the rest of it hangs. The end of the input follows.
     Hurry,
     /// The command is to end as by Ctrl-C at its terminal.
     Interrupt,
@@ -93,7 +94,7 @@ pub enum Frame {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
-    /// The process that all of it is below.
+    /// The process above all of it.
     pub pid: u32,
     /// The beginning of what the user's shell is given.
     pub command: String,

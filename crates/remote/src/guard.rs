@@ -64,7 +64,7 @@ impl Guarded {
         match unsafe { fork() }? {
             ForkResult::Child => {
                 for descriptor in not_for_guard {
-                    // SAFETY: what owns it is never dropped in this process, which ends with _exit.
+                    // SAFETY: its owner is never dropped in this process, which ends with _exit.
                     unsafe { libc::close(*descriptor) };
                 }
                 drop((order, report, children));

@@ -1,5 +1,5 @@
-//! The lease of what runs on a node: `start-node` renews it, and `node-exec` ends everything when it has run
-//! out.
+//! The lease of what runs on a node: `start-node` renews it, and `node-exec` ends everything when it has
+//! expired.
 //!
 //! A node sees the end of its stream when a process of the chain ends, but not when the head node loses its
 //! power or its network. Nothing would end the job's processes there, for as long as the node runs.
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-/// How long a lease is. A head node that stands still for as long as that loses its processes on nodes.
+/// How long a lease lasts. A head node that stalls for that long loses its processes on nodes.
 pub const TERM: Duration = Duration::from_secs(60);
 
 /// Renewals that may be late or lost.
@@ -24,7 +24,7 @@ fn lock<T>(shared: &Shared<T>) -> MutexGuard<'_, Option<T>> {
     shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Holds what is dropped when the lease has run out.
+/// Holds what is dropped when the lease has expired.
 pub struct Held<T>(Shared<T>);
 
 impl<T> Held<T> {
@@ -33,7 +33,7 @@ impl<T> Held<T> {
         Held(Arc::new(Mutex::new(Some(held))))
     }
 
-    /// Uses it, if it is there still.
+    /// Uses it, if it is still there.
     pub fn with(&self, then: impl FnOnce(&mut T)) {
         if let Some(held) = lock(&self.0).as_mut() {
             then(held);
@@ -73,9 +73,9 @@ impl<T: Send + 'static> Held<T> {
 pub struct Lease(Sender<()>);
 
 impl Lease {
-    /// Lets it begin anew.
+    /// Starts the term again.
     pub fn renew(&self) {
-        // One that has run out has nothing to renew.
+        // An expired lease cannot be renewed.
         let _ = self.0.send(());
     }
 }
@@ -109,7 +109,7 @@ where
     Ok(())
 }
 
-/// A node that takes nothing more is seen by the end of its output.
+/// The end of a node's output shows that it takes nothing more.
 fn write(to: &Shared<impl Write>, frame: &Frame) {
     if let Some(to) = lock(to).as_mut() {
         let _ = frame.write(to);

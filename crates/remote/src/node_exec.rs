@@ -71,7 +71,7 @@ impl MpiWords {
         options.into_iter().flatten()
     }
 
-    /// Sets them for a command, or takes away what stands in their place: only here are they known.
+    /// Sets them for a command, or removes what is set in their place: they are known only here.
     fn set(&self, command: &mut Command) {
         for (name, text) in [(env::MPI_START, &self.start), (env::MPI_SETUP, &self.setup)] {
             match text {
@@ -120,7 +120,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     let request = loop {
         match Frame::read(&mut input)? {
             Some(Frame::Request(request)) => break request,
-            // The way here took longer than a renewal.
+            // The request took longer than a renewal.
             Some(Frame::Alive) => {}
             _ => return Err(NodeError::NoRequest),
         }
@@ -147,7 +147,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     let credit = Arc::clone(output);
     let (chunks, chunk) = std::sync::mpsc::channel();
     thread::spawn(move || feed(Some(feeder.into()), &chunk, &credit));
-    // The channel needs no bound of its own: the agent's window bounds what is under way.
+    // The channel needs no bound of its own: the agent's window bounds what is in flight.
     let order = Held::new(order);
     let lease = args
         .lease
@@ -169,7 +169,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     }
 }
 
-/// Takes away what the batch system says of this process, and lets a site's own command find the allocation.
+/// Removes the batch system's variables of this process, and lets a site's own command find the allocation.
 fn leave_allocation(command: &mut Command, system: System, slots: Option<&Vec<u32>>) {
     let own = std::env::vars_os().map(|(name, _)| name);
     for name in own.filter(|name| system.is_of_a_process(name)) {
@@ -180,7 +180,7 @@ fn leave_allocation(command: &mut Command, system: System, slots: Option<&Vec<u3
     }
 }
 
-/// Says what is run here, for the audit of the site.
+/// Reports what runs here, for the audit of the site.
 fn tell_started(request: &Request, output: &Output, control: Option<&Path>) {
     let command = request.command.as_os().to_string_lossy();
     let started = Started {
@@ -202,20 +202,20 @@ const SH: &str = "/bin/sh";
 /// Shells that read lines of sh.
 const LIKE_SH: [&str; 7] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
 
-/// Where those lie that read what a launcher of a user of csh writes.
+/// Where the shells are that read what a csh user's launcher writes.
 const LIKE_CSH: [&str; 4] = ["/bin/tcsh", "/usr/bin/tcsh", "/bin/csh", "/usr/bin/csh"];
 
-/// What stands in such a line, as Open MPI writes it.
+/// What such a line contains, as Open MPI writes it.
 const OF_CSH: [&str; 2] = ["set path = (", "( $?LD_LIBRARY_PATH == "];
 
-/// Has the line that is to run for a shell that would read it otherwise.
+/// Has the line to run, for a shell that would read it differently.
 const COMMAND: &str = "CAUSEWAY_COMMAND";
 
-/// This makes a shell that may be any have sh run that line.
+/// This makes any shell have sh run that line.
 const HAVE_SH_RUN_IT: &str = "exec /bin/sh -c 'c=$CAUSEWAY_COMMAND; unset CAUSEWAY_COMMAND; eval \"$c\"'";
 
 /// The shell that reads a line, and what it is given. Launchers write lines of sh, unless their user's own
-/// shell is csh; the login shell here may be any, and is passed over where it has done its work.
+/// shell is csh; the login shell here may be any, and is skipped if it has done its work.
 fn reader(
     login: &Path,
     line: &OsStr,
@@ -244,7 +244,7 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
     let preload = as_here(OsStr::from_bytes(preload), here, Path::exists).map_err(NodeError::NoShim)?;
     let login = User::from_uid(getuid()).ok().flatten().map(|user| user.shell);
     let login = login.filter(|shell| shell.exists()).unwrap_or_else(|| SH.into());
-    // One that a remote shell has started has the login shell's environment.
+    // A process that a remote shell has started has the login shell's environment.
     let has_logged_in = args.lease.is_some() && args.batch.is_none();
     let (shell, words) = reader(&login, request.command.as_os(), has_logged_in, Path::exists);
     let environment = request.environment.iter();
@@ -273,7 +273,7 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
         command.env("LD_PRELOAD", &preload);
     }
     command.envs(own.map(|own| (env::OWN_PROGRAM, own)));
-    // Not what the other end says: only here is it known.
+    // Not what the other end says: it is known only here.
     match &args.site {
         Some(site) => command.env(env::SITE, site),
         None => command.env_remove(env::SITE),
@@ -295,8 +295,8 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
     Ok((shell.display().to_string(), command))
 }
 
-/// Reads this process's input to its end, whatever the command does with its own input. The end of `order`
-/// is the order to kill, and so is that of the lease.
+/// Reads this process's input to its end, whatever the command does with its own input. The end of `order` is
+/// the order to kill, and so is the end of the lease.
 fn take_input(
     mut input: File,
     chunks: &std::sync::mpsc::Sender<Vec<u8>>,

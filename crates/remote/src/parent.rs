@@ -1,8 +1,8 @@
 //! Ends this process when the gateway that started it ends.
 //!
-//! The kernel's own order for that, PR_SET_PDEATHSIG, does not do: it comes with the end of the thread that
-//! started the process. That is one of the gateway's worker, which may be replaced by another one while the
-//! gateway lives on: what is watched is the worker's keeper.
+//! The kernel's own means, PR_SET_PDEATHSIG, does not suffice: the signal comes when the thread that started
+//! the process ends. That thread is one of the gateway's worker, which may be replaced while the gateway
+//! lives on: so the worker's keeper is watched.
 
 use causeway_control::PARENTS_ENV;
 use nix::errno::Errno;
@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// How often a kernel without pidfd_open (before Linux 5.3) is asked.
+/// How often a kernel without pidfd_open (before Linux 5.3) is polled.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Has the kernel send SIGTERM to this process when its parent ends, up to an exec.
@@ -57,7 +57,7 @@ pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// The processes whose child this one is while the gateway lives that has started it.
+/// The processes whose child this one is while the gateway that started it lives.
 struct Parents {
     watched: Pid,
     /// The worker whose keeper is watched.
@@ -65,8 +65,8 @@ struct Parents {
 }
 
 impl Parents {
-    /// By the variable of a gateway, which counts where the parent is one of the two that it names: what this
-    /// process starts in turn has it, too.
+    /// Reads a gateway's variable, which counts if the parent is one of the two that it names: what this
+    /// process starts in turn inherits it.
     fn of(variable: Option<&str>, parent: Pid) -> Parents {
         let named = variable.and_then(|named| {
             let (keeper, worker) = named.split_once(':')?;

@@ -1,15 +1,15 @@
 //! Keeps track of the nodes' parts of a job. Agents report them; `causeway run` listens, and says when the
 //! job goes on without one.
 //!
-//! hydra ends a job when a rank was killed, and goes on when one has exited, with whatever status. Where all
-//! ranks of a node exit without MPI_Finalize, those of the others wait for them for ever; on one host hydra
-//! kills the others itself, and that ends the job. A rank may also be done early: so this only tells.
+//! hydra ends a job when a rank was killed, and goes on when one has exited, with any status. If all ranks of
+//! a node exit without MPI_Finalize, those of other nodes wait for them for ever; on one host hydra kills the
+//! others itself, and that ends the job. A rank may also be done early: so this only warns.
 //!
-//! A site at which the launcher has started nothing is told of as well: where a launcher takes its hosts from
+//! A site at which the launcher has started nothing is reported as well: if a launcher takes its hosts from
 //! elsewhere, all ranks run at one site.
 //!
 //! The agents find a named pipe beside the link by which hydra calls them. Open MPI calls its agent by
-//! another name, so a variable names the pipe; and it looks after its daemons itself.
+//! another name, so a variable names the pipe; and it watches its daemons itself.
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -34,7 +34,7 @@ const STARTS_WITHIN: Duration = Duration::from_secs(20);
 /// The pipe, for agents that are not called by the link beside it.
 pub const PIPE_ENV: &str = "CAUSEWAY_PARTS";
 
-/// Longest line that is taken; one of this length is written whole (pipe(7), PIPE_BUF).
+/// Longest line that is accepted; one of this length is written atomically (pipe(7), PIPE_BUF).
 const MAX_LINE_BYTES: usize = 1024;
 
 /// What an agent reports of the part of the job on its node.
@@ -59,7 +59,7 @@ impl Part {
     }
 }
 
-/// Reports it. It may be that nobody listens.
+/// Reports it. Perhaps nobody listens.
 pub fn tell(node: &str, part: Part) {
     let line = format!("{}{node}\n", part.sign());
     let pipe = own_pipe().filter(|_| line.len() <= MAX_LINE_BYTES);
@@ -71,7 +71,7 @@ pub fn tell(node: &str, part: Part) {
     }
 }
 
-/// Returns the path of the pipe, which lies beside the link by which hydra calls this process.
+/// Returns the path of the pipe, which is beside the link by which hydra calls this process.
 fn own_pipe() -> Option<PathBuf> {
     let beside = hydras_link().map(|link| link.with_file_name(PIPE));
     beside.or_else(|| std::env::var_os(PIPE_ENV).map(PathBuf::from))
@@ -102,7 +102,7 @@ pub struct Expected {
     pub leaves_ends: bool,
 }
 
-/// What the agents have told.
+/// What the agents have reported.
 pub struct Parts {
     pipe: File,
     partial: Vec<u8>,
@@ -126,7 +126,7 @@ impl Parts {
     pub fn listen(directory: &Path, expected: Expected, now: Instant) -> io::Result<Parts> {
         let path = pipe(directory);
         mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
-        // Open for writing too: it has no end when the last agent goes.
+        // Also open for writing, so that it does not end when the last agent goes.
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         Ok(Parts {
@@ -141,12 +141,12 @@ impl Parts {
         })
     }
 
-    /// The pipe's number.
+    /// The pipe's file descriptor.
     pub fn descriptor(&self) -> RawFd {
         self.pipe.as_raw_fd()
     }
 
-    /// Takes what was told.
+    /// Takes what was reported.
     pub fn hear(&mut self, now: Instant) {
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = self.pipe.read(&mut bytes) {

@@ -2,15 +2,15 @@
 //! for ever.
 //!
 //! The shim itself keeps wrappers from losing it, but not what loads no library (a statically linked wrapper)
-//! or clears the environment after it has (a container). Nor can it stand before an MPI that a program opens
-//! with RTLD_DEEPBIND: such a library takes connect() from the C library, past everything preloaded. Only a
-//! look at the processes tells. It asks the kernel which libraries they have loaded, and their memory which
-//! connect() these call, a few times as a job begins and ever more rarely after that.
+//! or clears the environment after it has (a container). Nor can it precede an MPI that a program opens with
+//! RTLD_DEEPBIND: such a library takes connect() from the C library, past everything preloaded. Only
+//! inspecting the processes shows it. This module asks the kernel which libraries they have loaded, and reads
+//! from their memory which connect() these call, a few times as a job begins and ever more rarely after that.
 //!
-//! Who reads a process's memory holds up what that process loads meanwhile, for as long as the reader itself
-//! waits for a processor. So a library's table is read once, for all processes that have loaded it, a process
-//! that is as it should be is left alone from then on, and looks take a twentieth of the time at most. (With
-//! 32 ranks on each of two nodes that shared two cores, MPI_Init took 20 to 80 s instead of 3 to 6.)
+//! Reading a process's memory delays what that process loads meanwhile, for as long as the reader waits for a
+//! processor. So a library's table is read once, for all processes that have loaded it, a sound process is
+//! left alone from then on, and inspections take at most a twentieth of the time. (With 32 ranks on each of
+//! two nodes that shared two cores, MPI_Init took 20 to 80 s instead of 3 to 6.)
 
 use super::tree::descendants;
 use super::unloaded::{Why, has_connections, hidden_program, loads_nothing_of_ours, why};
@@ -31,14 +31,14 @@ use std::time::{Duration, Instant};
 /// An MPI that cannot connect may end the process within a second of its start.
 const FIRST: Duration = Duration::from_millis(250);
 
-/// The first looks are that close together: a container takes a second to start, and its ranks may end in
-/// less.
+/// The number of first inspections, which are this close together: a container takes a second to start, and
+/// its ranks may end in less.
 const EARLY: u32 = 12;
 
-/// The time of a look, times this, passes before the next.
+/// The time that an inspection took, times this, passes before the next one.
 const REST: u32 = 20;
 
-/// Between two looks, from a while after the job's begin on.
+/// Longest pause between two inspections, which comes a while after the job began.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// Where connect() is in the C library; before glibc 2.34 also in that of threads.
@@ -46,23 +46,23 @@ const C_LIBRARIES: [&str; 3] = ["libc.so", "libc-2", "libpthread"];
 
 /// See the module.
 pub struct Watch {
-    /// When to look next; never again once a process was told of.
+    /// When to inspect next; `None` once a process was reported.
     due: Option<Instant>,
     pause: Duration,
     looks: u32,
-    /// Processes that had connections at the last look, and into which nothing can be loaded.
+    /// Processes that had connections at the last inspection, and into which nothing can be loaded.
     suspects: HashSet<Pid>,
     /// Processes whose MPI connects through the shim.
     sound: HashSet<Pid>,
     slots: Slots,
 }
 
-/// Where each library has the address of the connect() that it calls, by its device and inode; none where it
+/// Where each library has the address of the connect() that it calls, by its device and inode; `None` if it
 /// calls none.
 type Slots = HashMap<(String, String), Option<u64>>;
 
 impl Watch {
-    /// For what a command starts, if that is to have the shim.
+    /// Watches what a command starts, if that is to have the shim.
     pub fn over(command: &Command, now: Instant) -> Watch {
         let mut variables = command.get_envs();
         let preloads = variables.any(|(name, value)| {
@@ -83,7 +83,7 @@ impl Watch {
         self.due
     }
 
-    /// Looks, if it is time, and tells of the first such process on its own standard error, which goes where
+    /// Inspects the processes, if it is time, and reports the first such one on its own standard error, where
     /// the user reads the program's.
     pub fn look(&mut self, now: Instant) {
         if self.due.is_none_or(|due| now < due) {
@@ -107,7 +107,7 @@ impl Watch {
             .collect();
         let mut lacking = None;
         for pid in &processes {
-            // Ranks of a small job are in MPI_Init at the first look, and share processors with this.
+            // Ranks of a small job are in MPI_Init at the first inspection, and share processors with this.
             let verdict = match self.looks {
                 1 => judge_libraries(*pid),
                 _ => judge(*pid, &mut self.slots),
@@ -121,7 +121,7 @@ impl Watch {
                 }
             }
         }
-        // A tool's connections of half a second are none of a rank's.
+        // A tool's connections of half a second are not a rank's.
         let is_apart = self.looks > EARLY || self.looks.is_multiple_of(4);
         let found = lacking.or_else(|| {
             is_apart
@@ -131,7 +131,7 @@ impl Watch {
         });
         if let Some((pid, lack)) = found {
             self.due = None;
-            // What is hidden has its parent's, as a rule.
+            // A hidden process usually has its parent's.
             let error = standard_error(pid).or_else(|error| {
                 Process::of(pid).map_or(Err(error), |process| standard_error(process.parent))
             });
@@ -141,8 +141,8 @@ impl Watch {
 }
 
 impl Watch {
-    /// A process into which nothing can be loaded, and that had connections at the last look, too. It may be
-    /// a rank: no library tells. A tool that asks somebody something has ended by then.
+    /// A process into which nothing can be loaded, and that had connections at the last inspection, too. It
+    /// may be a rank: no library shows it. A tool that makes a query has ended by then.
     fn suspect(&mut self, processes: &[Pid]) -> Option<Pid> {
         // The emulator of another processor is static, and has the shim of the program that it runs.
         let is_one =
@@ -154,8 +154,8 @@ impl Watch {
     }
 }
 
-/// Writes a line to a program's standard error, unless that would wait: nobody may read the pipe any more,
-/// and this process has others to end. A file is appended to, as the program may have written there.
+/// Writes a line to a program's standard error, unless that would block: perhaps nobody reads the pipe any
+/// more, and this process has others to end. A file is appended to, as the program may have written there.
 fn tell(error: io::Result<File>, line: &str) {
     let _ = error.and_then(|mut error| error.write_all(line.as_bytes()));
 }
@@ -178,7 +178,7 @@ enum Lack {
     Way(String),
     /// It has connections, and nothing can be loaded into it.
     Loader,
-    /// This program of an MPI has rights of its own: the loader preloads nothing, and nobody may look.
+    /// This program of an MPI has rights of its own: the loader preloads nothing, and nobody may inspect it.
     Hidden(PathBuf),
 }
 
@@ -194,12 +194,12 @@ fn is_whole(maps: &str) -> bool {
     maps.contains("[stack]")
 }
 
-/// Whether a process has the shim; also where that is not known.
+/// Whether a process has the shim; also true if that is not known.
 fn may_have_shim(pid: Pid) -> bool {
     mappings(pid).is_none_or(|maps| objects(&maps).any(|object| object.begins(&[SHIM])))
 }
 
-/// What a look at a process tells.
+/// What inspecting a process shows.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     /// Nothing yet: it has no MPI, or has ended.
@@ -435,7 +435,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (pipe, file) = (directory.path().join("pipe"), directory.path().join("file"));
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        // Without a reader an open that waits never returns.
+        // Without a reader a blocking open never returns.
         tell(open(&pipe), "line\n");
         fs::write(&file, "before\n").unwrap();
         tell(open(&file), "line\n");

@@ -92,8 +92,8 @@ enum StartError {
 
 /// Runs until the node's side ends; failures travel to the agent as a frame.
 pub fn main(args: Args) -> ExitCode {
-    // The gateway takes its signals by reading, so this process inherits them blocked. One that waits would
-    // not end it, neither the gateway's death nor a user's kill.
+    // The gateway blocks its signals, since it reads them, and this process inherits that. A pending signal
+    // would not end it, neither the gateway's death nor a user's kill.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
     // SAFETY: descriptor 1 is open (std sees to it) and used through this owner alone.
     let mut output = unsafe { File::from_raw_fd(1) };
@@ -142,8 +142,8 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         copy(stdout, output, args.control.as_deref(), begun.as_ref())
     });
     let is_late = begun.is_some_and(Begun::end);
-    // Its output ended: the shell has no more to do, and its status is the reason if it said nothing. One
-    // whose output cannot be passed on, or that stays, must not keep us.
+    // Its output ended: the shell has no more to do, and its status is the reason if it said nothing. A shell
+    // whose output cannot be passed on, or that stays, must not hold us up.
     let status = wait_or_kill(&mut child, result.is_ok())?;
     let complaints = complaints
         .and_then(|thread| thread.join().ok())
@@ -171,7 +171,8 @@ fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
         std::thread::sleep(Duration::from_millis(5));
     }
     match child.kill() {
-        // It is nobody's to end here, such as OAR's oarsh: it runs as another user. It ends without input.
+        // It cannot be ended from here, as with OAR's oarsh, which runs as another user. It ends without
+        // input.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Ok(ExitStatus::from_raw(libc::SIGKILL))
         }
@@ -198,7 +199,7 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
         .map_err(|error| StartError::Shell(program.clone(), error))
 }
 
-/// What the shell there is to run; it may be any.
+/// What the shell there, which may be any, is to run.
 fn node_exec(args: &Args, own: &Path) -> String {
     let mut words = vec![own.to_string_lossy().into_owned(), "node-exec".to_owned()];
     words.push(format!("--lease={}", lease::TERM.as_secs()));
@@ -212,14 +213,14 @@ fn node_exec(args: &Args, own: &Path) -> String {
     words.extend(args.mpi.options());
     words.extend(args.files.iter().map(|bytes| format!("--files={bytes}")));
     let bare: Vec<String> = words.iter().map(quoted).collect();
-    // Bare words where that is enough: what runs them may even be no shell.
+    // Bare words if they suffice: what runs them may not even be a shell.
     match bare == words {
         true => words.join(" "),
         false => for_any_shell(&format!("exec {}", bare.join(" "))),
     }
 }
 
-/// A batch system's command hands on all that it has: here what sshd would give, and no more.
+/// A batch system's command passes on all that it has: here it gets what sshd would give, and no more.
 fn as_a_login(command: &mut Command, system: System, conf: Option<&Path>) {
     let kept = LOGIN
         .iter()
@@ -236,14 +237,14 @@ fn as_a_login(command: &mut Command, system: System, conf: Option<&Path>) {
     command.envs(conf.map(|conf| (name, conf)));
 }
 
-/// Whether a batch system has started what it was asked to; it is ended where that takes too long.
+/// Whether a batch system has started what it was asked to; it is ended if that takes too long.
 struct Begun {
     begun: Sender<()>,
     late: JoinHandle<bool>,
 }
 
 impl Begun {
-    /// `output` is that of this process, for the end of one that cannot be ended.
+    /// `output` is that of this process, to report one that cannot be ended.
     fn watch(child: &Child, mut output: File, node: String) -> io::Result<Begun> {
         let process = Pid::from_raw(child.id().cast_signed());
         let (begun, wait) = channel();
@@ -252,7 +253,7 @@ impl Begun {
             let is_late = wait.recv_timeout(BEGINS_WITHIN) == Err(RecvTimeoutError::Timeout);
             if is_late {
                 // Nobody waits for it before this thread has ended. OAR's oarsh runs as another user, and so
-                // cannot be ended; who waited for its output would wait for ever.
+                // cannot be ended; a reader of its output would wait for ever.
                 if kill(process, Signal::SIGKILL) == Err(Errno::EPERM) {
                     let _ = Frame::Error(StartError::Late(node).to_string()).write(&mut output);
                     std::process::exit(1);

@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Bytes under way take little longer than a round trip, because an interrupt waits behind them.
+/// Bytes in flight take little longer than a round trip, because an interrupt waits behind them.
 const SLACK: Duration = Duration::from_millis(250);
 
-/// Bytes of standard input under way, see [`STDIN_WINDOW`].
+/// Bytes of standard input in flight, see [`STDIN_WINDOW`].
 #[derive(Default)]
 pub struct Window {
     state: Mutex<State>,
@@ -22,7 +22,7 @@ struct State {
     /// Bytes that were sent, and given back, since the beginning.
     sent: u64,
     back: u64,
-    /// A full window whose way is timed: the last byte of it, and when that was sent.
+    /// A full window that is being timed: its last byte, and when that was sent.
     timed: Option<(u64, Instant)>,
     shortest: Option<Duration>,
 }
@@ -53,8 +53,8 @@ impl State {
         }
     }
 
-    /// Grows where a whole window was given back soon: only then does the window, and not the link or the
-    /// command, bound the rate.
+    /// Grows if a whole window was given back soon: only then does the window bound the rate, and not the
+    /// link or the command.
     fn give_back(&mut self, bytes: usize, now: Instant) {
         self.used = self.used.saturating_sub(bytes);
         self.back += bytes as u64;
@@ -86,7 +86,7 @@ impl Window {
         self.state().take(bytes, Instant::now());
     }
 
-    /// The command has taken so many.
+    /// The command has taken this many bytes.
     pub fn give_back(&self, bytes: usize) {
         self.state().give_back(bytes, Instant::now());
         self.changed.notify_all();
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(window.room(), 5);
     }
 
-    /// Bytes a second, and bytes under way, when as much has been sent as there is room for, over a link of
+    /// Bytes a second, and bytes in flight, when as much has been sent as there is room for, over a link of
     /// this round trip and rate, to a command that takes this many bytes a second.
     fn sent(round_trip: Duration, link: f64, command: f64) -> (f64, usize) {
         let began = Instant::now();
@@ -170,7 +170,7 @@ mod tests {
                 let least = link.min(command);
                 assert!(rate > 0.7 * least, "{link} {command} {milliseconds} ms: {rate}");
                 let waits = size as f64 / least;
-                // Twice the longest that a window may take which lets it grow.
+                // Twice the longest that a window may take and still grow.
                 let first = (STDIN_WINDOW + MAX_DATA) as f64 / least;
                 let most = 2.0 * (first + (round_trip + SLACK).as_secs_f64());
                 assert!(waits < most, "{link} {command}: {waits} s");

@@ -1,6 +1,6 @@
 //! The processes that descend from this one, daemons among them, and how they are ended.
 //!
-//! A child subreaper inherits every orphan below it, so a process cannot leave by daemonising. It knows no
+//! A child subreaper inherits every orphan below it, so a process cannot escape by daemonising. It knows no
 //! command and no protocol; the caller must be the subreaper and must have blocked SIGCHLD.
 
 use causeway_host::processes::{self, Process};
@@ -22,8 +22,8 @@ pub enum Haste {
     /// mpirun removes its session directory and hydra its proxies in a few hundred milliseconds, after Open
     /// MPI's ranks have had their second.
     Usual,
-    /// The launcher was asked to end before and has had its time. A process that does not end at once hangs,
-    /// and a user who pressed Ctrl-C waits for it.
+    /// The launcher has already been asked to end, and its time is up. A process that does not end at once
+    /// hangs, and a user who pressed Ctrl-C waits for it.
     Hurry,
 }
 
@@ -61,7 +61,7 @@ impl Haste {
 /// Any number that other programs are unlikely to send: "hurr".
 const HURRY_VALUE: usize = 0x6875_7272;
 
-/// How often processes are looked for while they end: a grandchild's end raises no SIGCHLD here.
+/// How often processes are polled while they end: a grandchild's end raises no SIGCHLD here.
 const LOOK_AGAIN: u16 = 20;
 
 /// Collects ended children; returns the status of `main` if it was among them, and whether none is left.
@@ -97,7 +97,7 @@ fn spared() -> MutexGuard<'static, Vec<Pid>> {
     SPARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a child of this process from being ended with its command's processes. Who spares it ends it.
+/// Keeps a child of this process from being ended with its command's processes. The caller ends it.
 pub fn spare(child: &Child) {
     spared().push(Pid::from_raw(child.id().cast_signed()));
 }
@@ -106,16 +106,17 @@ fn is_sparing() -> bool {
     !spared().is_empty()
 }
 
-/// Who was told to end.
+/// The processes that were told to end.
 #[derive(Debug, Default)]
 struct Told {
     told: HashSet<Pid>,
-    /// What those have started since. That is how they tidy up: a shell runs rm when it gets SIGTERM.
+    /// The processes that those have started since. That is how they tidy up: a shell runs rm when it gets
+    /// SIGTERM.
     tidying: HashSet<Pid>,
 }
 
 impl Told {
-    /// Returns who is to be told now, of all that are left, parents before their children.
+    /// Returns the processes to tell now, of all that are left, parents before their children.
     fn tell(&mut self, left: &[Descendant]) -> Vec<Pid> {
         let mut now = Vec::new();
         for Descendant { pid, parent } in left {
@@ -153,7 +154,7 @@ pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
         } else {
             for pid in told.tell(&left) {
                 haste.terminate(pid);
-                // A stopped process takes SIGTERM only when it goes on.
+                // A stopped process takes SIGTERM only when it continues.
                 let _ = kill(pid, Signal::SIGCONT);
             }
         }
@@ -171,7 +172,7 @@ pub struct Descendant {
     parent: Pid,
 }
 
-/// Lists every process below this one at this moment, but for those that are spared and what is below them.
+/// Lists every process below this one at this moment, except those that are spared and what is below them.
 /// Parents come before their children.
 pub fn descendants() -> Vec<Descendant> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
@@ -212,7 +213,8 @@ mod tests {
         };
         let guard = 1;
         assert_eq!(tell(&[(2, guard), (3, 2), (4, 3)]), [2, 3, 4]);
-        // A shell runs rm, which runs something in turn, and a process appears that nobody told starts.
+        // A shell runs rm, which runs something in turn, and a process appears that none of those told has
+        // started.
         assert_eq!(tell(&[(2, guard), (9, guard), (3, 2), (5, 2), (6, 5)]), [9]);
         // The shell has ended, and the guard inherits what it started.
         assert!(tell(&[(5, guard), (9, guard), (6, 5), (7, 6)]).is_empty());

@@ -16,11 +16,11 @@ use std::path::PathBuf;
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
 
-/// Segments that are looked at, and the longest path of a loader.
+/// Most segments that are read, and the longest path of a loader.
 const MOST_SEGMENTS: u16 = 64;
 const MOST_PATH: usize = 256;
 
-/// So much of a program is searched for the names of libraries, which lie near its beginning.
+/// Bytes of a program that are searched for the names of libraries, which are near its beginning.
 const MOST_OF_PROGRAM: u64 = 4 << 20;
 
 /// The segment with the path of the loader.
@@ -35,11 +35,11 @@ const SECURE: u64 = 23;
 pub enum Why {
     /// Nothing is loaded into it.
     Static,
-    /// Its loader, that of another C library, is this one.
+    /// It has this loader, of another C library.
     OtherLibrary(String),
     /// It is of another kind of processor, or of 32 bits.
     OtherProcessor,
-    /// It has rights that its user has not.
+    /// It has rights that its user lacks.
     Privileged,
     /// Nothing in its environment asks for the shim.
     Dropped,
@@ -75,10 +75,10 @@ impl Why {
     }
 }
 
-/// Whether a program has capabilities of its own (capabilities(7)). The loader takes nothing from the
-/// environment of what it runs then.
+/// Whether a program has capabilities of its own (capabilities(7)). The loader then takes nothing from the
+/// environment.
 pub fn has_capabilities(program: &File) -> bool {
-    // SAFETY: without room the call asks alone how long the attribute is.
+    // SAFETY: without a buffer the call only asks how long the attribute is.
     let length = unsafe {
         libc::fgetxattr(
             program.as_raw_fd(),
@@ -138,7 +138,7 @@ pub fn loads_nothing_of_ours(pid: Pid) -> bool {
     program.is_some_and(|file| by_program(&file).is_some())
 }
 
-/// What its program says; none where it has glibc's loader.
+/// What its program shows; `None` if it has glibc's loader.
 fn by_program(file: &File) -> Option<Why> {
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0).ok()?;
@@ -239,7 +239,7 @@ mod tests {
         bytes[18] ^= 0xff;
         fs::write(&path, &bytes).unwrap();
         assert_eq!(by_program(&File::open(&path).unwrap()), Some(Why::OtherProcessor));
-        // Whatever is damaged says nothing.
+        // A damaged program shows nothing.
         for length in 0..bytes.len().min(700) {
             fs::write(&path, &bytes[..length]).unwrap();
             by_program(&File::open(&path).unwrap());
@@ -281,7 +281,7 @@ mod tests {
             command.arg("60").env("LD_PRELOAD", preload).stderr(Stdio::null());
             let mut child = command.spawn().unwrap();
             let pid = Pid::from_raw(child.id().cast_signed());
-            // The kernel lets go of the parent before it has given the child its environment.
+            // The kernel releases the parent before it has given the child its environment.
             while fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| environment.is_empty()) {
                 std::thread::yield_now();
             }

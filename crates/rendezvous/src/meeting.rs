@@ -29,7 +29,7 @@ pub enum Event {
     },
     /// There can be no such world.
     Refused {
-        /// The site whose fault it is, where it is one's.
+        /// The site at fault, if it is one site's fault.
         site: Option<usize>,
         /// A sentence for the user.
         reason: String,
@@ -73,7 +73,7 @@ pub enum Action {
 pub struct Meeting {
     number: u64,
     seats: Vec<Seat>,
-    /// Connections that have said whose they are.
+    /// Connections that have identified themselves.
     known: HashMap<Key, usize>,
     actions: VecDeque<Action>,
 }
@@ -96,7 +96,7 @@ enum State {
     Over,
 }
 
-/// The code of an ABORT that no program gave: that of a failure in general.
+/// The code of an ABORT that comes from no program: a general failure.
 pub const FAILURE: u32 = 1;
 
 impl Meeting {
@@ -209,7 +209,7 @@ impl Meeting {
         self.make();
     }
 
-    /// Why a site that has come before does not come again.
+    /// Why a site that has already come may not come again.
     fn why_not_again(&self, site: usize, join: &Join) -> Option<String> {
         let name = &self.seats[site].name;
         match self.seats[site].state {

@@ -13,12 +13,12 @@
 //!   6 PROCESS  u8 version, 16 bytes token, str site    of a process that has not joined, before its ABORT
 //!   str: u16 length, UTF-8 bytes; address: u8 family (4 or 6), 16 bytes (IPv4 in the first 4), u16 port
 //! ```
-//! The first frame of a connection is JOIN or PROCESS. Both begin with version and token, so that a stranger
-//! is known by the first 22 bytes.
+//! The first frame of a connection is JOIN or PROCESS. Both begin with version and token, so that the first
+//! 22 bytes reveal a stranger.
 
 use causeway_wire::Token;
 
-/// What this program speaks.
+/// The version that this program speaks.
 pub const VERSION: u8 = 2;
 
 /// Longest frame: a world of [`MOST_PROCESSES`] fits.
@@ -30,7 +30,7 @@ pub const MOST_PROCESSES: usize = 1 << 17;
 /// Most sites of a world; WORLD_MOST_SITES there.
 pub const MOST_SITES: usize = 1 << 10;
 
-/// Length, type, version and token: what tells a stranger.
+/// Length, type, version and token: what reveals a stranger.
 pub const GREETING_BYTES: usize = 4 + 1 + 1 + Token::BYTES;
 
 /// Bytes of the length.
@@ -79,7 +79,7 @@ pub struct Join {
     pub mpi: String,
     /// A hash of how data lies in memory.
     pub layout: u64,
-    /// How its processors keep what has no form that all share: mpi/common/forms/forms.h.
+    /// How its processors store what has no common form: mpi/common/forms/forms.h.
     pub forms: u8,
     /// Greatest tag of its messages.
     pub tag_ub: u32,
@@ -102,7 +102,7 @@ pub enum MessageError {
     /// The token is another job's.
     #[error("its job token is not that of this run; start it with 'causeway run --at'")]
     Token,
-    /// Delivered to another process.
+    /// It was delivered to another process.
     #[error("it was delivered elsewhere, and somebody has passed it on")]
     Elsewhere,
     /// A length that no frame has.
@@ -134,7 +134,8 @@ pub fn length(bytes: &[u8]) -> Result<Option<usize>, MessageError> {
     }
 }
 
-/// Judges the beginning of a connection by as much of it as is there; true when all that tells a stranger is.
+/// Judges as much of the beginning of a connection as has arrived; true once that is enough to reveal a
+/// stranger.
 ///
 /// # Errors
 /// As soon as the bytes cannot become a greeting of this job.
@@ -158,7 +159,7 @@ pub fn greets(bytes: &[u8], token: &Token) -> Result<bool, MessageError> {
     }
 }
 
-/// Reads a frame behind its length. Whoever calls has looked at the greeting.
+/// Reads a frame after its length. The caller has checked the greeting.
 ///
 /// # Errors
 /// Bytes that are missing, left over, or out of bounds.
@@ -247,7 +248,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// WORLD for these sites, in this order; `None` where it is over the bounds.
+/// WORLD for these sites, in this order; `None` if it exceeds the bounds.
 pub fn world(number: u64, tag_ub: u32, sites: &[&Join]) -> Option<Vec<u8>> {
     let processes: usize = sites.iter().map(|site| site.processes as usize).sum();
     if sites.len() > MOST_SITES || processes > MOST_PROCESSES {
@@ -302,7 +303,7 @@ pub(crate) mod tests {
 
     pub const TOKEN: Token = Token([7; 16]);
 
-    /// An address as it stands in frames.
+    /// An address as it is in frames.
     pub fn address(last: u8) -> Vec<u8> {
         let mut bytes = vec![4, 10, 0, 0, last];
         bytes.resize(ADDRESS_BYTES - 2, 0);

@@ -23,7 +23,7 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Says where the own gateway has connected to, as the grid knows it; `None` where `peer` is not the
+    /// Says where the own gateway has connected to, as the grid knows it; `None` if `peer` is not the
     /// gateway. `own` is this end's address.
     pub fn delivered_to(&self, peer: SocketAddr, own: SocketAddr) -> Option<SocketAddr> {
         let here = SocketAddr::new(self.own.in_grid(own.ip().to_canonical()), own.port());
@@ -34,7 +34,7 @@ impl Origins {
     /// has delivered; all others come from the own site.
     ///
     /// # Errors
-    /// What is not its to say, in one sentence.
+    /// What it may not say, in one sentence.
     pub fn judge(&self, source: Option<SocketAddr>, message: &Incoming) -> Result<(), String> {
         let (claimed, addresses) = match message {
             Incoming::Join(join) => (&join.site, &join.addresses[..]),
@@ -69,7 +69,7 @@ impl Origins {
     }
 }
 
-/// Reads an address as it stands in a frame: family, 16 bytes, port.
+/// Reads an address as it is in a frame: family, 16 bytes, port.
 fn read(bytes: &[u8]) -> Option<SocketAddr> {
     let (family, rest) = bytes.split_first()?;
     let (ip, port) = rest.split_first_chunk::<16>()?;

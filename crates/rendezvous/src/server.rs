@@ -1,8 +1,8 @@
 //! The rendezvous's sockets: one listener, connections of native ranks 0, poll.
 //!
 //! A site may queue for hours before it joins, so nothing that is complete has a deadline; what is half sent
-//! has. A connection is a stranger's until it has shown the job's token, which is the first it sends:
-//! strangers get few connections and little memory, and a flood of them ends its own connections first.
+//! has one. A connection is a stranger's until it has shown the job's token, which it sends first: strangers
+//! get few connections and little memory, and a flood of them closes its own connections first.
 
 use super::meeting::{Action, Event, Key, Meeting};
 use super::message::{self, Incoming, MessageError};
@@ -18,7 +18,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// Strangers at a time. Each has [`READ_BYTES`] at most.
+/// Most strangers at a time. Each has [`READ_BYTES`] at most.
 const MOST_STRANGERS: usize = 256;
 
 /// Processes of this job beside one for each site: those that say that they abort, and those that are
@@ -35,7 +35,7 @@ const FRAME: Duration = Duration::from_secs(60);
 /// How long those that are told of the end may take to hear it.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How long callers wait where no file is left for them: the listener would be ready all the time.
+/// How long callers wait when no file descriptor is left for them: the listener would be ready all the time.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const READ_BYTES: usize = 64 * 1024;
@@ -45,10 +45,10 @@ pub struct Server {
     listener: TcpListener,
     meeting: Meeting,
     token: Token,
-    /// The sites, of which the own one's gateway begins what it delivers with a preface. None where all is on
-    /// one host.
+    /// The sites; the own site's gateway begins what it delivers with a preface. `None` if all is on one
+    /// host.
     origins: Option<Origins>,
-    /// No file was left for a caller; see [`PAUSE`].
+    /// No file descriptor was left for a caller; see [`PAUSE`].
     rests_until: Option<Instant>,
     connections: BTreeMap<Key, Connection>,
     strangers: Admission<IpAddr, Key>,
@@ -61,12 +61,12 @@ struct Connection {
     is_stranger: bool,
     /// Where the gateway has connected to, as the grid knows it, until its preface is there.
     delivered_to: Option<SocketAddr>,
-    /// Where it comes from, where the gateway has delivered it.
+    /// Where it comes from, if the gateway has delivered it.
     source: Option<SocketAddr>,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
-    /// Nothing is heard from it any more: it is closed once all is sent and it has closed its own end. If we
-    /// closed first, what it has sent and we have not read would take our last word away.
+    /// Nothing more is read from it: it is closed once all is sent and it has closed its own end. If we
+    /// closed first, unread data from it would destroy our last message.
     is_last: bool,
     deadline: Option<Instant>,
 }
@@ -100,7 +100,7 @@ impl Server {
         self.meeting.is_over()
     }
 
-    /// Ends the world, see [`Meeting::end`], and sees to it that all hear of it, if they do so soon.
+    /// Ends the world, see [`Meeting::end`], and waits until all have heard of it, but not for long.
     ///
     /// # Errors
     /// As of [`Server::turn`].
@@ -117,7 +117,7 @@ impl Server {
     /// Waits for connections, but not for longer than `until`, and serves them; returns what has happened.
     ///
     /// # Errors
-    /// Those of poll and accept, but for what is one caller's own.
+    /// Those of poll and accept, except those that concern one caller alone.
     pub fn turn(&mut self, until: Option<Instant>) -> io::Result<Vec<Event>> {
         let (ready, accepts) = self.wait(until)?;
         for key in ready {
@@ -219,7 +219,7 @@ impl Server {
         self.serve(self.next);
     }
 
-    /// Reads and writes what can be, once each: poll tells of the rest.
+    /// Reads and writes what it can, once each: poll reports the rest.
     fn serve(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(&key) else {
             return;
@@ -235,14 +235,14 @@ impl Server {
         }
     }
 
-    /// Takes what is complete of what has come.
+    /// Handles what has arrived completely.
     fn look(&mut self, key: Key) {
         loop {
             let token = self.token;
             let Some(connection) = self.connections.get_mut(&key) else {
                 return;
             };
-            // One that was told to go says nothing more.
+            // Nothing more is heard from one that was told to go.
             if connection.is_last {
                 return connection.incoming.clear();
             }
@@ -258,7 +258,7 @@ impl Server {
         }
     }
 
-    /// A process of this job has said something, which may not be its to say.
+    /// A process of this job has said something that it may not be allowed to say.
     fn on_message(&mut self, key: Key, message: Incoming) {
         let source = self
             .connections
@@ -289,7 +289,7 @@ impl Server {
         self.strangers.leave(&connection.origin, key);
     }
 
-    /// A stranger is told, and no more becomes of it. One with the right token may end the run.
+    /// Tells a stranger, and ignores it from then on. One with the right token may end the run.
     fn on_broken(&mut self, key: Key, error: &MessageError) {
         let Some(connection) = self.connections.get_mut(&key) else {
             return;
@@ -347,7 +347,7 @@ impl Server {
     }
 }
 
-/// What the bytes of a connection have come to.
+/// What the bytes of a connection contain so far.
 enum Step {
     /// More is to come.
     Waits,
@@ -390,21 +390,21 @@ impl Connection {
         }
     }
 
-    /// Takes off what the own gateway has put before; true when that is done. A connection of another
-    /// process of the gateway's host has none.
+    /// Removes the preface that the own gateway has sent first; true when that is done. A connection of
+    /// another process of the gateway's host has none.
     fn take_preface(&mut self, token: &Token, own: SocketAddr) -> Result<bool, MessageError> {
         match Preface::decode(&self.incoming) {
             Ok(Decoded::Incomplete { .. }) => return Ok(false),
             Ok(Decoded::Complete { claim, length }) => {
                 let proven = claim.proven(Sender::Gateway, token).ok_or(MessageError::Token)?;
-                // Whoever is delivered to in place of a process could pass it on to this one.
+                // Another process to which it was delivered could pass it on to this one.
                 if proven.destination != own {
                     return Err(MessageError::Elsewhere);
                 }
                 self.incoming.drain(..length);
                 self.source = Some(proven.source);
                 self.outgoing.extend(claim.answer(Sender::Process, token));
-                // What comes of it shows when it is read.
+                // A failure shows when the connection is read.
                 self.write();
             }
             Ok(Decoded::Question { .. }) => return Err(MessageError::Token),
@@ -433,7 +433,7 @@ impl Connection {
                 self.deadline = self.is_last.then(|| Instant::now() + FAREWELL);
             }
         }
-        // The end of what we say; a connection that is gone shows when it is read.
+        // We send nothing more; whether the connection is gone shows when it is read.
         if self.is_last {
             let _ = self.stream.shutdown(Shutdown::Write);
         }

@@ -35,7 +35,7 @@ fn connect(address: SocketAddr, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// Serves until so many events have come.
+/// Serves until this many events have come.
 fn events(server: &mut Server, count: usize) -> Vec<Event> {
     let until = Instant::now() + PATIENCE;
     let mut events = Vec::new();
@@ -107,7 +107,7 @@ fn strangers_are_told_no_and_crowd_nobody_out() {
     let mut silent = Vec::new();
     for _ in 0..300 {
         silent.push(connect(address, &[]));
-        // The kernel keeps no more than some that nobody has accepted.
+        // The kernel queues only some connections that nobody has accepted.
         server.turn(Some(Instant::now())).unwrap();
     }
     let mut later = connect(address, &join_bytes(&a_join("rennes", 1), &TOKEN));

@@ -42,7 +42,7 @@ impl Prices {
     }
 }
 
-/// A table of what lies beside the best costs, whose inputs can be changed.
+/// A table of what any choice but the best costs, whose inputs can be changed.
 pub fn show(page: &mut Page, gains: &[(String, f64)]) {
     page.subheading("What the difference is worth");
     page.text(

@@ -13,7 +13,7 @@ pub struct Measurement {
     pub head: Head,
     /// What was measured.
     pub rows: Vec<Row>,
-    /// What the rows come to.
+    /// What the rows show.
     pub summary: Summaries,
 }
 

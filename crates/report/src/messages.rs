@@ -21,7 +21,7 @@ pub fn show(page: &mut Page, measured: &Measurement) {
         let own: Vec<&Cell> = cells.iter().filter(|cell| cell.mpi == mpi).collect();
         let time = |_: u64, us: f64| us / 1e3;
         page.plot(&plot(measured, &own, &format!("One-way time, {mpi}"), "ms", time));
-        // What goes on within a site would press all others to the floor.
+        // Times within a site would press all others to the floor.
         let between: Vec<&Cell> = own.iter().filter(|cell| cell.way != Way::Site).copied().collect();
         let title = format!("Rate between sites, {mpi}");
         page.plot(&plot(measured, &between, &title, "Mbit/s", mbit_per_second));
@@ -100,7 +100,7 @@ fn beside_limit(measured: &Measurement, cells: &[&Cell], mpi: &str) -> Plot {
     }
 }
 
-/// What the medians over all sizes come to: a latency and a rate.
+/// Fits the medians over all sizes: a latency and a rate.
 fn fits(page: &mut Page, measured: &Measurement) {
     let fits = &measured.summary.fits;
     if fits.is_empty() {

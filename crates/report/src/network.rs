@@ -4,7 +4,7 @@ use crate::measurement::Measurement;
 use crate::page::Page;
 use causeway_bench::table::Table;
 
-/// A row for each cell, as means of its runs; nothing where nobody counted.
+/// A row for each cell, as means of its runs; nothing if nobody counted.
 pub fn show(page: &mut Page, measured: &Measurement) {
     let mut table = Table::new(&[
         "",

@@ -62,7 +62,7 @@ pub fn show(page: &mut Page, measured: &Measurement) {
     }
 }
 
-/// Bars of all conditions beside their base, one group for each operation.
+/// Bars of all conditions relative to their base, one group for each operation.
 pub fn ratios(title: String, entries: &[&Entry], cells: &[Cell]) -> Bars {
     let mut conditions: Vec<String> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
@@ -96,7 +96,7 @@ pub fn ratios(title: String, entries: &[&Entry], cells: &[Cell]) -> Bars {
     }
 }
 
-/// The base beside itself: 1, and how sure it is.
+/// The base relative to itself: 1, and how sure it is.
 fn relative(interval: &Interval) -> Interval {
     let of = |value: f64| {
         if interval.median == 0.0 {

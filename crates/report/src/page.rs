@@ -17,7 +17,7 @@ pub struct Page {
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Stands in the head of each page, by which a page of an earlier run is told from a file of the user's.
+/// Is in the head of each page, and distinguishes a page of an earlier run from a file of the user's.
 pub const GENERATOR: &str = "<meta name=\"generator\" content=\"causeway\">";
 
 impl Page {
@@ -47,7 +47,7 @@ impl Page {
         self.body.push_str(&format!("<p>{}</p>\n", escape(text)));
     }
 
-    /// A paragraph above all others: what it comes to, which is known last.
+    /// A paragraph above all others: the conclusion, which is known last.
     pub fn lead(&mut self, text: &str) {
         self.body.insert_str(0, &format!("<p>{}</p>\n", escape(text)));
     }

@@ -207,7 +207,7 @@ impl Plot {
         format!("<ul class=\"legend\">{}</ul>", all.collect::<String>())
     }
 
-    /// What somebody hears who cannot see it.
+    /// What a reader who cannot see it hears.
     fn in_words(&self) -> String {
         let all = self.series.iter().filter_map(|series| {
             let (first, last) = (series.points.first()?, series.points.last()?);
@@ -244,7 +244,7 @@ impl Plot {
     }
 }
 
-/// Three digits that count.
+/// Three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),

@@ -72,7 +72,7 @@ pub fn html(title: &str, all: &[Measurement]) -> String {
     page.html()
 }
 
-/// What each measurement comes to, in a line.
+/// What each measurement has found, in a line.
 fn found(page: &mut Page, all: &[Measurement]) {
     for measured in all {
         for verdict in verdicts(&measured.head.plan.cells, &measured.summary) {

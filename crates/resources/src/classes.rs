@@ -24,7 +24,7 @@ pub struct Described {
 }
 
 /// The classes of these nodes, in the order in which the first of each comes, each with its partitions. A
-/// class is named for what its nodes have, such as `4-slots`; none of these names is in `taken`, or there
+/// class is named for what its nodes have, such as `4-slots`; none of these names is in `taken` or occurs
 /// twice.
 pub fn classes_of(nodes: Vec<Described>, taken: &HashSet<String>) -> Vec<(Class, BTreeSet<String>)> {
     let mut found: Vec<(Class, BTreeSet<String>)> = Vec::new();

@@ -49,7 +49,7 @@ impl Edges {
                 mistakes.add(format!("graph.nodes: the id {:?} is there twice", vertex.id));
             }
         }
-        // A vertex that is not understood takes its edges with it, and they are no further mistakes.
+        // A vertex that is not understood is dropped with its edges, which are no further mistakes.
         let is_whole = mistakes.is_empty();
         for (at, value) in list.iter().enumerate() {
             let end = |key: &str| match value.get(key).and_then(Value::as_str) {
@@ -114,7 +114,7 @@ impl Edges {
         }
     }
 
-    /// Where a vertex is; none where it is too deep or in itself.
+    /// Where a vertex is; `None` if it is too deep or in itself.
     pub(crate) fn place(&self, vertex: usize, vertices: &[Vertex<'_>]) -> Option<Place> {
         let mut place = Place::default();
         let mut above = self.above.get(vertex).copied().flatten();
@@ -134,8 +134,8 @@ impl Edges {
     }
 }
 
-/// The subsystem of an edge, which is containment where nothing is said, as for flux-sched. Its older form is
-/// `{"name": {"containment": "contains"}}`, with an edge `in` for the way up beside each.
+/// The subsystem of an edge, which is containment by default, as for flux-sched. Its older form is `{"name":
+/// {"containment": "contains"}}`, with an edge `in` for the way up beside each.
 fn subsystem(metadata: Option<&Value>) -> Option<&str> {
     let Some(metadata) = metadata else {
         return Some(CONTAINMENT);

@@ -49,7 +49,7 @@ pub fn read_jgf(text: &str) -> Result<Read, Mistakes> {
     };
     let vertices = vertices(graph, &mut mistakes);
     let edges = Edges::read(graph, &vertices, &mut mistakes);
-    // What follows would be mistaken for mistakes.
+    // Later checks would report false mistakes.
     if !mistakes.is_empty() {
         return Err(mistakes);
     }

@@ -1,4 +1,4 @@
-//! Vertices of a JGF, as they stand there.
+//! Vertices of a JGF, as they are written.
 
 use crate::notes::Mistakes;
 use crate::{MAX_TEXT, MAX_VERTICES};
@@ -17,7 +17,7 @@ pub(crate) struct Vertex<'a> {
 }
 
 impl<'a> Vertex<'a> {
-    /// A property as a text; numbers are, too.
+    /// A property as a text, even if it is a number.
     pub(crate) fn property(&self, key: &str) -> Option<Cow<'a, str>> {
         match self.properties?.get(key)? {
             Value::String(text) => Some(Cow::Borrowed(text)),
@@ -26,7 +26,7 @@ impl<'a> Vertex<'a> {
         }
     }
 
-    /// Properties without a value: so Flux says what a node has. A comma would make two of one.
+    /// Properties without a value, by which Flux says what a node has. A comma would split one in two.
     pub(crate) fn features(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let all = self.properties.into_iter().flatten();
         let without = all.filter(|(_, value)| value.as_str() == Some(""));

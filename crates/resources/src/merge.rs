@@ -3,9 +3,9 @@
 use crate::model::{Graph, Link, Source};
 use std::collections::HashMap;
 
-/// One graph of several. A site is as the graph says of which it is the first, since that one's gateway was
-/// asked; else as the first graph says that has it. A link is as the lanes of a graph's first site saw it;
-/// else as the first graph says.
+/// Merges several graphs. A site comes from the graph that has it first in its list, since its gateway was
+/// asked; else from the first graph that has it. A link is as the lanes of a graph's first site saw it; else
+/// as the first graph says.
 pub fn merged(graphs: Vec<Graph>) -> Graph {
     let mut all = Graph::default();
     let mut sites = HashMap::new();

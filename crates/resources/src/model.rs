@@ -20,13 +20,13 @@ pub struct Graph {
 pub struct Site {
     /// Its name.
     pub name: String,
-    /// Why no job can run there now; none where one can.
+    /// Why no job can run there now; `None` if one can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_unreachable: Option<String>,
     /// Partitions of its batch system, each name once. They may share classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Partition>,
-    /// What its batch system lets this user's jobs have, where it keeps to limits.
+    /// What its batch system lets this user's jobs have, if it enforces limits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
     /// Its nodes, by classes. Each class has a name that no other of the site has.
@@ -42,17 +42,17 @@ pub struct Partition {
     pub is_default: bool,
     /// Whether jobs start there.
     pub is_up: bool,
-    /// Longest time of a job; none where there is no limit.
+    /// Longest time of a job; `None` if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_seconds: Option<u64>,
-    /// Most nodes of a job; none where there is no limit.
+    /// Most nodes of a job; `None` if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_nodes: Option<u32>,
     /// Names of the site's classes whose nodes it has.
     pub classes: Vec<String>,
 }
 
-/// What a batch system lets jobs have that an account pays for. Without a limit a number is none.
+/// What a batch system lets jobs have that an account pays for. A number is `None` if there is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Limit {
     /// The account.
@@ -78,14 +78,14 @@ pub struct Limit {
     pub max_seconds: Option<u64>,
 }
 
-/// Nodes of a site that are equal in all that placement looks at.
+/// Nodes of a site that are equal in all that placement considers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// Processes that each node takes; cores, where a batch system tells them.
+    /// Processes that each node takes; cores, if a batch system reports them.
     pub slots: u32,
-    /// Cores that a process finds on each node, where that was looked at.
+    /// Cores that a process finds on each node, if that was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
     /// Memory of each node.
@@ -111,7 +111,7 @@ pub struct Node {
     pub address: Option<IpAddr>,
     /// Whether its batch system gives it to nobody: it does not answer, or is drained.
     pub is_down: bool,
-    /// Slots that no job has now; none where that is not known.
+    /// Slots that no job has now; `None` if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_slots: Option<u32>,
     /// When the last job that has slots of it ends at the latest, in seconds since 1970.
@@ -143,7 +143,7 @@ pub struct Link {
     pub seen_at: Option<u64>,
 }
 
-/// From where the numbers of a link are.
+/// Where the numbers of a link come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -162,7 +162,7 @@ impl Source {
         }
     }
 
-    /// What a word means; none for another word.
+    /// What a word means; `None` for another word.
     pub fn from_word(word: &str) -> Option<Source> {
         let all = [Source::Lanes, Source::Told];
         all.into_iter().find(|source| source.word() == word)
@@ -188,7 +188,7 @@ impl Site {
 }
 
 impl Class {
-    /// Says whether a node of this class is free as a whole; none where that is not known.
+    /// Says whether a node of this class is free as a whole; `None` if that is not known.
     pub fn is_free(&self, node: &Node) -> Option<bool> {
         let free = node.free_slots.map(|free| free >= self.slots);
         if node.is_down { Some(false) } else { free }

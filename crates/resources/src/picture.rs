@@ -1,4 +1,4 @@
-//! The small picture: the sites as a tree of their shortest links, so that what is near stands together.
+//! The small picture: the sites as a tree of their shortest links, so that what is near is together.
 
 use crate::dot::link_label;
 use crate::model::{Graph, Link, Site};
@@ -30,14 +30,14 @@ pub fn picture(graph: &Graph) -> String {
 
 struct Tree<'a> {
     sites: &'a [Site],
-    /// For each site but the roots, over which link it hangs at which other.
+    /// For each site but the roots, by which link it is attached to which other.
     above: HashMap<usize, (usize, &'a Link)>,
     below: HashMap<usize, Vec<usize>>,
 }
 
 impl<'a> Tree<'a> {
-    /// Prim's algorithm (1957), from the first site on: the nearest site that is left is added next. Where
-    /// nothing is known of the latency, a link is longer than all others.
+    /// Prim's algorithm (1957), from the first site on: the nearest site that is left is added next. A link
+    /// of unknown latency counts as longer than all others.
     fn new(sites: &'a [Site], links: &'a [Link]) -> Tree<'a> {
         let numbers = sites
             .iter()
@@ -83,7 +83,7 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// Draws a site and what hangs at it. Depth is bounded by [`MOST`].
+    /// Draws a site and what is attached to it. Depth is bounded by [`MOST`].
     fn draw(&self, number: usize, first: String, further: String, text: &mut String) {
         let link = self.above.get(&number).map(|(_, link)| link_label(link));
         let link = link.map_or_else(String::new, |label| match label.is_empty() {

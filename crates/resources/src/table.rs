@@ -13,7 +13,7 @@ const NAME: usize = 18;
 const REASON: usize = 76;
 
 /// The sites and the links as two tables, in lines of at most 100 columns, each with its end. `now` is in
-/// seconds since 1970: times are told from there.
+/// seconds since 1970: times are shown relative to that.
 pub fn table(graph: &Graph, now: u64) -> String {
     let mut rows = vec![SITES.map(str::to_owned)];
     for site in &graph.sites {
@@ -42,7 +42,7 @@ pub fn table(graph: &Graph, now: u64) -> String {
     text
 }
 
-/// Features are last: there is what room is left.
+/// Features come last, where the rest of the room is.
 const SITES: [&str; 12] = [
     "site",
     "partition",
@@ -186,7 +186,7 @@ fn link_row(link: &Link, now: u64) -> [String; 6] {
     ]
 }
 
-/// Rows as lines. Columns of names begin at the same place, those of numbers end there.
+/// Rows as lines. Columns of names are aligned left, those of numbers right.
 fn laid_out<const N: usize>(rows: &[[String; N]], names: &[usize]) -> String {
     let width = |column: usize| {
         rows.iter()

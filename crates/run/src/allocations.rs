@@ -1,5 +1,5 @@
-//! Allocations of the sites' batch systems: `--alloc`, and the one that a run starts in. Their nodes take the
-//! place of those that the sites list, for this run.
+//! Allocations of the sites' batch systems: `--alloc`, and the one that a run starts in. Their nodes replace
+//! those that the sites list, for this run.
 
 use super::error::RunError;
 use super::sites::usable_site;
@@ -9,8 +9,8 @@ use std::process::Command;
 
 pub use crate::batch::allocations::Allocations;
 
-/// Asks for the nodes of these allocations, and puts them in the place of those that the sites list. Adds the
-/// allocation in which this run starts, where the own site takes part and the user has named none.
+/// Replaces the nodes that the sites list by those of these allocations. Adds the allocation in which this
+/// run starts if the own site takes part and the user has named none.
 ///
 /// # Errors
 /// An allocation cannot be used, or its site takes no part.
@@ -32,8 +32,8 @@ pub fn apply(
     Ok(allocations)
 }
 
-/// Takes from a launcher what the batch system says of the shell in which this run starts: it would start its
-/// daemons there, and only there.
+/// Removes from a launcher's environment what the batch system has set in this shell: the launcher would
+/// start its daemons in that allocation, and only there.
 pub fn leave(command: &mut Command) {
     for (name, _) in std::env::vars_os().filter(|(name, _)| causeway_batch::is_of_a_process(name)) {
         command.env_remove(name);

@@ -48,13 +48,13 @@ pub(super) fn extra_arguments(
     extra
 }
 
-/// The variables that take back what this host's distribution has set for all users.
+/// The variable that undoes what this host's distribution has set for all users.
 pub(super) fn system_variables(typed: &Typed) -> Option<(&'static str, OsString)> {
     let file = std::fs::read_to_string(system_file::OPEN_MPI).unwrap_or_default();
     system_file::taken_back(typed.mpi(), &file, typed.words, is_set)
 }
 
-/// The variable that names what ranks are not to have of the launcher's.
+/// The variable that lists what ranks must not inherit from the launcher.
 pub(super) fn not_for_ranks(typed: &Typed, facts: &Facts) -> (&'static str, OsString) {
     let replaced = typed.replaced();
     let is_the_users = |name: &str| is_set(name) && !replaced.contains(&name);

@@ -33,11 +33,10 @@ const PASSED_ON: &[Signal] = &[
     Signal::SIGCONT,
 ];
 
-/// Ranks that end by an interrupt do so within a second or two; those that go on for longer have not ended by
-/// it.
+/// Ranks that an interrupt ends do so within a second or two; those that run for longer were not ended by it.
 const INTERRUPTED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What asks a run to end.
+/// The signals that ask a run to end.
 pub const ENDING: &[Signal] = &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// Why there is no status.
@@ -185,10 +184,10 @@ fn asked_to_end(signals: &SignalFd) -> Option<Signal> {
     None
 }
 
-/// Says what the gateway tells of the job, a line each; false once it is gone.
+/// Prints what the gateway tells of the job, one line each; false once it is gone.
 pub(super) fn hear(mut job: &UnixStream, told: &mut Vec<u8>) -> bool {
     let mut bytes = [0; 4096];
-    // Readable, and nobody else reads: this does not wait.
+    // It is readable, and nobody else reads: this does not block.
     match job.read(&mut bytes) {
         Ok(0) => return false,
         Ok(count) => told.extend_from_slice(&bytes[..count]),
@@ -205,7 +204,7 @@ pub(super) fn hear(mut job: &UnixStream, told: &mut Vec<u8>) -> bool {
 
 /// The side that the user sees.
 struct Owner {
-    /// Signals for mpirun; closed, it is ended.
+    /// Signals for mpirun; closing it ends mpirun.
     order: Option<File>,
     /// Requests to end so far.
     ending: u32,
@@ -243,7 +242,7 @@ impl Owner {
                 self.on_signal(signal.ssi_signo as i32, signal.ssi_code);
             }
             if reported {
-                // What the last agents have told.
+                // Reads what the last agents have reported.
                 self.parts.hear(Instant::now());
                 return Ok(());
             }
@@ -296,12 +295,12 @@ impl Owner {
             }
         }
         if signal == Signal::SIGTSTP {
-            // Stopped like any job of the shell; the shell's SIGCONT goes on to mpirun when we run again.
+            // Stopped like any job of the shell; the shell's SIGCONT is passed to mpirun when we run again.
             let _ = nix::sys::signal::raise(Signal::SIGSTOP);
         }
     }
 
-    /// The launcher has had its time.
+    /// Ends the launcher at once: its time is up.
     fn end_now(&mut self) {
         if let Some(mut order) = self.order.take() {
             // A guard that is gone needs no order.

@@ -30,10 +30,10 @@ const GIVES_BACK_WITHIN: Duration = Duration::from_secs(60);
 /// How long a batch system may take to free nodes, before it is asked again.
 const BETWEEN: Duration = Duration::from_secs(5);
 
-/// How long the word of a lost allocation may take after the end of a program that has failed by that.
+/// How long the news of a lost allocation may take after a program that it made fail has ended.
 const TELLS_WITHIN: Duration = Duration::from_millis(500);
 
-/// Allocations that are held; none for a run without them. They are given back when this is dropped.
+/// Allocations that are held; `None` for a run without them. They are given back when this is dropped.
 #[derive(Default)]
 pub struct Held(Option<(Streams, Receiver<()>)>);
 
@@ -48,8 +48,8 @@ impl Held {
     }
 }
 
-/// Streams to holders, which give back what they have when these end. Readers have them, too, so that
-/// dropping is not enough.
+/// Streams to holders, which give back what they have when the streams end. Readers share them, so dropping
+/// is not enough.
 struct Streams(Vec<UnixStream>);
 
 impl Streams {
@@ -114,7 +114,7 @@ impl Wish {
     }
 }
 
-/// How long this run may wait: a submitted job has waited before.
+/// How long this run may still wait: a submitted job has waited before.
 fn left(run: &Run) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let left = run.wait_until.map(|until| until.saturating_sub(now));
@@ -133,7 +133,7 @@ pub struct Begun {
     pub held: Held,
 }
 
-/// Starts the job of a run with `--time`, and gets its allocations; none without.
+/// Starts the job of a run with `--time`, and gets its allocations; `None` without it.
 ///
 /// # Errors
 /// Those of [`start_job`] and [`hold`].
@@ -156,8 +156,7 @@ pub fn begin(run: &Run, known: &mut Sites) -> Result<Option<Begun>, RunError> {
     }))
 }
 
-/// Gets the allocations for a job that has started, and puts their nodes in the place of those that the sites
-/// list.
+/// Gets the allocations for a job that has started, and replaces the nodes that the sites list by theirs.
 ///
 /// # Errors
 /// A site refuses, or there is no common start.
@@ -240,7 +239,7 @@ fn open(wish: &Wish, token: &str) -> Result<(Streams, Words), RunError> {
     Ok((streams, words))
 }
 
-/// The run blocks signals later, to read them, which threads that began before would take.
+/// Blocks signals: the run does so only later, to read them, and earlier threads would take them.
 fn take_no_signals() {
     let _ = SigSet::all().thread_block();
 }
@@ -256,8 +255,8 @@ fn read(stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder)>) 
     }
 }
 
-/// What each site said last. Whoever asks for the job wants to know of every site: the last one to speak
-/// need not be the one that the job waits for.
+/// What each site said last. The user wants to know of every site: the last one to speak need not be the one
+/// that the job waits for.
 fn last_words(said: &[Option<String>]) -> String {
     let lines: Vec<&str> = said.iter().flatten().map(String::as_str).collect();
     lines.join("; ")
@@ -291,7 +290,7 @@ fn follow(
         let left = together.deadline().saturating_sub(began.elapsed());
         match words.recv_timeout(left) {
             Ok((site, word)) => together.on_word(site, word, began.elapsed()),
-            // Without readers nothing comes any more, but the time goes on.
+            // Without readers no message comes, but time passes.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(BETWEEN)),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -299,12 +298,12 @@ fn follow(
     }
 }
 
-/// Puts nodes in the place of those that a site lists, in its order.
+/// Replaces the nodes that a site lists, in its order.
 fn place(known: &mut Sites, site: &str, nodes: Vec<HeldNode>) -> Result<(), RunError> {
     let mut all = known.sites.iter_mut().filter(|known| known.name == site);
     let info = all.find_map(|known| known.info.as_mut());
     let info = info.ok_or_else(|| RunError::NoNodes(site.to_owned()))?;
-    // What another site says of itself must not lead to a third one, and stands in the launcher's host list.
+    // What another site reports goes into the launcher's host list, and must not lead to a third site.
     let own = info.site().ok();
     let is_inside = |node: &HeldNode| own.as_ref().is_some_and(|own| own.contains(node.address));
     let is_sound = |node: &HeldNode| is_inside(node) && is_node_name(&node.name) && node.slots > 0;
@@ -322,7 +321,7 @@ fn place(known: &mut Sites, site: &str, nodes: Vec<HeldNode>) -> Result<(), RunE
     Ok(())
 }
 
-/// Says which allocations are lost while the job runs, which ends by that.
+/// Reports allocations that are lost while the job runs; a loss ends the job.
 fn tell_losses(sites: Vec<String>, words: Words) -> Receiver<()> {
     let (sender, lost) = channel();
     let thread = std::thread::Builder::new().name("losses".to_owned());
@@ -330,10 +329,9 @@ fn tell_losses(sites: Vec<String>, words: Words) -> Receiver<()> {
         take_no_signals();
         for (site, word) in words {
             let FromHolder::Failed(why) = word else { continue };
-            // The run hears no more where it has ended.
+            // If the run has ended, nobody receives this.
             let _ = sender.send(());
-            // That its holder is gone is so at the end of each run, too; the gateway tells of a site that is
-            // lost.
+            // Its holder is gone at the end of every run, too; the gateway reports a site that is lost.
             if why != GONE {
                 say::error(format_args!("causeway: {}: {why}", sites[site]));
             }

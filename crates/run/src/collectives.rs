@@ -23,7 +23,7 @@ const MIN_RATE: u64 = 100;
 /// Reductions in the order of ranks.
 pub const SAME_BITS: &str = "CAUSEWAY_COLLECTIVES_SAME_BITS";
 
-/// The first that an MPI would have, for those who must say that none was built.
+/// The first library that an MPI would have, for messages that none was built.
 pub fn wanted(own: &Path, mpi: Mpi) -> PathBuf {
     own.with_file_name(mpi.row().collectives[0])
 }
@@ -38,7 +38,7 @@ pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     found
 }
 
-/// The same, in silence.
+/// The same, without a message.
 pub fn built(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     let paths = mpi.row().collectives.iter().map(|name| own.with_file_name(name));
     paths.filter(|path| path.is_file()).collect()
@@ -54,8 +54,8 @@ pub fn without(own: &Path, mpi: Mpi) -> String {
     )
 }
 
-/// The links between the named sites, or between all where none is named: the longest and the slowest, and
-/// from three sites on each link.
+/// The links between the named sites, or between all if none is named: the longest and the slowest, and from
+/// three sites on each link.
 pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&'static str, String)> {
     let both = both_ends(links, sites);
     let round = both.values().map(|(round, _)| *round).max();

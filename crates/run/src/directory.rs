@@ -49,7 +49,7 @@ impl RunDirectory {
         self.path.join(causeway_remote::AGENT_NAME)
     }
 
-    /// Writes the words of programs that the user has in a file, as the launcher is to read them.
+    /// Writes the programs of a file of the user's in the form that the launcher reads.
     ///
     /// # Errors
     /// Those of the file system.
@@ -59,7 +59,7 @@ impl RunDirectory {
         Ok(path)
     }
 
-    /// Writes the host list in the words of the MPI.
+    /// Writes the host list in the form that the MPI reads.
     ///
     /// # Errors
     /// Those of the file system.
@@ -70,7 +70,7 @@ impl RunDirectory {
     }
 }
 
-/// Makes the directory in the first place that takes it. Places with blanks are passed over: hydra splits the
+/// Makes the directory in the first place where that works. Places with blanks are skipped: hydra splits the
 /// path of its agent there (HYDRA_LAUNCHER_EXEC).
 fn make_in(places: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
     let mut refusals = Vec::new();
@@ -101,7 +101,7 @@ pub fn remove(path: &Path) {
     let _ = std::fs::remove_dir_all(path);
 }
 
-/// Whether the host list has a node by its name: an IPv6 address would be cut at its colons.
+/// Whether the host list must name a node by its name: an IPv6 address would be cut at its colons.
 pub fn stands_by_name(node: &NodeInfo) -> bool {
     node.address.is_ipv6()
 }

@@ -15,12 +15,12 @@ pub enum Wish {
     Total(u32),
     /// This number of ranks at each of these sites.
     PerSite(Vec<(String, u32)>),
-    /// The MPI counts: every node offers what it has.
+    /// The MPI decides: every node offers what it has.
     Everything,
 }
 
 impl Wish {
-    /// How many ranks in all; none where the launcher decides.
+    /// Returns how many ranks there are in all; `None` if the launcher decides.
     pub fn ranks(&self) -> Option<u32> {
         match self {
             Wish::Total(ranks) => Some(*ranks),
@@ -63,7 +63,7 @@ pub enum DistributionError {
         /// The sites counted.
         sites: String,
     },
-    /// One site's are.
+    /// One site's slots are too few.
     #[error("--sites asks for {wanted} ranks at {site}, whose nodes have {slots} slots{HINT}")]
     TooFewAtSite {
         /// The site.
@@ -137,15 +137,15 @@ fn sum(nodes: &[NodeInfo]) -> u32 {
         .fold(0, |sum: u32, node| sum.saturating_add(node.slots))
 }
 
-/// Gives each rank to the site that is furthest below its part (Sainte-Laguë's rule), the first one where
-/// equal.
+/// Gives each rank to the site that is furthest below its part (Sainte-Laguë's rule), the first of equal
+/// ones.
 fn in_proportion(wanted: u32, slots: &[u32], oversubscribe: bool) -> Vec<u32> {
     let mut ranks = vec![0_u32; slots.len()];
     let claim = |site: usize, ranks: u32| Claim {
         size: f64::from(slots[site]) / (2.0 * f64::from(ranks) + 1.0),
         site,
     };
-    // All of them, so that a rank costs no look at each site.
+    // A heap, so that no rank needs a scan of all sites.
     let mut claims: BinaryHeap<Claim> = (0..slots.len()).map(|site| claim(site, 0)).collect();
     let mut left = wanted;
     while let (1.., Some(Claim { site, .. })) = (left, claims.pop()) {

@@ -119,7 +119,7 @@ pub enum RunError {
     /// A site without a gateway that can be reached.
     #[error("site {0} cannot be used: {1}{2}")]
     Unreachable(String, String, &'static str),
-    /// A site whose router hands nothing over.
+    /// A site whose router hands no connections over.
     #[error(
         "--transparent: the gateway of {0} takes no connections from its router; set 'transparent' in [listen] there, and apply what \
          'causeway gateway --print-nft' prints"
@@ -131,7 +131,7 @@ pub enum RunError {
          the same real ones; leave it out (--sites), or run without that option"
     )]
     Virtual(String),
-    /// Started by name, at which of them nobody could tell.
+    /// Started by name, but several sites have that name.
     #[error(
         "the host list must name node {0}, since it cannot hold an IPv6 address, but sites {1} each have a node of that name; rename it in \
          the configuration of one of their gateways, or leave these sites out (--sites)"
@@ -173,13 +173,13 @@ pub enum RunError {
     /// `--time` without ranks.
     #[error("--time needs the ranks of each site: --sites rennes=16,nancy=8 --time 1h")]
     TimeWithoutRanks,
-    /// `--at` beside `--sites`, which says nothing there but for an allocation.
+    /// `--at` beside `--sites`, which has no effect there without an allocation.
     #[error("--at takes its own sites: leave out --sites, or add --time to get allocations of these sites")]
     AtSites,
     /// Allocations of other sites than those of `--at`.
     #[error("--sites and --at must name the same sites: {0} is in one of them")]
     AtOtherSites(String),
-    /// `--batch` of another form, or for a site that takes no part.
+    /// `--batch` is malformed, or for a site that takes no part.
     #[error(
         "--batch {0}: name one of the job's sites, and options: --batch rennes:'--partition=fast --account=p7'"
     )]
@@ -198,16 +198,16 @@ pub enum RunError {
         "no gateway runs here, and the one on {0} ({1}) cannot be asked: {2}; 'ssh {0} causeway status' must work without a password from here"
     )]
     Via(String, String, String),
-    /// `--wait` says nothing about this run.
+    /// `--wait` has no effect on this run.
     #[error("--wait is for allocations: add --time, or queue the run with 'causeway submit'")]
     WaitWithoutTime,
     /// The profile has mistakes, or cannot be placed.
     #[error("--profile: {0}")]
     Profile(String),
-    /// The profile says neither command nor program.
+    /// The profile names neither command nor program.
     #[error("--profile: {} says nothing to run: add command = \"mpirun ./app\" or program = \"./app\"", .0.display())]
     NothingInProfile(PathBuf),
-    /// The command of `[start]` has not given a gateway.
+    /// The command of `[start]` has not started a gateway.
     #[error("start the gateway of {0} by '{1}' ([start] of gateway.toml): {2}")]
     GatewayNotStarted(String, String, String),
     /// What held a site's allocation is gone before the program has begun.

@@ -1,5 +1,4 @@
-//! Starts the gateways of sites where none runs, by the commands that `[start]` of this site's configuration
-//! has.
+//! Starts the gateways of sites where none runs, by the commands in `[start]` of this site's configuration.
 
 use super::error::RunError;
 use causeway_control::questions;
@@ -11,17 +10,16 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long such a command may take, and then its gateway until it serves or has a tunnel.
+/// How long such a command may take, and then its gateway to serve or to have a tunnel.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const SERVES_WITHIN: Duration = Duration::from_secs(30);
 
-/// The same where the command has failed: another run may have started the gateway.
+/// The same if the command has failed: another run may have started the gateway.
 const SERVES_ALREADY: Duration = Duration::from_secs(2);
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Starts this site's gateway where none serves commands there; false where the configuration does not say
-/// how.
+/// Starts this site's gateway if none serves commands there; false if the configuration does not say how.
 ///
 /// # Errors
 /// The command fails, or no gateway serves after it.
@@ -39,8 +37,8 @@ pub fn start_own(control: &Path) -> Result<bool, RunError> {
     }
 }
 
-/// Starts the gateways of these sites, or of all, as far as there is no tunnel to them and the configuration
-/// says how; true where it has started one.
+/// Starts the gateways of these sites, or of all, that have no tunnel, if the configuration says how; true if
+/// it has started one.
 ///
 /// # Errors
 /// Those of asking the gateway; a command fails, or there is no tunnel after it.

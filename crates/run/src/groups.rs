@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "CAUSEWAY_COLLECTIVES_GROUPS";
 /// What names the groups of a run's ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Groups {
-    /// Nothing.
+    /// Nothing names them.
     None,
     /// A profile.
     File(PathBuf),
@@ -32,7 +32,7 @@ pub enum GroupsError {
     Mistakes(#[from] Mistakes),
 }
 
-/// The variable's value for a run over these sites (all where none is named), with so many ranks.
+/// The variable's value for a run over these sites (all if none is named), with this many ranks.
 ///
 /// # Errors
 /// See [`GroupsError`].
@@ -62,7 +62,7 @@ fn load(file: &Path, job: Job) -> Result<String, GroupsError> {
     Ok(read.value)
 }
 
-/// The variable's value, from the text of a file, which serves the messages.
+/// The variable's value, from the text of a file; messages name the file.
 fn parse(text: &str, file: &Path, job: Job) -> Result<Read<String>, GroupsError> {
     let read = causeway_profile::read(text, &file.display().to_string());
     Ok(read.groups_for(job)?)

@@ -20,8 +20,8 @@ const MAX_NAME: usize = 200;
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What the gateway knows of the sites, once those are there that are named. Without the shim this site's own
-/// nodes have their real addresses.
+/// What the gateway knows of the sites, once the named ones are there. Without the shim this site's own nodes
+/// have their real addresses.
 pub(super) fn known_sites(mode: Mode, wanted: &[String]) -> Result<Sites, RunError> {
     let socket = control::socket();
     let wait = || match mode.passes_gateways() {
@@ -79,8 +79,8 @@ fn name(start: &Start) -> String {
     name.chars().take(MAX_NAME).collect()
 }
 
-/// Waits for sites that have been there and are not now: a gateway that has just been handed over, and one
-/// whose lanes were reset, are back in a round trip or two. Without names, for any site.
+/// Waits for sites that were there and are gone: a gateway that has just been handed over, and one whose
+/// lanes were reset, are back in a round trip or two. Without names, for any site.
 pub(super) fn wait_for_sites(names: &[String]) -> Result<(), RunError> {
     let until = Instant::now() + BACK_WITHIN;
     loop {

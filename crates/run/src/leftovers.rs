@@ -1,7 +1,7 @@
 //! Directories of runs that were killed with all of their processes: the next run removes them.
 //!
-//! A run holds the lock of its directory as long as it lives, and the kernel lets go of it whatever ends the
-//! run. So a directory whose lock is free is nobody's.
+//! A run holds the lock of its directory as long as it lives, and the kernel releases it however the run
+//! ends. So a directory whose lock is free is nobody's.
 
 use causeway_host::lock::Lock;
 use causeway_remote::AGENT_NAME;
@@ -22,8 +22,8 @@ pub fn places() -> impl Iterator<Item = PathBuf> {
     named.chain(["/tmp".into()])
 }
 
-/// Holds a directory that this process has just made. `None`: who sweeps has taken it meanwhile, so another
-/// one has to be made. Where a file system has no locks, nothing is swept either.
+/// Locks a directory that this process has just made. `None`: a sweep has taken it meanwhile, so another one
+/// must be made. On a file system without locks, nothing is swept either.
 ///
 /// # Errors
 /// Those of the system, such as too many open files.
@@ -35,7 +35,7 @@ pub fn hold(path: &Path) -> io::Result<Option<Lock>> {
     Ok(Lock::take_if_there_are_any(directory).filter(|_| path.is_dir()))
 }
 
-/// Removes what killed runs of this user have left. What cannot be looked at or removed stays.
+/// Removes what killed runs of this user have left. What cannot be inspected or removed stays.
 pub fn sweep() {
     places().for_each(|place| sweep_in(&place));
 }
@@ -85,7 +85,7 @@ mod tests {
             std::os::unix::fs::symlink("/bin/true", run.join(AGENT_NAME)).unwrap();
         }
         let _held = hold(&lives).unwrap().unwrap();
-        // A user's own, whose names look alike.
+        // The user's own, with similar names.
         let (notes, thesis) = (make("causeway-run-notes-of-mine"), make("causeway-run-thesis"));
         for own in [&notes, &thesis] {
             fs::write(own.join("chapter-1"), "").unwrap();

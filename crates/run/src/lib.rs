@@ -50,17 +50,17 @@ use error::RunError;
 use meant::{Run, Start};
 use typed::Typed;
 
-/// Status for whatever the user has to put right before anything is started.
+/// Status for whatever the user must correct before anything starts.
 pub const WRONG_USE: u8 = 2;
 
-/// Status where the sites' allocations did not begin at the same time, or a submitted job could not begin in
+/// Status if the sites' allocations did not begin at the same time, or a submitted job could not begin in
 /// time.
 pub const NO_COMMON_START: u8 = 3;
 
-/// Status for `causeway carry` where a gateway was away and nothing has begun: EX_TEMPFAIL of sysexits.
+/// Status for `causeway carry` if a gateway was away and nothing has begun: EX_TEMPFAIL of sysexits.
 pub const AWAY: u8 = 75;
 
-/// Status where a site, its allocation or a node's part of the job was lost.
+/// Status if a site, its allocation or a node's part of the job was lost.
 pub const LOST: u8 = 4;
 
 /// Runs what is meant to its end, and returns its status.

@@ -11,10 +11,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long nodes may take to be there, where nothing else is said.
+/// How long nodes may take to be there, unless something else is specified.
 const WAIT: Duration = Duration::from_secs(6 * 3600);
 
-/// How long nodes of one site wait for those of another, where nothing else is said.
+/// How long nodes of one site wait for those of another, unless something else is specified.
 pub const IDLE: Duration = Duration::from_secs(300);
 
 /// Sites with their ranks, in the order of the ranks: each has a number, or none has.
@@ -31,7 +31,7 @@ pub struct Run {
     pub sites: Option<Shares>,
     /// Where its nodes come from.
     pub nodes: Nodes,
-    /// How long it may wait for them; `None`: as usual.
+    /// How long it may wait for them; `None`: the default.
     pub wait: Option<Duration>,
     /// When it gives up waiting, since 1970: a submitted job has waited before.
     pub wait_until: Option<Duration>,
@@ -143,7 +143,7 @@ pub enum Tuning {
 }
 
 impl Run {
-    /// A run of one launcher, or whatever else, over all sites, with nothing else asked for.
+    /// A run that starts this over all sites, with nothing else asked for.
     pub fn new(mode: Mode, start: Start) -> Run {
         Run {
             mode,

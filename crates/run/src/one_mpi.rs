@@ -40,7 +40,7 @@ pub fn run(run: &Run, command: &[OsString], own: &Path) -> Result<u8, RunError> 
     let wanted = run.named_sites();
     let mut typed = Typed::read(command, wanted.is_some())?;
     let launcher = typed.launcher.clone();
-    // Where the user names hosts, they say which sites.
+    // If the user names hosts, they say which sites.
     let wanted = { wanted.as_deref() }.filter(|_| run.sites.is_some() || !typed.line.names_hosts);
     let redirects = run.mode.has_shim();
     let preloads = preloads(own, launcher.mpi, redirects)?;
@@ -117,7 +117,7 @@ fn settle(command: &mut Command, is_allocated: bool, files: Option<&files::Files
     }
 }
 
-/// The variables of the MPI's tables, but for those that the user has set and may set.
+/// The variables of the MPI's tables, except those that the user may set, and has set.
 fn variables(typed: &Typed, facts: &environment::Facts) -> Vec<(&'static str, OsString)> {
     let replaced = typed.replaced();
     environment::settings(typed.mpi(), facts, |name| {
@@ -159,8 +159,8 @@ fn agree<'a>(
     Ok((chosen, ip))
 }
 
-/// Variables for the library of collectives: the links between these sites, where it crosses between them,
-/// and what the user asks of it.
+/// Variables for the library of collectives: the links between these sites, if it crosses between them, and
+/// what the user asks of it.
 fn collectives_variables(
     run: &Run,
     known: &Sites,
@@ -207,7 +207,7 @@ impl RankPlaces {
 }
 
 /// Decides whether collectives cross between sites once, and finds the libraries that are preloaded for that
-/// and for the user's wishes.
+/// and for the user's options.
 fn libraries(
     run: &Run,
     own: &Path,
@@ -215,8 +215,8 @@ fn libraries(
     ranks: &RankPlaces,
 ) -> Result<(bool, Vec<PathBuf>), RunError> {
     let (is_tuned, has_groups) = (ranks.is_tuned, ranks.has_groups);
-    // The shim tells a process its site, this library the program its site and its group. On one site there
-    // is nothing else to do but for keeping an order.
+    // The shim tells a process its site, this library the program its site and its group. On one site the
+    // only other task is to keep an order.
     let wanted = &run.collectives;
     let wants_library = has_groups || wanted.keep_bits || wanted.rules.is_some();
     let hierarchical =
@@ -235,7 +235,7 @@ fn libraries(
 }
 
 /// Lists Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with
-/// `--direct`, too, where it hangs and errs as often.
+/// `--direct`, too, where it hangs and fails as often.
 fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
     pipeline::check_path(own)?;
     let wanted = [(SHIM, redirects), (UCX, mpi.row().needs_ucx_cure)];

@@ -13,8 +13,8 @@ pub struct Patience {
 
 /// mpirun ends its daemons before itself, and they their ranks: SIGTERM, SIGKILL after [`RANKS`]. Ranks that
 /// end at once leave mpirun at 1.05 s, those that ignore SIGTERM at 2.04 s, on one host as over sites; a
-/// daemon that hangs keeps it for ever. So it gets what the ranks get and some for the way to them, and a
-/// user who pressed Ctrl-C has a prompt after two seconds at most.
+/// daemon that hangs keeps it for ever. So it gets what the ranks get and some more for the path to them, and
+/// a user who pressed Ctrl-C has a prompt after two seconds at most.
 const FIRST: Duration = Duration::from_millis(1300);
 
 /// The second request is the order to kill at once, for Open MPI and hydra both.
@@ -44,7 +44,7 @@ impl Patience {
         Patience { first: None }
     }
 
-    /// Returns how long to wait after so many requests; `None` without a limit after the first and at once
+    /// Returns how long to wait after this many requests; `None` without a limit after the first and at once
     /// after the third.
     pub fn after(&self, requests: u32) -> Option<Duration> {
         match requests {
@@ -55,7 +55,7 @@ impl Patience {
     }
 }
 
-/// A day: beyond it nobody waits.
+/// A day: nobody waits longer.
 const LONGEST: u32 = 86_400;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How far a run is, for whoever carries a submitted job: `causeway run --report FILE`.
+//! How far a run is, for the process that carries a submitted job: `causeway run --report FILE`.
 
 use causeway_host::own_file;
 use serde::{Deserialize, Serialize};
@@ -38,15 +38,15 @@ impl Phase {
     }
 }
 
-/// Writes the phase, where somebody asks for it. What cannot be written is not worth a run.
+/// Writes the phase, if a file is given. A failure to write it does not end the run.
 pub fn report(file: Option<&Path>, phase: &Phase) {
     if let Some(file) = file {
         write(file, phase);
     }
 }
 
-/// Writes that the program begins, where somebody asks for it. It is on the disk when this returns: a job
-/// that has begun must not begin again.
+/// Writes that the program begins, if a file is given. It is on the disk when this returns: a job that has
+/// begun must not begin again.
 ///
 /// # Errors
 /// Those of the file system.
@@ -66,7 +66,7 @@ fn try_write(file: &Path, phase: &Phase) -> io::Result<()> {
     own_file::keep(file, &serde_json::to_vec(phase)?)
 }
 
-/// Reads the phase; nothing where there is none yet.
+/// Reads the phase; `None` if there is none yet.
 pub fn read(file: &Path) -> Option<Phase> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }

@@ -1,6 +1,6 @@
-//! The steps that every run takes, whichever way its processes start: it asks which sites there are, reserves
-//! their nodes and starts the job; in the end it fetches files and gives the nodes back. In between one of
-//! two executes: `one_mpi` a launcher over all sites, `own` a command of each site's.
+//! The steps that every run takes, however its processes start: it asks which sites there are, reserves their
+//! nodes and starts the job; in the end it fetches files and gives the nodes back. In between, `one_mpi` runs
+//! a launcher over all sites, or `own` a command of each site's.
 
 use super::allocations::{self, Allocations};
 use super::coallocation::{self, Begun, Held};
@@ -18,13 +18,13 @@ use std::path::Path;
 pub struct Reserved {
     /// Its allocations, by site.
     pub allocations: Allocations,
-    /// The job that has got them, where the run asked for them itself.
+    /// The job that has got them, if the run asked for them itself.
     begun: Option<Begun>,
 }
 
-/// Asks for these sites, or all, gets the allocations of `--time` or those that the user has made, and puts
-/// their nodes in the place of those that the sites list. `takes_part` says whether the run may use a site.
-/// A launcher that starts nothing gets no nodes.
+/// Asks for these sites, or all, gets the allocations of `--time` or those that the user has made, and
+/// replaces the nodes that the sites list by theirs. `takes_part` says whether the run may use a site. A
+/// launcher that starts nothing gets no nodes.
 ///
 /// # Errors
 /// Those of [`known_sites`], [`coallocation::begin`] and [`allocations::apply`].
@@ -87,7 +87,7 @@ impl Job {
     }
 }
 
-/// Refuses to run where the loader or a launcher would split the path of this program.
+/// Refuses to run if the loader or a launcher would split the path of this program.
 ///
 /// # Errors
 /// The path, and what is in it.

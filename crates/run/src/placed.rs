@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// The run with what its profile and the profile's placement say; one without a profile as it is.
+/// The run with what its profile and the profile's placement say; a run without a profile is unchanged.
 ///
 /// # Errors
 /// The profile has mistakes, cannot be placed, or does not say what to run.
@@ -45,7 +45,7 @@ pub fn check(run: &Run, file: &Path) -> Result<(), RunError> {
     with_command(run.clone(), profile, file).map(drop)
 }
 
-/// The run with what the profile has run, if it names that.
+/// The run with the command that the profile names, if it names one.
 fn with_command(mut run: Run, profile: Profile, file: &Path) -> Result<Run, RunError> {
     if run.start == Start::Profile {
         let own_mpi = run.mode == Mode::OwnMpis || profile.command.is_none();

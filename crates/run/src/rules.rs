@@ -7,7 +7,7 @@ use std::process::Command;
 /// Built by mpi/build.sh beside the libraries.
 pub const PROGRAM: &str = "causeway-collectives";
 
-/// Rules of mpi/collectives/select/rules.h, between commas.
+/// Rules of mpi/collectives/select/rules.h, separated by commas.
 pub const RULES: &str = "CAUSEWAY_COLLECTIVES_RULES";
 
 /// Why there are no rules.
@@ -29,7 +29,7 @@ pub enum RulesError {
 /// The rules of a file that the user has asked for.
 ///
 /// # Errors
-/// Where one is not understood.
+/// The place of a rule that is not understood.
 pub fn asked(own: &Path, file: Option<&Path>) -> Result<Option<String>, RulesError> {
     file.map(|file| rules(own, file)).transpose()
 }
@@ -37,7 +37,7 @@ pub fn asked(own: &Path, file: Option<&Path>) -> Result<Option<String>, RulesErr
 /// The rules of a file on one line, as CAUSEWAY_COLLECTIVES_RULES has them.
 ///
 /// # Errors
-/// Where one is not understood.
+/// The place of a rule that is not understood.
 pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
     let program = own.with_file_name(PROGRAM);
     let mut command = Command::new(&program);
@@ -50,7 +50,7 @@ pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
     }
 }
 
-/// The user's own first.
+/// Puts the user's own rules first.
 pub fn with_rules(own: Option<OsString>, rules: &str) -> OsString {
     let mut all = own.unwrap_or_default();
     if !all.is_empty() && !rules.is_empty() {

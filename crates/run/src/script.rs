@@ -26,7 +26,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Says where the launchers of a script are. The script has it, and nothing that its launchers start.
+/// Says where the launchers of a script are. The script has it; what its launchers start does not.
 const VARIABLE: &str = "CAUSEWAY_SCRIPT";
 
 /// The launchers, and beside them the options of each, in a run's directory.
@@ -63,7 +63,7 @@ pub fn run(run: &Run, script: &[OsString], own: &Path) -> Result<u8, RunError> {
         .env(VARIABLE, &launchers)
         .env("PATH", with(&launchers, std::env::var_os("PATH").as_deref()));
     phase::report_running(run.report.as_deref()).map_err(RunError::Report)?;
-    // The jobs are those of its launchers: this process has none, but for that of the allocations.
+    // The jobs are those of its launchers: this process has only that of the allocations.
     let (none, _far_end) = UnixStream::pair().map_err(RunError::Directory)?;
     let job = begun.as_ref().map_or(&none, |begun| &begun.connection);
     let expected = Expected {
@@ -76,9 +76,9 @@ pub fn run(run: &Run, script: &[OsString], own: &Path) -> Result<u8, RunError> {
     Ok(begun.map_or(status, |begun| begun.held.status_after(status)))
 }
 
-/// What each launcher of a script is meant to do: all that the script is, but for what is the script's own. A
-/// submitted job has begun when its script begins. In the allocations of `--time`, launchers use those of all
-/// its sites, and the script sets how many ranks each job has.
+/// What each launcher of a script is meant to do: the script's own run, without what applies to the script
+/// alone. A submitted job has begun when its script begins. In the allocations of `--time`, launchers use
+/// those of all its sites, and the script sets how many ranks each job has.
 fn for_launchers(run: &Run, held: Option<&Allocations>) -> Run {
     let mut each = Run {
         start: Start::Launcher(Vec::new()),
@@ -137,7 +137,8 @@ fn without(launchers: &Path, path: &OsStr) -> OsString {
     OsString::from_vec(others.join(&b':'))
 }
 
-/// The launcher of a script, as which this process was called: its name, where its like are, and its words.
+/// The launcher of a script, as which this process was called: its name, the directory of the launchers, and
+/// its words.
 pub fn called_by_name() -> Option<Called> {
     let mut words = std::env::args_os();
     let name = PathBuf::from(words.next()?).file_name()?.to_owned();

@@ -10,7 +10,7 @@ use causeway_mpis::{environment, versions};
 use std::ffi::OsString;
 use std::process::Command;
 
-/// There are two ways to run over several sites.
+/// Names the other of two ways to run over several sites.
 fn tell_way(launcher: &Launcher, sites: &[String]) {
     if sites.len() > 1 {
         say::error(format_args!(
@@ -103,7 +103,7 @@ pub(super) fn tell_before(redirects: bool, typed: &Typed, left_out: &[String], c
     tell_full(&chosen.shares);
 }
 
-/// hydra starts more ranks than there are slots without a word.
+/// hydra starts more ranks than there are slots without a warning.
 fn tell_full(shares: &[Share]) {
     let full = |share: &&Share| share.ranks > share.node.slots;
     if shares.iter().any(|share| full(&share)) {

@@ -1,5 +1,5 @@
-//! What the user has typed: a launcher, its options, and programs. Where hosts are named by a variable or
-//! programs stand in a file, these count as typed.
+//! What the user has typed: a launcher, its options, and programs. If hosts are named by a variable or
+//! programs are in a file, these count as typed.
 
 use super::directory::RunDirectory;
 use super::distribution::Share;
@@ -22,11 +22,11 @@ use std::process::Command;
 pub struct Typed<'a> {
     /// The launcher's name or path.
     pub word: &'a OsString,
-    /// What stands behind it.
+    /// The words that follow it.
     pub words: &'a [OsString],
     /// The launcher itself.
     pub launcher: Launcher,
-    /// What it was found to say.
+    /// What it was found to mean.
     pub line: CommandLine,
     programs: Option<Programs>,
 }
@@ -100,7 +100,7 @@ impl<'a> Typed<'a> {
         all.filter(|name| is_set(name)).collect()
     }
 
-    /// The words for the launcher, and those of a file in the run's directory where they differ.
+    /// The words for the launcher, and those of a file in the run's directory if they differ.
     ///
     /// # Errors
     /// That file cannot be written.
@@ -139,7 +139,7 @@ impl<'a> Typed<'a> {
     }
 
     /// The other sites at which the launcher is to start something, with all names of their nodes that have
-    /// ranks. Where hosts are named by numbers, the launcher chooses.
+    /// ranks. If hosts are named by numbers, the launcher chooses.
     pub fn expected(&self, own_site: &str, chosen: &Chosen) -> Expected {
         let others = chosen.sites.iter().filter(|site| site.name != own_site);
         let others = others.filter(|_| !self.line.numbers_hosts);

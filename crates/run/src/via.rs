@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 const REACHES_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A host that answers nothing for a minute is lost.
+/// A host that does not answer for a minute is lost.
 const KEEP_ALIVE: [&str; 4] = ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"];
 
 /// Where a gateway serves commands.
@@ -90,7 +90,7 @@ impl Drop for Forwarding {
     }
 }
 
-/// Has commands of this process look for the gateway where it has written that it serves, beside the usual
+/// Lets commands of this process look for the gateway where it has announced itself, besides the usual
 /// places.
 pub fn know() {
     control::know(control::Known {
@@ -99,8 +99,8 @@ pub fn know() {
     });
 }
 
-/// Makes commands of this process ask the gateway on another host, where none serves on this one and one has
-/// announced itself. Nothing where there is no other.
+/// Makes commands of this process ask the gateway that has announced itself on another host, if none serves
+/// on this one. `None` if there is no other.
 ///
 /// # Errors
 /// ssh does not reach the gateway.
@@ -139,7 +139,7 @@ pub fn open() -> Result<Option<Via>, RunError> {
 }
 
 impl Via {
-    /// Says where processes of other sites cannot connect to a launcher on this host, as far as is known:
+    /// Warns if processes of other sites cannot connect to a launcher on this host, as far as is known:
     /// gateways let them connect to nodes, and to launchers on their own hosts.
     pub fn warn_of_launcher(&self) {
         let known = &self.known;
@@ -172,8 +172,8 @@ fn wait_for(ssh: &mut Child, socket: &Path) -> Result<(), String> {
     }
     Ok(())
 }
-/// What the gateway of this user's configuration has written of itself, if it is one of this host, or of
-/// another, as is wanted.
+/// What the gateway of this user's configuration has announced, if it is on this host, or on another, as
+/// wanted.
 fn noted(wanted: impl Fn(bool) -> bool) -> Option<Whereabouts> {
     let file = file_beside(&causeway_host::user_directories::gateway_config().ok()?);
     let found: Whereabouts = serde_json::from_slice(&fs::read(file).ok()?).ok()?;

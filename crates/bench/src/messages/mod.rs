@@ -1,6 +1,6 @@
 //! What messages a program sends: the counts that each rank has written (mpi/messages), put together.
 //!
-//! `rank_file` reads the file of one rank. `split` finds ranks that speak little with each other.
+//! `rank_file` reads the file of one rank. `split` finds ranks that communicate little with each other.
 
 pub mod rank_file;
 pub mod split;
@@ -30,7 +30,7 @@ pub enum CountError {
     /// They are of several programs.
     #[error("{} has counts of a world of {one} ranks and of one of {other}", directory.display())]
     Worlds {
-        /// Where they lie.
+        /// Where they are.
         directory: PathBuf,
         /// Ranks of one,
         one: u32,

@@ -23,7 +23,7 @@ pub struct Sent {
     pub call: String,
     /// A rank of MPI_COMM_WORLD; `None` for operations of several ranks, and for ranks outside the world.
     pub to: Option<u32>,
-    /// Ranks of a communicator; 0 where it is a message to one rank.
+    /// Ranks of a communicator; 0 if it is a message to one rank.
     pub ranks: u32,
     /// How often.
     pub count: u64,
@@ -58,7 +58,7 @@ impl RankFile {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// It is none of such a file, or says what cannot be; the text names the line.
+    /// It is not the text of such a file, or has impossible values; the error names the line.
     pub fn parse(text: &str) -> Result<RankFile, NoRankFile> {
         let mut lines = text.lines();
         if lines.next() != Some(HEAD) {

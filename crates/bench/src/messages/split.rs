@@ -1,12 +1,12 @@
-//! Two halves of the ranks that speak little with each other, as two sites would have them.
+//! Two halves of the ranks that communicate little with each other, as two sites would have them.
 //!
-//! Kernighan and Lin (1970): in a pass ranks of the two halves change places, two at a time and each once,
-//! the pair first that saves most, also where that is less than nothing. What is kept is the part of the pass
-//! that saved most together. Passes go on while they save. The split need not be the best of all.
+//! Kernighan and Lin (1970): in a pass ranks of the two halves swap places, two at a time and each once,
+//! always the pair that saves most, even if its saving is negative. The beginning of the pass that saved most
+//! together is kept. Passes go on while they save. The split need not be the best of all.
 
 use std::collections::BTreeMap;
 
-/// With more ranks nothing is looked for: each change compares all pairs.
+/// With more ranks no split is sought: each swap compares all pairs.
 pub const MOST: u32 = 512;
 
 const MOST_PASSES: usize = 20;
@@ -28,7 +28,7 @@ pub fn crossing(pairs: &BTreeMap<(u32, u32), (u64, u64)>, second: &[bool]) -> u6
     counts.map(|(_, (count, _))| count).sum()
 }
 
-/// Improves the split after the first `first` ranks; `None` where there is nothing to choose, or too much.
+/// Improves the split after the first `first` ranks; `None` if there is nothing to choose, or too much.
 pub fn improved(pairs: &BTreeMap<(u32, u32), (u64, u64)>, ranks: u32, first: u32) -> Option<Split> {
     if first == 0 || first >= ranks || ranks > MOST {
         return None;
@@ -47,10 +47,10 @@ pub fn improved(pairs: &BTreeMap<(u32, u32), (u64, u64)>, ranks: u32, first: u32
     Some(Split { second, messages })
 }
 
-/// The changes of one pass that save most together; none where nothing does.
+/// The swaps of one pass that together save most; empty if none saves anything.
 fn pass(speak: &[Vec<i64>], second: &[bool]) -> Vec<(usize, usize)> {
     let mut half = second.to_vec();
-    // What a rank would save by going over to the other half.
+    // What a rank would save by moving to the other half.
     let mut gains: Vec<i64> = (0..half.len())
         .map(|rank| {
             let each = speak[rank].iter().zip(&half);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_grid_in_rows_is_split_across_its_short_side() {
-        // Two rows of so many ranks: neighbours speak, and the two rows are the two halves at first.
+        // Two rows of this many ranks: neighbours speak, and the two rows are the two halves at first.
         for columns in [4, 8, 16] {
             let across = (0..columns).map(|at| (at, at + columns, 1));
             let along = (0..2)

@@ -1,8 +1,8 @@
-//! What a careful user sets by hand where there is no Causeway: the direct way under `tuned`. Pure.
+//! What a careful user sets by hand without Causeway: the direct way under `tuned`. Pure.
 //!
-//! Hablot et al. (2007), section 4: buffers that hold what is on the way, and messages sent without asking
-//! first. Up to which size these are sent so is what `causeway run` sets too: the two ways then differ by the
-//! way alone.
+//! Hablot et al. (2007), section 4: buffers that hold what is in flight, and messages sent without asking
+//! first. The largest size that is sent so is the one that `causeway run` sets too: only the way then
+//! differs.
 
 use crate::plan::KnownLink;
 use causeway_launchers::launcher::Launcher;
@@ -12,7 +12,7 @@ use causeway_mpis::eager::eager_for;
 /// What the paper takes for 11.6 ms and 1 Gbit/s.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// More than any link between sites holds today costs memory for nothing.
+/// More than any link between sites holds today wastes memory.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The sizes of buffers that the system lets a process choose, in bytes.
@@ -25,7 +25,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Reads those of this host; 0 where they cannot be read.
+    /// Reads those of this host; 0 if they cannot be read.
     pub fn here() -> Allowed {
         let read = |name: &str| {
             let text = std::fs::read_to_string(format!("/proc/sys/net/core/{name}"));
@@ -57,7 +57,7 @@ pub fn environment(
     all.map(|(name, value)| (name, value.to_string())).collect()
 }
 
-/// Twice what is on the way, as a power of two.
+/// Twice what is in flight, as a power of two.
 fn buffer_bytes(link: Option<&KnownLink>) -> u64 {
     let wanted = link.map_or(0.0, |link| 2.0 * on_the_way(link));
     (wanted as u64).clamp(LEAST_BYTES, MOST_BYTES).next_power_of_two()

@@ -72,7 +72,7 @@ impl Grid {
         self.ranks_each.saturating_mul(self.sites.len() as u32)
     }
 
-    /// The address of rank 1 where there is one rank at each site, or where two share the first.
+    /// The address of rank 1 if there is one rank at each site, or if two share the first.
     pub fn second_rank(&self, way: Way) -> IpAddr {
         let [first, second] = [&self.sites[0].nodes, &self.sites[1].nodes];
         match way {
@@ -100,8 +100,8 @@ impl Grid {
         format!("{}=1,{}=1", self.sites[0].name, self.sites[1].name)
     }
 
-    /// A node of each of the first two sites that no rank of a run is on, for traffic beside it; none where
-    /// ranks are on all.
+    /// A node of each of the first two sites that has no rank of a run, for traffic beside it; `None` if all
+    /// have ranks.
     pub fn beside(&self) -> Option<[&NodeInfo; 2]> {
         let free = |site: usize| {
             let (last, others) = self.sites[site].nodes.split_last()?;

@@ -48,7 +48,7 @@ use work::{OPERATIONS, Work, message_words};
 /// What shells report for a program that Ctrl-C has ended.
 const INTERRUPTED: u8 = 128 + 2;
 
-/// Rounds of one size and the seconds after which fewer do: as many as Hablot et al. (2007) made,
+/// Rounds of one size and the seconds after which fewer suffice: as many as Hablot et al. (2007) made,
 const PING_PONG: (u32, f64) = (200, 4.0);
 
 /// and fewer of operations, of which there are a hundred with all sizes.
@@ -57,8 +57,7 @@ const OPERATION: (u32, f64) = (30, 0.5);
 /// More ranks than a job has: IMB then measures with all of them, and not with two, four and so on as well.
 const IMB_RANKS: &str = "1000000";
 
-/// The status is 0 where every cell has a value, 1 where one has none, 2 for a wrong command, 130 after
-/// Ctrl-C.
+/// The status is 0 if every cell has a value, 1 if one has none, 2 for a wrong command, 130 after Ctrl-C.
 pub fn main(task: Task) -> ExitCode {
     measure(task).unwrap_or_else(|failure| {
         say::error(format_args!("causeway bench: {}", failure.text));
@@ -158,9 +157,9 @@ fn filled(
     drop(shown);
     let was_stopped = stopped();
     runner.finish();
-    // Where nothing failed, nothing lies there.
+    // If nothing failed, it is empty.
     let _ = std::fs::remove_dir(&runner.outputs);
-    // What there is is summed up also where the disk is full now.
+    // The rows so far are summed up even if the disk is full now.
     let finished = store.finish();
     measured.and(finished)?;
     Ok((store, was_stopped))
@@ -230,7 +229,7 @@ fn work_of(task: Task) -> Result<(Common, Work, Vec<OsString>), Failure> {
     Ok((common, work, wanted))
 }
 
-/// The names as they are spelt; all of them where none is asked for.
+/// The names as they are spelt; all of them if none is asked for.
 fn operations(wanted: &[String]) -> Result<Vec<String>, Failure> {
     if wanted.is_empty() {
         return Ok(OPERATIONS.map(str::to_owned).into());
@@ -382,7 +381,7 @@ fn said_command() -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Prints what the rows come to.
+/// Prints what the rows show.
 fn tell(store: &Store, json: bool, stopped: bool) -> ExitCode {
     let summary = Summaries::of(store.head(), store.rows());
     let text = match json {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// An MPI under the name that its rows have.
 #[derive(Debug, Clone)]
 pub struct NamedMpi {
-    /// Its name and version; with the launcher's path where two are alike.
+    /// Its name and version; with the launcher's path if two are alike.
     pub name: String,
     /// Starts it.
     pub launcher: Launcher,
@@ -33,7 +33,7 @@ impl NamedMpi {
     }
 }
 
-/// The MPIs of these launchers; of all in PATH where none is named.
+/// The MPIs of these launchers; of all in PATH if none is named.
 pub fn find(wanted: &[OsString]) -> Result<Vec<NamedMpi>, Failure> {
     let mut launchers = Vec::new();
     for word in wanted {

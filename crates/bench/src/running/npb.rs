@@ -26,7 +26,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The program of one benchmark for so many ranks: built if it is not there yet.
+    /// The program of one benchmark for this many ranks: built if it is not there yet.
     ///
     /// # Errors
     /// Why there is none, in one sentence.
@@ -91,7 +91,7 @@ impl Sources {
         let source = std::path::absolute(&self.source).unwrap_or_else(|_| self.source.clone());
         let source = quoted(source);
         let line = match self.source.is_dir() {
-            // Whoever may read the sources may not always write them.
+            // Sources that can be read need not be writable.
             true => format!("cp -rL {source} source && chmod -R u+w source"),
             false => format!("tar -xf {source} --no-same-owner && chmod -R u+w ."),
         };

@@ -1,4 +1,4 @@
-//! What `causeway bench` starts as ranks of a launcher where no MPI is measured.
+//! What `causeway bench` starts as ranks of a launcher if no MPI is measured.
 
 use crate::tcp::{self, Plan};
 use causeway_host::say;
@@ -34,7 +34,7 @@ pub fn to_and_fro(to: &str, plan: &Plan, own_cores: bool) -> Result<(), Error> {
     })
 }
 
-/// Keeps the link busy with so many connections, from rank 0 to rank 1, which is at `to`.
+/// Keeps the link busy with `flows` connections, from rank 0 to rank 1, which is at `to`.
 ///
 /// # Errors
 /// Those of [`to_and_fro`].
@@ -47,7 +47,7 @@ pub fn keep_busy(to: &str, flows: usize) -> Result<(), Error> {
     }
 }
 
-/// What stands before a rank's host and cores.
+/// What precedes a rank's host and cores.
 const CORES: &str = "bench: cores ";
 
 /// Says on which cores this rank may compute.
@@ -63,7 +63,7 @@ pub fn tell_cores() -> Result<(), Error> {
     Ok(())
 }
 
-/// On how many cores ranks may compute together that have said this; `None` where none has said any.
+/// On how many cores the ranks that have said this may compute together; `None` if none has said any.
 pub fn cores_of(said: &str, hosts_share_cores: bool) -> Option<u32> {
     let lines = said.lines().filter_map(|line| line.trim().strip_prefix(CORES));
     let of_hosts = lines.filter_map(|line| line.split_once(' '));

@@ -14,7 +14,7 @@ const DRAWN: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub struct Shown {
-    /// `None` where nobody watches.
+    /// `None` if nobody watches.
     bar: Option<ProgressBar>,
 }
 

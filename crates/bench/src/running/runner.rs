@@ -49,7 +49,7 @@ pub struct Runner<'a> {
     /// Names what comes before each run.
     pub before: Option<Before<'a>>,
     pub stop: Arc<AtomicBool>,
-    /// On how many cores the ranks of an MPI compute on each way, as far as it was looked at.
+    /// On how many cores the ranks of an MPI compute on each way, as far as that was checked.
     pub cores: Cores,
 }
 
@@ -61,7 +61,7 @@ impl matrix::Runner for Runner<'_> {
         let directory = self.outputs.join(format!("{}-{run}", cell.slug()));
         let bed = self.bed(cell);
         let cores = self.cores_of(cell, bed, &directory);
-        // Traffic beside is not the cell's.
+        // Traffic beside the cell does not count as the cell's.
         let beside = self.beside(bed, cell.traffic);
         let network = || bed.host.network(&bed.grid, cell.way, &beside);
         let before = network();
@@ -92,7 +92,7 @@ impl<'a> Runner<'a> {
         own.unwrap_or(&self.beds[0])
     }
 
-    /// The MPI of a cell; where none is measured, any of them starts the ranks.
+    /// The MPI of a cell; if none is measured, any of them starts the ranks.
     fn mpi_of(&self, cell: &Cell) -> Result<&NamedMpi, TextError> {
         let mpi = self.mpis.iter().find(|mpi| mpi.name == cell.mpi);
         let mpi = mpi.or_else(|| self.mpis.first());
@@ -248,7 +248,7 @@ impl<'a> Runner<'a> {
         Ok(format!("cd {} && {}", quoted(here), words.join(" ")))
     }
 
-    /// Nodes that traffic beside a cell starts at, where ranks are on others.
+    /// Nodes that traffic beside a cell starts at, if ranks are on others.
     fn beside<'b>(&self, bed: &'b Bed, traffic: Traffic) -> Vec<&'b NodeInfo> {
         let own = match traffic {
             Traffic::Busy if !matches!(self.work, Work::App(_)) => bed.grid.beside(),

@@ -78,9 +78,9 @@ impl Host {
         }
     }
 
-    /// What TCP has done so far: of plain connections what the kernels of all nodes but these count, of the
-    /// gateways' lanes what these say. `None` where it cannot be seen: on a grid of others, only this
-    /// gateway's lanes can.
+    /// What TCP has done so far: for plain connections, what the kernels of all nodes except these count; for
+    /// the gateways' lanes, what the gateways say. `None` if it cannot be seen: on a grid of others, only
+    /// this gateway's lanes can.
     pub fn network(&self, grid: &Grid, way: Way, but: &[&NodeInfo]) -> Option<Network> {
         match (self, way) {
             (Host::Local, Way::Site | Way::Direct) => None,

@@ -47,7 +47,7 @@ pub struct Counting {
     pub command: Vec<OsString>,
     /// Directory of the counts.
     pub out: PathBuf,
-    /// Number of ranks at each site, in rank order; none: one half, and the other.
+    /// Number of ranks at each site, in rank order; empty: two halves.
     pub sites: Vec<u32>,
     /// The counts are printed as JSON.
     pub json: bool,
@@ -75,7 +75,7 @@ pub struct Worth {
 /// See [`Task::Operations`].
 #[derive(Debug)]
 pub struct Operations {
-    /// Names of the operations; none: all.
+    /// Names of the operations; empty: all.
     pub operations: Vec<String>,
     /// Programs that measure them instead.
     pub program: Vec<PathBuf>,
@@ -116,9 +116,9 @@ pub struct Messages {
 /// How often one size is measured in a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Rounds {
-    /// Rounds of each size; `None`: as usual for what is measured.
+    /// Rounds of each size; `None`: the default for what is measured.
     pub count: Option<u32>,
-    /// Seconds after which a size ends with fewer rounds, but at least five; `None`: as usual.
+    /// Seconds after which a size ends with fewer rounds, but at least five; `None`: the default.
     pub seconds: Option<f64>,
 }
 
@@ -127,9 +127,9 @@ pub struct Rounds {
 pub struct Common {
     /// Directory of the results; `None`: `bench-NAME`.
     pub out: Option<PathBuf>,
-    /// Emulated grids to measure on, in turn; none: this host's grid.
+    /// Emulated grids to measure on, in turn; empty: this host's grid.
     pub lab: Vec<String>,
-    /// Launchers of the MPIs to measure; none: all in PATH.
+    /// Launchers of the MPIs to measure; empty: all in PATH.
     pub mpi: Vec<OsString>,
     /// How ranks reach each other.
     pub ways: Vec<Way>,
@@ -139,9 +139,9 @@ pub struct Common {
     pub traffic: Vec<Traffic>,
     /// Number of flows of busy traffic.
     pub flows: u32,
-    /// Sites to measure; none: this one, and the first other one that has nodes.
+    /// Sites to measure; empty: this one, and the first other one that has nodes.
     pub sites: Vec<String>,
-    /// Ranks at each site; `None`: as usual for what is measured.
+    /// Ranks at each site; `None`: the default for what is measured.
     pub ranks: Option<u32>,
     /// The least and the most runs of each cell.
     pub least: u32,

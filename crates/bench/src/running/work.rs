@@ -33,8 +33,8 @@ pub enum Work {
     Npb(Sources, Vec<String>),
 }
 
-/// Sizes that are powers of two and half-way between, up to 4 MB; its file is not looked at, and may lie at
-/// another site.
+/// Sizes that are powers of two and half-way between, up to 4 MB; its file is not read, and may be at another
+/// site.
 const NETPIPE: [&str; 6] = ["-p", "0", "-u", "4194304", "-o", "/dev/null"];
 
 /// Names of the operations, as `mpi/programs/bench/operations.c` and IMB spell them, in any case.
@@ -55,8 +55,7 @@ pub const OPERATIONS: [&str; 14] = [
     "Barrier",
 ];
 
-/// The arguments of our programs for sizes and rounds; `usual` are rounds and seconds where the user says
-/// nothing.
+/// The arguments of our programs for sizes and rounds; `usual` are the default rounds and seconds.
 pub fn message_words(sizes: &[u64], rounds: &Rounds, usual: (u32, f64), idle: u64) -> Vec<String> {
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
     let words = [
@@ -96,7 +95,7 @@ impl Work {
         }
     }
 
-    /// The programs of the matrix; one without a name where there is no choice.
+    /// The programs of the matrix; one without a name if there is no choice.
     pub fn programs(&self) -> Vec<String> {
         match self {
             Work::Others(paths, _) => paths.iter().map(|path| file_name(path)).collect(),
@@ -150,7 +149,7 @@ impl Work {
                 words.extend(program.words().map(|word| word.to_string_lossy().into_owned()));
                 words.push((*name).to_owned());
                 words.extend(arguments.iter().cloned());
-                // Ranks between would be kept from running by those that wait busily.
+                // Ranks that wait busily would keep the ranks between them from running.
                 if self.keeps_to_cores(grid) {
                     words.extend(["--own-cores".into(), "1".into()]);
                 }
@@ -177,8 +176,8 @@ impl Work {
         Ok(words)
     }
 
-    /// The same launcher with a program that says on which cores its ranks may compute, where that is not the
-    /// program's own matter.
+    /// The same launcher with a program that says on which cores its ranks may compute, unless the program
+    /// decides that itself.
     pub fn cores_command(&self, mpi: &NamedMpi, grid: &Grid) -> Option<Vec<String>> {
         let launcher = mpi.launcher.path.display().to_string();
         let mut words = match self {
@@ -216,7 +215,7 @@ impl Work {
             return vec!["--direct"];
         }
         let is_tcp = matches!(self, Work::Tcp(_));
-        // Without an MPI no call is made that could be helped.
+        // Without an MPI there is no call to speed up.
         let without = (is_tcp || cell.way == Way::NoCollectives).then_some("--no-collectives");
         let tune = match cell.settings {
             _ if is_tcp => None,
@@ -253,7 +252,7 @@ impl Work {
     }
 }
 
-/// The words that start our two ends of a TCP connection, but for what they send.
+/// The words that start our two ends of a TCP connection, except what they send.
 fn tcp_words(grid: &Grid, cell: &Cell, run: u32) -> Vec<String> {
     let port = PORTS.start + grid.seed.wrapping_add(run.into()) % (PORTS.end - PORTS.start);
     let to = format!("{}:{port}", grid.second_rank(cell.way));

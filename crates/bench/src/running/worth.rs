@@ -32,14 +32,14 @@ const KNOWN: [(&str, u64, f64); 5] = [
 /// What an earlier file begins with.
 const MARK: &str = "{\n  \"program\": ";
 
-/// What all runs come to, in seconds.
+/// What all runs have shown, in seconds.
 #[derive(Debug, Serialize)]
 struct Found {
     program: String,
     rounds: u32,
     /// Median at one site.
     one_site: f64,
-    /// On how many cores its ranks computed there, where the launcher told.
+    /// On how many cores its ranks computed there, if the launcher told.
     cores: Option<u32>,
     needs: Needs,
     /// The link in question.
@@ -57,7 +57,7 @@ struct Times {
     target: Vec<f64>,
 }
 
-/// The status is 1 where a run failed, and 130 after Ctrl-C.
+/// The status is 1 if a run failed, and 130 after Ctrl-C.
 pub fn main(task: &Worth) -> Result<ExitCode, Failure> {
     let stop = stop_flag().map_err(Failure::new)?;
     let out = std::path::absolute(&task.out).map_err(Failure::new)?;
@@ -106,7 +106,7 @@ fn own_link() -> KnownLink {
     }
 }
 
-/// One run at one site, and one over each link. False where it was stopped.
+/// One run at one site, and one over each link. False if it was stopped.
 fn add_round(
     task: &Worth,
     (round, out): (u32, &Path),
@@ -158,7 +158,7 @@ fn add_round(
     Ok(true)
 }
 
-/// Another link in question has other runs.
+/// Runs over another link in question are others.
 fn directory_name(round: u32, name: &str, link: Link) -> String {
     let (us, rate) = (link.round_trip.as_micros(), link.rate_bits_per_second);
     match name {
@@ -167,8 +167,8 @@ fn directory_name(round: u32, name: &str, link: Link) -> String {
     }
 }
 
-/// The rows that an earlier call for the same program and MPI has left, where none is missing: then no grid
-/// is started.
+/// The rows that an earlier call for the same program and MPI has left, if none is missing: then no grid is
+/// started.
 fn kept(directory: &Path, work: &Work, ways: &[Way]) -> Result<Option<Vec<Row>>, Failure> {
     let (Ok((head, rows)), Work::App(command)) = (store::read(directory), work) else {
         return Ok(None);
@@ -220,7 +220,7 @@ fn common(task: &Worth, out: PathBuf, link: Link, ways: &[Way]) -> Result<Common
     })
 }
 
-/// Two sites of two nodes each. Queues hold what is on the way, and 256 kB at least.
+/// Two sites of two nodes each. Queues hold what is in flight, and at least 256 kB.
 fn scenario_of(link: Link) -> String {
     let site = |name: &str, net: u8| {
         format!(
@@ -283,7 +283,7 @@ fn words(link: Link) -> String {
     format!("{ms:.1} ms, {mbit:.0} Mbit/s")
 }
 
-/// A figure and its interval, where its rounds tell it from 0.
+/// A figure and its interval, if its rounds distinguish it from 0.
 fn range(figure: Figure, unit: f64, digits: usize, what: &str) -> String {
     let [median, least, most] = [figure.median, figure.least, figure.most].map(|value| value / unit);
     match (figure.is_told(), figure.has_interval()) {
@@ -362,7 +362,7 @@ fn verdict(found: &Found) -> String {
             "{does} up to a round trip of {:.1} ms, by one round; more rounds (--rounds) show how certain that is",
             longest.median * 1e3
         ),
-        // What a run waits for is lost in how runs differ: only the lower bound is known.
+        // The waiting is lost in the differences between runs: only the lower bound is known.
         Some(longest) if longest.most > 1.0 => format!(
             "{does} at least up to a round trip of {:.1} ms; the rounds differ by more than the program waits, and more \
              rounds (--rounds) show more",

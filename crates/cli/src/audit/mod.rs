@@ -31,7 +31,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Prints what is asked for; the status is 1 where the file cannot be read.
+/// Prints what is asked for; the status is 1 if the file cannot be read.
 pub fn main(args: Args) -> ExitCode {
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,

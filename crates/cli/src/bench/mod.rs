@@ -1,5 +1,5 @@
-//! `causeway bench`: its command line (`options`), and that of the ranks that it starts where no MPI is
-//! measured (`part`). What it does is `running` in crates/bench.
+//! `causeway bench`: its command line (`options`), and that of the ranks that it starts if no MPI is measured
+//! (`part`). What it does is `running` in crates/bench.
 
 pub mod options;
 pub mod part;

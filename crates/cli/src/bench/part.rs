@@ -1,4 +1,4 @@
-//! What `causeway bench` starts as ranks of a launcher where no MPI is measured.
+//! What `causeway bench` starts as ranks of a launcher if no MPI is measured.
 
 use causeway_bench::running::part::{keep_busy, tell_cores, to_and_fro};
 use causeway_bench::tcp::Plan;
@@ -51,7 +51,7 @@ impl TcpPart {
     }
 }
 
-/// The status is 1, with the reason, where it fails.
+/// The status is 1, with the reason, if it fails.
 pub fn main(part: &Part) -> ExitCode {
     let done = match part {
         Part::Tcp(part) => to_and_fro(&part.to, &part.plan(), part.own_cores),

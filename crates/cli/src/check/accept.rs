@@ -7,7 +7,7 @@ use causeway_gateway::Config;
 use causeway_gateway::config::accept::Accept;
 use causeway_wire::grid::ALL_SITES;
 
-/// Looks at the configuration; says nothing where none is known.
+/// Checks the configuration; empty if none is known.
 pub fn look(subject: &Subject) -> Vec<Step> {
     let Some(config) = subject.config() else {
         return Vec::new();
@@ -54,7 +54,7 @@ fn partners(accept: &Accept) -> Step {
     Step::ok("partners", detail)
 }
 
-/// Names in `[accept]` that no site has: a slip of the pen, or a site that has not joined yet.
+/// Names in `[accept]` that no site has: a typing mistake, or a site that has not joined yet.
 fn unknown(accept: &Accept, status: Option<&Status>) -> Option<Step> {
     let sites: Vec<&str> = status?.sites.iter().map(|site| site.name.as_str()).collect();
     let from = accept.connect_from.iter().map(|from| from.site.as_str());

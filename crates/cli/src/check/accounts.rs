@@ -1,4 +1,5 @@
-//! Looks on the nodes as whom jobs run there: whether they come near this site's keys, or near each other.
+//! Checks on the nodes as which users jobs run there: whether these can reach this site's keys, or each
+//! other.
 
 use super::nodes::{Remote, ask};
 use super::steps::Step;
@@ -17,22 +18,22 @@ use std::path::{Path, PathBuf};
 /// The authority's key, in the grid's directory.
 const AUTHORITY_KEY: &str = "ca.key";
 
-/// What stands before the number of the user as whom a node runs processes.
+/// What precedes the number of the user as whom a node runs processes.
 const ACCOUNT: &str = "causeway runs as ";
 
-/// What to do where an account is not apart.
+/// What to do if an account is not separate.
 const REMEDY: &str = "give the gateway an account of its own, and a remote_shell that logs in as the jobs' account \
                       (docs/security-officer.md)";
 
-/// What to do where the batch system starts jobs of others as the gateway's own user.
+/// What to do if the batch system starts jobs of others as the gateway's own user.
 const NO_ACCOUNT: &str = "an allocation belongs to the gateway's user: remove [batch], or accept only jobs of sites that may act as \
                           this one (docs/security-officer.md)";
 
-/// What to do where jobs of several sites share an account.
+/// What to do if jobs of several sites share an account.
 const OF_SITES: &str = "give each site's jobs an account: use {site} in a word of remote_shell, such as \"-l\", \"jobs-{site}\" \
                         (docs/security-officer.md)";
 
-/// See the module; says nothing where no nodes are listed, and no batch system has any.
+/// See the module; empty if no nodes are listed, and no batch system has any.
 pub fn look(config: &Config, status: Option<&Status>) -> Vec<Step> {
     let mut steps = Vec::new();
     if config.batch.is_some() && !config.accept.starters().is_empty() {
@@ -70,10 +71,10 @@ fn sites_to_ask(config: &Config, status: Option<&Status>) -> Vec<String> {
     sites
 }
 
-/// Whether jobs can read this site's keys. Where jobs of this site alone run, that is a warning. Where jobs
-/// of others run, or own ones at others, too, these could act as this site: by a key that they read, or as
-/// the gateway's own user, whose files they write (.ssh/config, .bashrc) and whose next remote shell reads
-/// these on this host. No other host can reach the control socket, whatever it mounts.
+/// Whether jobs can read this site's keys. If only jobs of this site run, that is a warning. If jobs of
+/// others run, or own ones at others, too, these could act as this site: by a key that they read, or as the
+/// gateway's own user, whose files they write (.ssh/config, .bashrc) and whose next remote shell reads these
+/// on this host. No other host can reach the control socket, whatever it mounts.
 fn keys(config: &Config, seen: Reach) -> Step {
     match seen {
         Reach::Same(_) if config.accept.starters().is_empty() => Step::ok(
@@ -96,8 +97,8 @@ fn keys(config: &Config, seen: Reach) -> Step {
     }
 }
 
-/// Whether jobs of several sites share an account, where they can read each other's tokens and data. That
-/// jobs of one other site run beside this site's own, `jobs` says.
+/// Whether jobs of several sites share an account, so that they can read each other's tokens and data. `jobs`
+/// reports that jobs of one other site run beside this site's own.
 fn apart(config: &Config, accounts: &Accounts) -> Option<Step> {
     let jobs = &config.accept.jobs;
     if !config.has_accounts_of_sites() {
@@ -137,14 +138,14 @@ enum Reach {
     None,
 }
 
-/// What the accounts of jobs were seen to come near.
+/// What the accounts of jobs were seen to reach.
 #[derive(Default)]
 struct Seen {
     /// Where one can read which key.
     read: Option<String>,
     /// Where one is the gateway's own.
     same: Option<String>,
-    /// Which have not told, and why.
+    /// Which have not answered, and why.
     unasked: Vec<String>,
     accounts: Accounts,
 }
@@ -229,7 +230,7 @@ fn reach(config: &Config, sites: &[String]) -> (Reach, Accounts) {
     (reach, seen.accounts)
 }
 
-/// The mark by which another host that mounts the file knows it again. No secret is read for it.
+/// The mark by which another host that mounts the file recognises it. No secret is read for it.
 fn mark(path: &Path) -> Option<String> {
     let found = std::fs::metadata(path).ok()?;
     Some(format!("{} {} {}", found.ino(), found.size(), found.mtime()))

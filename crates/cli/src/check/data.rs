@@ -2,7 +2,7 @@
 //! shows what it says.
 //!
 //! It is for MPIs and networks that nobody has tested. What is wrong through Causeway is tried once more on
-//! this host without it: an MPI may err by itself.
+//! this host without it: an MPI itself may err.
 
 use super::Subject;
 use super::steps::Step;
@@ -29,7 +29,7 @@ const ENDING: Duration = Duration::from_secs(15);
 /// How long it is tried without Causeway, when something was wrong.
 const ALONE_SECONDS: u32 = 15;
 
-/// Ranks of a site at most: more say nothing new.
+/// Most ranks of a site: more show nothing new.
 const MAX_RANKS: u32 = 8;
 
 /// The most that is kept of what the test says.
@@ -106,7 +106,7 @@ struct Test {
     seconds: u32,
 }
 
-/// What became of a run of the test.
+/// How a run of the test ended.
 enum Ran {
     /// Its closing line, and the first cases that were wrong.
     Said {

@@ -68,7 +68,7 @@ pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
     steps
 }
 
-/// Whether it runs, and if it could.
+/// Whether it runs, and whether it could.
 pub fn running(subject: &Subject) -> Vec<Step> {
     let mut steps = vec![answers(subject)];
     let is_clear = subject.status().map(|status| status.clear_text);

@@ -70,8 +70,8 @@ fn in_use(name: String, error: &std::io::Error, address: SocketAddr) -> Step {
 }
 
 /// Whether a socket that listens for `address` belongs to that process. The kernel's table of sockets has its
-/// inode, and the process's descriptors name theirs (proc(5)). `None` where these may not be read: the
-/// process has a capability that this one lacks.
+/// inode, and the process's descriptors name theirs (proc(5)). `None` if these may not be read: the process
+/// has a capability that this one lacks.
 fn serves(pid: u32, kind: Kind, address: SocketAddr) -> Option<bool> {
     let tables = match kind {
         Kind::Tcp => ["tcp", "tcp6"],

@@ -8,7 +8,7 @@ use causeway_broker::clock::{Clock, date, span};
 use causeway_broker::identity::{Certified, renew_at};
 use causeway_control::GridStatus;
 
-/// Looks at the membership; says nothing where this site is no member, as far as can be seen.
+/// Checks the membership; empty if this site is no member, as far as can be seen.
 pub fn look(subject: &Subject) -> Vec<Step> {
     let now = Clock::system().now();
     if let Some((status, grid)) = subject

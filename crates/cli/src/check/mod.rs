@@ -1,7 +1,7 @@
-//! `causeway check`: looks at everything a job rests on, and says of each what is wrong and what to do.
+//! `causeway check`: checks everything a job depends on, and says for each what is wrong and what to do.
 //!
 //! It changes nothing: no file, no setting, and no gateway. `steps` is what a step is; the other files each
-//! look at one thing.
+//! check one thing.
 
 mod accept;
 mod accounts;
@@ -50,7 +50,7 @@ pub struct Args {
     program: Option<PathBuf>,
 }
 
-/// What the steps look at.
+/// What the steps check.
 pub(super) struct Subject {
     config: Option<Result<Config, Mistakes>>,
     /// Where this host's gateway serves commands.
@@ -82,7 +82,7 @@ impl Subject {
     }
 }
 
-/// Looks and tells; the status is 1 where a step failed.
+/// Checks and reports; the status is 1 if a step failed.
 pub fn main(args: Args) -> ExitCode {
     let usual = causeway_host::user_directories::gateway_config()
         .ok()

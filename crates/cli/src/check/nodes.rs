@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// ssh gives up a node that is switched off after ten seconds; the rest is for one that is busy.
+/// ssh gives up on a node that is switched off after ten seconds; the rest is for one that is busy.
 const DEADLINE: Duration = Duration::from_secs(15);
 
 /// The most that is read of what a shell says.
@@ -54,7 +54,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     steps.collect()
 }
 
-/// What came of a question to a node.
+/// What a node has answered.
 pub enum Remote {
     /// The command succeeded, and said this.
     Said(String),

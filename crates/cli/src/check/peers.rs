@@ -10,14 +10,14 @@ use std::time::Duration;
 /// Clocks that differ by more make logs of two sites hard to compare, and certificates end early.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
 
-/// Training a lane, and looking for more rate, lose some tenths of a percent where the bottleneck's queue is
+/// Training a lane, and probing for more rate, lose some tenths of a percent if the bottleneck's queue is
 /// short.
 const MAX_LOSS: f64 = 0.01;
 
 /// Least packet of IPv6 (RFC 8200, section 5): a path that takes less is broken or a tunnel in a tunnel.
 const MIN_MTU: u32 = 1280;
 
-/// Looks at each other site, and makes a group of each.
+/// Checks each other site, and makes a group for each.
 pub fn look(subject: &Subject) -> Vec<Group> {
     let Some(status) = subject.status() else {
         return Vec::new();
@@ -78,7 +78,7 @@ fn reached(site: &SiteStatus, tunnel: Option<&TunnelStatus>) -> Step {
     }
 }
 
-/// Says where the far site takes no part in jobs of this one. Some grids want that.
+/// Says if the far site takes no part in jobs of this one. Some grids want that.
 fn jobs(tunnel: &TunnelStatus) -> Option<Step> {
     let why = tunnel.refuses_jobs.as_ref()?;
     Some(Step::warn(

@@ -15,7 +15,7 @@ const MAX_HEADERS: u16 = 256;
 /// Type of the program header that names the dynamic loader (elf(5)).
 const PT_INTERP: u32 = 3;
 
-/// Whether the libraries lie beside this program, and the loader takes them.
+/// Whether the libraries are beside this program, and the loader takes them.
 pub fn libraries() -> Vec<Step> {
     let own = match std::env::current_exe() {
         Ok(own) => own,
@@ -48,7 +48,7 @@ fn library(path: &Path, amiss: fn(String, String, String) -> Step) -> Step {
     let mut command = Command::new("true");
     command.env("LD_PRELOAD", path).stdin(Stdio::null());
     match command.output() {
-        // The loader goes on without a library that it cannot load, and says so (ld.so(8)).
+        // The loader continues without a library that it cannot load, and says so (ld.so(8)).
         Ok(output) if output.status.success() && output.stderr.is_empty() => {
             Step::ok(name, format!("{} can be loaded", path.display()))
         }

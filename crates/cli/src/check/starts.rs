@@ -18,7 +18,7 @@ const NETWORKS: [(&str, &str, &str); 3] = [
     ("/dev", "hfi", "Omni-Path"),
 ];
 
-/// Looks at this host, and at what its gateway's configuration says.
+/// Checks this host, and what its gateway's configuration says.
 pub fn look(subject: &Subject) -> Vec<Step> {
     let mut steps = Vec::new();
     steps.extend(subject.config().map(|config| configured_start(&config.mpi)));
@@ -46,7 +46,7 @@ fn configured_start(mpi: &SiteMpi) -> Step {
     Step::ok("[mpi]", start + &setup.unwrap_or_default())
 }
 
-/// What a command prints in a moment; nothing where it fails or is not there.
+/// What a command prints in a moment; empty if it fails or is not there.
 fn said(script: &str) -> String {
     // With a deadline, as to a node.
     let shell = ["sh", "-c"].map(str::to_owned);
@@ -56,7 +56,7 @@ fn said(script: &str) -> String {
     }
 }
 
-/// What `srun --mpi=list` says; nothing where there is no Slurm.
+/// What `srun --mpi=list` says; `None` if there is no Slurm.
 fn slurm(list: &str) -> Option<Step> {
     let mut types = srun_types(list);
     if types.is_empty() {
@@ -101,7 +101,7 @@ fn cards(root: &Path, (directory, prefix, kind): &(&str, &str, &str)) -> Vec<Str
     names.iter().map(|name| format!("{kind} {name}")).collect()
 }
 
-/// What stands behind a word in lines, each once, in the order of the text; blanks count as one.
+/// What follows a word in lines, each once, in the order of the text; blanks count as one.
 fn names(text: &str, before: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for line in text.lines() {

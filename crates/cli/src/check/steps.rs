@@ -1,10 +1,10 @@
-//! Steps, what became of them, and how they are shown.
+//! Steps, their results, and how they are shown.
 
 use causeway_wire::shown::Line;
 use serde::Serialize;
 use std::fmt;
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// What it was.
@@ -24,7 +24,7 @@ pub struct Step {
 pub enum Verdict {
     /// All is as it should be.
     Ok,
-    /// Jobs run, but slower or less surely than they could; or it could not be looked at.
+    /// Jobs run, but slower or less surely than they could; or it could not be checked.
     Warn,
     /// Jobs do not run.
     Fail,
@@ -35,7 +35,7 @@ pub enum Verdict {
 pub struct Group {
     /// What they are about.
     pub name: String,
-    /// Steps in the order in which one rests on the other.
+    /// Steps in the order in which they depend on each other.
     pub steps: Vec<Step>,
 }
 
@@ -44,7 +44,7 @@ pub struct Group {
 pub struct Report {
     /// No step failed.
     pub ok: bool,
-    /// Groups in the order in which one rests on the other.
+    /// Groups in the order in which they depend on each other.
     pub groups: Vec<Group>,
 }
 
@@ -88,7 +88,7 @@ impl Group {
 }
 
 impl Report {
-    /// A report of these groups, without those that found nothing to look at.
+    /// A report of these groups, without those that found nothing to check.
     pub fn new(groups: Vec<Group>) -> Report {
         let groups: Vec<Group> = groups
             .into_iter()

@@ -218,7 +218,7 @@ fn sites_in(grid: &GridDirectory) -> Result<BTreeSet<String>, TextError> {
     }
 }
 
-/// What sites that are no members any more, since nobody but an expelled broker has let them in, have to do.
+/// What sites have to do that are no longer members, since only an expelled broker has admitted them.
 fn steps_for_expelled_sites(sites: &[&str]) -> String {
     let Some(first) = sites.first() else {
         return String::new();

@@ -37,7 +37,7 @@ pub struct Gateways {
 
 struct Running {
     site: String,
-    /// None once it has ended.
+    /// `None` once it has ended.
     child: Option<NodeChild>,
     log: PathBuf,
 }
@@ -111,7 +111,7 @@ impl Gateways {
     }
 
     /// Tells which gateways have ended since it was called last. The grid goes on without them: somebody may
-    /// have killed them to see what comes of it.
+    /// have killed them to see what happens.
     pub fn tell_ended(&mut self) {
         for running in &mut self.running {
             if let Some(how) = running.has_ended() {
@@ -230,7 +230,7 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
          [site]\nname = \"{}\"\nsubnets = [\"{subnet}\"]\n",
         site.name
     );
-    // Who asks for clear text in a lab measures it.
+    // A user who asks for clear text in a lab measures it.
     if grid.iter().any(|line| line.starts_with("insecure")) {
         text = text.replacen("[site]", "over_clear_text = true\n[site]", 1);
     }
@@ -270,8 +270,8 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
     Ok(text)
 }
 
-/// The compute nodes of a site. Those of a batch system are listed where another site has none: jobs over
-/// both run on nodes that the site starts by itself, which are known by their addresses.
+/// The compute nodes of a site. Those of a batch system are listed if another site has none: jobs over both
+/// run on nodes that the site starts by itself, which are known by their addresses.
 fn nodes_of(lab: &Lab, site: &SiteView) -> Result<String, Failure> {
     let mut text = String::new();
     if let Some(section) = section_of(site.batch) {

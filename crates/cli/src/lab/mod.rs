@@ -174,7 +174,7 @@ pub fn main(task: Task) -> ExitCode {
     })
 }
 
-/// Why the lab failed, with all that lies below it. A signal ends a command of the lab as it ends any other.
+/// Why the lab failed, with all its causes. A signal ends a command of the lab as it ends any other.
 fn failed(error: LabError) -> Failure {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);

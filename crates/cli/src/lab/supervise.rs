@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-/// How often the gateways are looked after.
+/// How often the gateways are checked.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// What a background supervisor prints once its lab is up.

@@ -9,7 +9,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What a job gets to end: its run is killed after 40 s.
+/// How long a job gets to end: its run is killed after 40 s.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
 /// Cancel a submitted job: what it waits for is given back, what runs ends.
@@ -44,7 +44,7 @@ fn cancel(job: &Job) -> Result<bool, TextError> {
         if let Some(end) = job.end() {
             return Ok(end.is_canceled);
         }
-        // Where nobody carries it, nothing of it runs.
+        // If nobody carries it, nothing of it runs.
         if let Some(_lock) = job.lock().map_err(text)?
             && job.end().is_none()
         {

@@ -12,11 +12,11 @@ use causeway_wire::TextError;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Status where a job is unknown or a command line wrong.
+/// Status if a job is unknown or a command line wrong.
 const WRONG_USE: u8 = 2;
 
-/// How often a command looks whether a job has gone on: it may be carried on another host of a shared home
-/// directory, which tells nobody.
+/// How often a command polls a job: it may be carried on another host of a shared home directory, which
+/// notifies nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Names a submitted job.

@@ -6,7 +6,7 @@ use causeway_run::queue::store;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How often it looks whether a process carries the job.
+/// How often it checks whether a process carries the job.
 const SEE_TO_IT_EVERY: Duration = Duration::from_secs(3);
 
 /// Wait until a submitted job has ended, and end with its status.

@@ -1,4 +1,4 @@
-//! `causeway fetch`: brings what a job has left whose `--fetch` failed, or was broken off.
+//! `causeway fetch`: fetches the files of a job whose `--fetch` failed or was interrupted.
 
 use causeway_host::say;
 use causeway_run::WRONG_USE;

@@ -167,7 +167,7 @@ mod tests {
     }
 
     impl Args {
-        /// What somebody has typed behind `causeway run`.
+        /// What somebody has typed after `causeway run`.
         pub fn typed(words: &[impl AsRef<OsStr>]) -> Args {
             let words = words.iter().map(AsRef::as_ref);
             Command::parse_from([OsStr::new("run")].into_iter().chain(words)).run

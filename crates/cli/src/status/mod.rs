@@ -1,6 +1,6 @@
 //! `causeway status`: asks the gateway of this host, once or again and again, and shows its answer.
 //!
-//! `text` is for people, in lines of `columns`, `rates` compares two looks, `watch` looks again and again.
+//! `text` is for people, in lines of `columns`, `rates` compares two polls, `watch` polls again and again.
 //! docs/status.md explains the columns.
 
 mod rates;
@@ -28,7 +28,7 @@ pub struct Args {
     watch: Option<Duration>,
 }
 
-/// Longest time between two looks: a day.
+/// Longest time between two polls: a day.
 const LONGEST: f64 = 86_400.0;
 
 /// Shortest: a gateway has more to do than to answer.

@@ -1,10 +1,10 @@
-//! Computes the rates between two looks at a gateway, from its byte counters.
+//! Computes the rates between two polls of a gateway, from its byte counters.
 
 use causeway_control::{LaneStatus, Status, TunnelStatus};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Bits per second, as a mean over the time between the looks.
+/// Bits per second, as a mean over the time between the polls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
     pub sent_bits_per_second: f64,
@@ -28,8 +28,8 @@ pub struct LaneRate {
     pub rate: Rate,
 }
 
-/// The rates of every tunnel of `now`. A tunnel or lane that was not there at the last look counts from 0, as
-/// its counters do. `None` where another process answered then.
+/// The rates of every tunnel of `now`. A tunnel or lane that was not there at the last poll counts from 0, as
+/// its counters do. `None` if another process answered then.
 pub fn rates(before: &Status, now: &Status, elapsed: Duration) -> Option<Vec<TunnelRate>> {
     let same = (before.pid, before.worker_ends) == (now.pid, now.worker_ends);
     if !same || elapsed.is_zero() {

@@ -228,7 +228,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// Writes the rate of a path. What congestion control takes it for before anything has found out would only
+/// Writes the rate of a path. What congestion control assumes before anything was measured would only
 /// mislead.
 fn rate(bits_per_second: u64, is_a_guess: bool) -> String {
     match is_a_guess {

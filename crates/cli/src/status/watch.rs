@@ -1,5 +1,4 @@
-//! Looks at the gateway again and again, until Ctrl-C (whose usual effect is left alone) or until nobody
-//! reads.
+//! Polls the gateway again and again, until Ctrl-C (whose usual effect is left alone) or until nobody reads.
 
 use super::rates::{TunnelRate, rates};
 use super::{ask, fail, text};
@@ -17,13 +16,13 @@ struct Watch {
     form: Form,
     width: Width,
     every: Duration,
-    /// The last look, if the gateway answered.
+    /// The last poll, if the gateway answered.
     last: Option<(Status, Instant)>,
     /// It has been said that the gateway does not answer.
     gone: bool,
 }
 
-/// How looks are shown.
+/// How polls are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// One object a line.
@@ -34,7 +33,7 @@ enum Form {
     Blocks,
 }
 
-/// A look as JSON: what `--json` shows, when it was, and what crossed since the last one.
+/// A poll as JSON: what `--json` shows, when it was, and what crossed since the last one.
 #[derive(Serialize)]
 struct Line<'a> {
     unix_seconds: f64,
@@ -61,11 +60,11 @@ pub fn watch(every: Duration, json: bool, width: Width) -> ExitCode {
     loop {
         let shown = match ask() {
             Ok(status) => watch.on_status(status),
-            // Another look would not be understood either.
+            // Another poll would not be understood either.
             Err(error @ (ControlError::Answer(_) | ControlError::Refused(_))) => Err(fail(error)),
             Err(error) => watch.on_silence(&error),
         };
-        // Looks that took longer than their time are not made up for.
+        // Polls that took longer than their time are not made up for.
         next = (next + every).max(Instant::now());
         if let Err(code) = shown.and_then(|()| wait(next)) {
             return code;
@@ -129,8 +128,8 @@ impl Watch {
     }
 }
 
-/// Waits until then, or until nobody reads what would be shown next. A pipe reports that as an error, which
-/// poll(2) tells unasked.
+/// Waits until `until`, or until nobody reads what would be shown next. A pipe reports that as an error,
+/// which poll(2) reports unasked.
 fn wait(until: Instant) -> Result<(), ExitCode> {
     let stdout = std::io::stdout();
     loop {

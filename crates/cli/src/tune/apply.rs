@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What users say for everything.
+/// What users type for everything.
 const ALL: &str = "all";
 
 /// Who can make the change of a row.

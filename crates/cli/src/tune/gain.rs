@@ -9,8 +9,8 @@ use causeway_bench::table::size;
 use causeway_wire::TextError;
 use std::path::PathBuf;
 
-/// Puts what was measured in the place of what is expected, for MPIs that were measured as they come and
-/// tuned: of all sizes the one that gained most.
+/// Replaces what is expected by what was measured, for MPIs that were measured untuned and tuned: of all
+/// sizes the one that gained most.
 ///
 /// # Errors
 /// A directory cannot be read.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Where the kernel shows its settings.
 pub const SYSCTL_ROOT: &str = "/proc/sys";
 
-/// Kernel settings that are looked at, as paths below [`SYSCTL_ROOT`].
+/// Kernel settings that are read, as paths below [`SYSCTL_ROOT`].
 const LOOKED_AT: [&str; 13] = [
     "net/core/default_qdisc",
     "net/core/rmem_max",
@@ -35,7 +35,7 @@ pub struct Host {
     pub kernel: Option<(u32, u32)>,
 }
 
-/// The process of a gateway that its limits are those of.
+/// The process of a gateway whose limits are the gateway's.
 pub fn worker_of(status: &Status) -> u32 {
     match status.worker {
         0 => status.pid,
@@ -44,7 +44,7 @@ pub fn worker_of(status: &Status) -> u32 {
 }
 
 impl Host {
-    /// Reads all; `gateway` is the process whose limit of files counts, where it runs.
+    /// Reads all; `gateway` is the process whose limit of files counts, if it runs.
     pub fn read(gateway: Option<u32>) -> Host {
         let text = |name: &'static str| {
             let text = std::fs::read_to_string(setting_path(Path::new(SYSCTL_ROOT), name)).ok()?;

@@ -18,7 +18,7 @@ pub struct Item {
     pub is_enough: bool,
     /// The reason for `wanted`.
     pub why: String,
-    /// What a change is expected to give, or was seen to give; empty where it need not be changed.
+    /// What a change is expected to give, or was seen to give; empty if it need not be changed.
     pub gain: String,
     /// See [`Change`].
     pub change: Change,
@@ -50,7 +50,7 @@ pub enum Change {
         /// What to do, in one sentence.
         what: String,
     },
-    /// What to do stands in one sentence.
+    /// What to do is said in one sentence.
     Told {
         /// A command or a sentence.
         what: String,
@@ -82,7 +82,7 @@ impl fmt::Display for Who {
 }
 
 impl Change {
-    /// What somebody would type who may.
+    /// What a user who may make it would type.
     pub fn command(&self) -> String {
         match self {
             Change::Setting { name, value } => {

@@ -1,5 +1,5 @@
-//! Remembers what was there before a change, so that it can be undone exactly, also after a kill at any
-//! moment: a value stands in the journal, on disk, before it is changed.
+//! Remembers what was there before a change, so that it can be undone exactly, even after a kill at any
+//! moment: a value is in the journal, on disk, before it is changed.
 
 use super::host::{SYSCTL_ROOT, setting_path, words};
 use causeway_control::private;
@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What became of an undone entry.
+/// How undoing an entry ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undone {
     /// It is as it was.
@@ -39,7 +39,7 @@ pub enum JournalError {
     /// Somebody else may have written it.
     #[error("{}: {why}; its entries would be carried out as you", path.display())]
     Foreign { path: PathBuf, why: String },
-    /// Another causeway tune is at work.
+    /// Another causeway tune is running.
     #[error("another causeway tune is at work with {}", .0.display())]
     Busy(PathBuf),
     /// There is no place for one.
@@ -116,7 +116,7 @@ impl Journal {
         })
     }
 
-    /// What was there before the first change, or is there now where nothing was changed.
+    /// What was there before the first change, or is there now if nothing was changed.
     ///
     /// # Errors
     /// It cannot be read, in one sentence.
@@ -198,7 +198,7 @@ impl Journal {
         }
     }
 
-    /// Reads what is there now; `None` where there is no file.
+    /// Reads what is there now; `None` if there is no file.
     fn read(&self, target: &Target) -> io::Result<Option<String>> {
         match target {
             Target::Setting(name) => {
@@ -232,7 +232,7 @@ impl Journal {
         }
     }
 
-    /// Writes the journal, on disk when this returns; one that is empty is removed.
+    /// Writes the journal to the disk before this returns; removes it if it is empty.
     fn save(&self) -> Result<(), JournalError> {
         if self.entries.is_empty() {
             return match std::fs::remove_file(&self.path) {
@@ -250,7 +250,7 @@ impl Journal {
     }
 }
 
-/// Writes beside and renames: nobody reads half of it. The mode of what was there is kept.
+/// Writes under another name and renames: nobody reads half of it. The mode of what was there is kept.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;
@@ -281,7 +281,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A directory that stands for /proc/sys, with one setting.
+    /// A directory that replaces /proc/sys, with one setting.
     struct Fake {
         directory: tempfile::TempDir,
     }

@@ -1,6 +1,6 @@
 //! Rows of the kernel, of limits and of the network. Pure, but for what a process may choose.
 //!
-//! Hablot et al. (2007), section IV: buffers of a connection must hold what is on the way, or the path stays
+//! Hablot et al. (2007), section IV: buffers of a connection must hold what is in flight, or the path stays
 //! empty while its sender waits. The same for a kernel of today, whose buffers grow by themselves up to a
 //! bound.
 
@@ -13,7 +13,7 @@ use causeway_gateway::{UDP_BUFFER_BYTES, lanes, may_begin_anew};
 /// each stream.
 const FILES: u64 = 10_000;
 
-/// The kernel keeps half of a buffer for its own records, so a connection has at most half of it on the way.
+/// The kernel keeps half of a buffer for its own records, so a connection has at most half of it in flight.
 const BUFFER_TIMES: u64 = 2;
 
 /// What Hablot et al. (2007) set for all paths of their grid.

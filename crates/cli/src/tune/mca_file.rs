@@ -3,7 +3,7 @@
 use causeway_host::user_directories;
 use std::path::PathBuf;
 
-/// Stands above the lines of causeway tune, which are the last ones.
+/// Precedes the lines of causeway tune, which are the last ones.
 pub const MARK: &str = "# causeway tune --direct --apply; 'causeway tune --undo' takes it away";
 
 /// Where it is below the home directory.
@@ -19,7 +19,7 @@ pub fn path() -> Result<PathBuf, user_directories::NoHome> {
 pub struct McaFile(pub String);
 
 impl McaFile {
-    /// This user's; none counts as empty.
+    /// Reads this user's; a missing one counts as empty.
     pub fn read() -> McaFile {
         let text = path().ok().and_then(|path| std::fs::read_to_string(path).ok());
         McaFile(text.unwrap_or_default())

@@ -70,7 +70,7 @@ pub struct Args {
     json: bool,
 }
 
-/// The status is 1 where something that was asked for could not be done, 2 for a wrong command.
+/// The status is 1 if something that was asked for could not be done, 2 for a wrong command.
 pub fn main(args: &Args) -> ExitCode {
     if args.undo {
         return apply::undo();

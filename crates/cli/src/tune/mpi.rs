@@ -64,7 +64,7 @@ fn limits_of(mpi: Mpi, carrier: Carrier, limits: &[Variable], set: &McaFile) -> 
         let sets = format!("causeway run sets {} for a job of {RANKS} ranks", words(limits));
         return row(sets, true, Change::ByRun);
     }
-    // What the user has set stays as it is, be it too little: tune only says so.
+    // What the user has set stays as it is, even if it is too little: tune only says so.
     let own = |name: &str| {
         std::env::var(name)
             .ok()

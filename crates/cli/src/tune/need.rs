@@ -1,4 +1,4 @@
-//! What a path between sites asks of a host: the bytes on the way, and who keeps them there.
+//! What a path between sites asks of a host: the bytes in flight, and who keeps them there.
 
 use causeway_bench::plan::KnownLink;
 use causeway_control::{Status, TunnelStatus};
@@ -17,20 +17,20 @@ pub enum Carrier {
 pub struct Need {
     /// See [`Carrier`].
     pub carrier: Carrier,
-    /// The path that holds most; `None` where none is known.
+    /// The path that holds most; `None` if none is known.
     pub link: Option<KnownLink>,
     /// Share of segments that get lost there.
     pub loss: f64,
-    /// Largest packet of the path; 0 where it is not known.
+    /// Largest packet of the path; 0 if it is not known.
     pub mtu_bytes: u32,
-    /// The congestion control that lanes use; empty where there are none.
+    /// The congestion control that lanes use; empty if there are none.
     pub lanes_use: String,
     /// The congestion control that the gateway's configuration wants.
     pub lanes_want: String,
 }
 
 impl Need {
-    /// What this gateway's tunnels show; `given` goes before them.
+    /// What this gateway's tunnels show; `given` takes precedence.
     pub fn new(carrier: Carrier, status: Option<&Status>, given: Option<KnownLink>) -> Need {
         let tunnels = status.map_or(&[][..], |status| &status.tunnels);
         let held = |tunnel: &&TunnelStatus| {

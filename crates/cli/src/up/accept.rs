@@ -1,5 +1,5 @@
-//! Lets jobs of more sites run at a site that is set up already: adds them to its configuration, where that
-//! is still as `causeway gateway --join` wrote it.
+//! Lets jobs of more sites run at a site that is set up already: adds them to its configuration, if that is
+//! still as `causeway gateway --join` wrote it.
 
 use causeway_gateway::Config;
 use causeway_host::own_file;

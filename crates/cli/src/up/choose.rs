@@ -1,4 +1,4 @@
-//! What `causeway up` makes of what the head nodes say of themselves: pure.
+//! What `causeway up` concludes from what the head nodes say of themselves: pure.
 
 use super::facts::{Address, Facts, Found};
 use super::ports::Ports;
@@ -101,7 +101,7 @@ pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Resu
             None => format!("no head node is reached by all others: {open}"),
         });
     };
-    // Without others it is of no importance which address it is.
+    // Without others, any address will do.
     let own = found.facts.addresses.first().map(|address| address.ip);
     let dialled = reached
         .get(&found.site)
@@ -163,7 +163,7 @@ pub fn joins(sites: &[Looked], reached: &Reached) -> Result<Vec<Joins>, String> 
 fn join(site: &Looked, dialled_by: Option<&BTreeMap<String, IpAddr>>) -> Result<Joins, String> {
     let dialled = dialled_by.and_then(|by| by.values().next().copied());
     let addresses = &site.facts.addresses;
-    // A gateway listens at addresses of its host only; where a router forwards, its user says so.
+    // A gateway listens at addresses of its host only; if a router forwards, its user says so.
     let wan = dialled.filter(|ip| addresses.iter().any(|address| address.ip == *ip));
     let batch = { site.facts.batch.as_ref() }.filter(|_| site.nodes.is_empty());
     let nodes_at = batch.map(|batch| batch.addresses.as_slice()).unwrap_or_default();
@@ -272,7 +272,7 @@ fn inside<'a>(site: &'a Looked, subnets: &[String]) -> Option<&'a Address> {
     site.facts.addresses.iter().find(is_inside)
 }
 
-/// Where there is no batch system and nobody names nodes, the head node is the site's one node.
+/// If there is no batch system and nobody names nodes, the head node is the site's one node.
 fn head_as_node(site: &Looked, subnets: &[String]) -> Result<String, String> {
     let address = inside(site, subnets).ok_or_else(|| {
         format!(

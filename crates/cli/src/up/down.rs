@@ -56,7 +56,7 @@ fn try_down(args: &DownArgs) -> Result<ExitCode, String> {
             destination: destination.clone(),
             connections: connections.path().to_owned(),
         };
-        // The others go all the same.
+        // The others are removed all the same.
         if let Err(why) = remove(&work, &host, args.force) {
             say::error(format_args!("causeway down: {why}"));
             failures.push(site.as_str());

@@ -36,7 +36,7 @@ pub struct Facts {
     pub processors: u32,
     /// Its clock, in seconds since 1970.
     pub clock: u64,
-    /// Its addresses, but for those of the host itself.
+    /// Its addresses, except those of the host itself.
     pub addresses: Vec<Address>,
     /// Addresses of the nodes of its batch system, if it has one that is known.
     pub batch: Option<BatchNodes>,
@@ -107,7 +107,7 @@ impl Facts {
     /// the user agrees to.
     ///
     /// # Errors
-    /// What cannot be.
+    /// What is impossible.
     pub fn checked(self) -> Result<Facts, String> {
         let found = |launcher: &Found| {
             let words = launcher.program.iter().map(String::as_str);
@@ -307,7 +307,7 @@ fn batch() -> Option<BatchNodes> {
 mod tests {
     use super::*;
 
-    /// Changes facts to ones that cannot be.
+    /// Changes facts to impossible ones.
     type Lie = fn(&mut Facts);
 
     #[test]

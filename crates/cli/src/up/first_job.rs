@@ -73,7 +73,7 @@ fn explained(why: &str) -> String {
 /// Commands of Causeway, without its name.
 #[derive(Debug, PartialEq, Eq)]
 struct Jobs {
-    /// Prints the name of each rank's node, where one MPI is everywhere.
+    /// Prints the name of each rank's node, if one MPI is everywhere.
     hello: Option<Vec<String>>,
     pingpong: Vec<String>,
 }
@@ -179,7 +179,7 @@ fn round_trip(said: &str) -> Option<f64> {
     Some(median * 2.0 / 1000.0)
 }
 
-/// Sets a round trip of the MPI beside the least that the gateways have seen.
+/// Compares a round trip of the MPI with the least that the gateways have seen.
 fn beside_the_network(first: &Site, sites: &[Site], milliseconds: f64) -> Result<String, String> {
     let last = sites.last().map_or("", |site| site.host.site.as_str());
     let status = steps::status(first)?;

@@ -16,7 +16,7 @@ pub const COPY_PATIENCE: Duration = Duration::from_secs(1800);
 /// Bytes that a line there may print: whoever has that host must not fill this one's memory.
 const MOST_SAID: u64 = 1 << 20;
 
-/// What stands for this host in the place of ssh's destination.
+/// What means this host in place of ssh's destination.
 pub const THIS_HOST: &str = ".";
 
 /// One head node.
@@ -82,7 +82,7 @@ impl Host {
         let stdin = child.stdin.take();
         let input = input.to_vec();
         std::thread::spawn(move || {
-            // One that does not read says why.
+            // A command that does not read its input says why.
             stdin.map(|mut stdin| stdin.write_all(&input))
         });
         self.said(line, child, patience)
@@ -133,7 +133,7 @@ impl Host {
         }
     }
 
-    /// The name by which ssh itself looks for the host, after the user's configuration; none where another
+    /// The name by which ssh itself looks for the host, after the user's configuration; `None` if another
     /// host is between.
     pub fn dialled_name(&self) -> Option<String> {
         if self.is_here() {

@@ -41,7 +41,7 @@ pub struct FirstLook {
     /// The home directory.
     pub home: String,
     machine: String,
-    /// What came of writing as much to the home directory as an installation has; [`FITS`] if it fits.
+    /// The result of a test write the size of the installation to the home directory; [`FITS`] if it fits.
     room: String,
     /// What a program in the home directory said.
     runs: String,
@@ -50,9 +50,9 @@ pub struct FirstLook {
 /// What [`FirstLook::room`] is if there is room.
 const FITS: &str = "fits";
 
-/// Lines of sh that take the first look, for installations of these `NAMES`, of which the largest has so many
-/// `MIB`. Only writing what does not compress shows all that may be in the way: a full disk, whichever quota,
-/// a directory that cannot be written to. Where one of them is there, no other has to fit.
+/// Lines of sh that take the first look, for installations of these `NAMES`, the largest of which has this
+/// many `MIB`. Only writing what does not compress shows all that may be in the way: a full disk, any quota,
+/// a directory that cannot be written to. If one of them is there, no other has to fit.
 const LOOK: &str = r#"export LC_ALL=C
 echo "home=$HOME"; echo "machine=$(uname -sm)"
 said=$(mktemp "$HOME/.causeway-XXXXXX" 2>&1) || { echo "room=$said"; exit 0; }
@@ -160,7 +160,7 @@ impl Installation {
     /// # Errors
     /// It cannot be copied, or does not run there.
     pub fn put(&self, host: &Host, directory: &str) -> Result<(), String> {
-        // Over a line that is fast, a better compression takes longer than what it saves.
+        // Over a fast connection, a better compression takes longer than what it saves.
         let (pack, unpack): (&[&str], &str) = match host.is_here() {
             true => (&[], "tar -xf -"),
             false => (&["-I", "gzip -1"], "tar -xzf -"),
@@ -237,7 +237,7 @@ pub fn link(host: &Host, home: &str, command: &str) -> Result<(), String> {
     host.run(&line, b"", PATIENCE).map(drop)
 }
 
-/// Looks at a host on which one of these is, or is to be.
+/// Inspects a host on which one of these is, or is to be.
 ///
 /// # Errors
 /// It cannot be asked.
@@ -341,7 +341,7 @@ fn from_tar(tar: &Path) -> Result<(TempDir, Installation), String> {
 }
 
 fn read(said: &str) -> FirstLook {
-    // What a shell's start files print stands before.
+    // What a shell's start files print comes before.
     let pairs: BTreeMap<&str, &str> = said.lines().filter_map(|line| line.split_once('=')).collect();
     let value = |key: &str| pairs.get(key).copied().unwrap_or_default().to_owned();
     FirstLook {

@@ -295,7 +295,7 @@ impl Plan {
             if !missing.is_empty() {
                 steps.push(Step::accept(&site.host.site, &missing));
             }
-            // To read what it accepts now, or to go on as the program that was just installed.
+            // To read what it accepts now, or to continue as the program that was just installed.
             if site.facts.gateway_runs && (site.facts.gateway_is_other || !missing.is_empty()) {
                 steps.push(Step::drain(&site.host.site));
             }

@@ -121,7 +121,7 @@ fn failed(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Whether whoever has started this has gone.
+/// Whether the process that started this has gone.
 fn has_ended() -> bool {
     let stdin = std::io::stdin();
     let mut polled = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];

@@ -1,10 +1,10 @@
 //! The ports that a site's gateway and a grid's broker get from `causeway up`: the usual ones, or the next
-//! ones where somebody has these, as another user of the same head node.
+//! ones if somebody has these, such as another user of the same head node.
 
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
-/// How far apart the ports that are tried are: a gateway's two stand beside each other.
+/// How far apart the ports that are tried are: a gateway's two are adjacent.
 const APART: u16 = 10;
 const MOST_TRIES: u16 = 100;
 
@@ -23,7 +23,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// What gateways and brokers have where nobody says otherwise.
+    /// What gateways and brokers have by default.
     pub const USUAL: Ports = Ports {
         lan: crate::join::LAN_PORT,
         wan: 7001,
@@ -47,7 +47,7 @@ impl Ports {
     }
 }
 
-/// The first free port from the usual one on; that itself where there is none, for a message that names it.
+/// The first free port from the usual one on; the usual one if there is none, for a message that names it.
 fn free(usual: u16, is_free: impl Fn(u16) -> bool) -> u16 {
     let mut all = (0..MOST_TRIES).map(|number| usual + number * APART);
     all.find(|port| is_free(*port)).unwrap_or(usual)

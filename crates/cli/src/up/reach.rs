@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const LISTENS: Duration = Duration::from_secs(60);
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
-/// How often the listener looks whether somebody has come.
+/// How often the listener checks whether somebody has come.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Letters of a word.
@@ -38,7 +38,7 @@ fn answer(listeners: &[TcpListener], word: &str, is_over: impl Fn() -> bool) {
     while Instant::now() < until && !is_over() {
         for listener in listeners {
             if let Ok((mut caller, _)) = listener.accept() {
-                // Who is gone again needs no word.
+                // A caller that is gone again needs no word.
                 let _ = caller.write_all(word.as_bytes());
             }
         }

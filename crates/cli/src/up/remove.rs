@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// How long a gateway or broker may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
-/// How long a gateway's socket may be away: it looks after it more often than that.
+/// How long a gateway's socket may be away: it checks it more often than that.
 const AWAY_FOR: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -81,7 +81,7 @@ fn gateway() -> Option<Status> {
     }
 }
 
-/// Processes of this user's on this host that `causeway up` has started with this word, but for those that
+/// Processes of this user's on this host that `causeway up` has started with this word, except those that
 /// they have started themselves.
 fn installed(word: &str) -> Vec<Process> {
     let home = user_directories::home().unwrap_or_default();
@@ -103,7 +103,7 @@ fn is_installed(pid: Pid, word: &str, programs: &Path) -> bool {
     is_own && is_ours() && words().split(|byte| *byte == 0).nth(1) == Some(word.as_bytes())
 }
 
-/// Ends a process; where it serves a socket, until nobody does.
+/// Ends a process; if it serves a socket, until nobody does.
 fn end(pid: Pid, socket: Option<&Path>) -> Result<(), String> {
     let process = Process::of(pid);
     match kill(pid, Signal::SIGTERM) {
@@ -122,7 +122,7 @@ fn end(pid: Pid, socket: Option<&Path>) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes what `causeway up` has made on this host, but for the programs and what jobs have printed.
+/// Removes what `causeway up` has made on this host, except the programs and what jobs have printed.
 ///
 /// # Errors
 /// Something cannot be removed.
@@ -138,8 +138,8 @@ pub fn remove() -> Result<(), String> {
         config.with_extension("host"),
         directory.join(join::MEMBERSHIP),
         grid.clone(),
-        // Copies of what jobs have sent (run/files/sending.rs). Results that could not be fetched lie beside
-        // them, and stay their day.
+        // Copies of what jobs have sent (run/files/sending.rs). Results that could not be fetched are beside
+        // them, and stay for their day.
         user_directories::home()
             .map_err(name)?
             .join(".cache/causeway/sent"),
@@ -152,7 +152,7 @@ pub fn remove() -> Result<(), String> {
             .filter(|path| is_of_allocations(path)),
     );
     all.iter().try_for_each(|path| remove_path(path))?;
-    // Where nothing else is in them.
+    // Only if nothing else is in them.
     let _ = fs::remove_dir(&directory);
     Ok(())
 }
@@ -182,7 +182,7 @@ fn remove_path(path: &Path) -> Result<(), String> {
     }
 }
 
-/// A line of sh that prints the command that `causeway up` has put there; nothing where it has put none.
+/// A line of sh that prints the command that `causeway up` has put there; nothing if it has put none.
 pub fn installed_line(home: &str) -> String {
     let [link, programs] = [link_path(home), programs(home)].map(quoted);
     format!("case $(readlink {link}) in {programs}/*) if [ -x {link} ]; then echo {link}; fi ;; esac")

@@ -18,7 +18,7 @@ pub struct Step {
     words: Vec<String>,
     /// The site whose broker gives it a token, which it reads.
     token_of: Option<String>,
-    /// What a user does instead, where it is no command for users.
+    /// What a user does instead, if it is no command for users.
     by_hand: Option<String>,
 }
 
@@ -89,10 +89,10 @@ impl Step {
     }
 }
 
-/// Runs steps, and says them.
+/// Runs steps, and prints them.
 pub struct Work {
     pub is_dry: bool,
-    /// Directories that go when this ends.
+    /// Directories that are removed when this ends.
     passing: Vec<(Host, String)>,
 }
 
@@ -134,7 +134,7 @@ impl Work {
         say::output(format_args!("{site}$ {line}")).map_err(|_| "standard output has gone".to_owned())
     }
 
-    /// Says a step and runs it.
+    /// Prints a step and runs it.
     ///
     /// # Errors
     /// It fails, with its last words.
@@ -175,7 +175,7 @@ pub fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) ->
     site.host.run(&line, input.as_bytes(), patience)
 }
 
-/// Says what a command has said, below it.
+/// Prints what a command has said, below it.
 ///
 /// # Errors
 /// Nobody reads it any more.

@@ -4,7 +4,7 @@ use super::{AuditEntry, AuditEvent, MAX_TEXT};
 use causeway_wire::shown::Line;
 use std::fmt::Write as _;
 
-/// How wide what stands in all lines is, and how much of what is long is shown.
+/// How wide the columns that all lines have are, and how much of a long text is shown.
 pub struct Columns {
     site: usize,
     user: usize,
@@ -12,7 +12,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Fits all of these entries; `wide` shows what is long in full.
+    /// Fits all of these entries; `wide` shows long texts in full.
     pub fn of(entries: &[AuditEntry], wide: bool) -> Columns {
         // A longer text, which no gateway writes, moves the rest of its own line alone.
         let widest = |of: fn(&AuditEntry) -> &str| {
@@ -27,7 +27,7 @@ impl Columns {
     }
 }
 
-/// Characters of a command that are shown: with what stands before it, that fits two lines of a terminal.
+/// Characters of a command that are shown: with what precedes it, that fits two lines of a terminal.
 const MOST_SHOWN: usize = 60;
 
 fn width(text: &str) -> usize {
@@ -43,7 +43,7 @@ pub fn readable(entry: &AuditEntry, columns: &Columns) -> String {
         AuditEvent::Connect => "connect",
         AuditEvent::Refused => "refused",
     };
-    // The file is this user's, and yet: what is in it came from elsewhere.
+    // The file is this user's, but what is in it came from elsewhere.
     let padded = |text: &str, wide: usize| format!("{:<wide$}", Line(text).to_string());
     let site = padded(&entry.site, columns.site);
     let mut line = format!("{}  {event:<7}  site {site}", Line(&entry.time));

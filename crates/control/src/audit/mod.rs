@@ -32,7 +32,7 @@ pub enum AuditEvent {
     Command,
     /// The process `pid` of this host has ended, and with it what it had started on the node.
     End,
-    /// A connection of `causeway connect` was let in.
+    /// A connection of `causeway connect` was accepted.
     Connect,
     /// Something was refused; `kind` and `why` say what.
     Refused,
@@ -151,7 +151,7 @@ pub fn put_aside(file: &Path, number: usize) -> PathBuf {
     name.into()
 }
 
-/// Hands every entry to `take`, the oldest first; returns how many lines were none.
+/// Hands every entry to `take`, the oldest first; returns how many lines were no entries.
 ///
 /// # Errors
 /// A file that is there cannot be read.
@@ -177,7 +177,7 @@ pub fn read(file: &Path, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> 
     Ok(damaged)
 }
 
-/// Hands every entry of one file to `take`; returns how many lines were none.
+/// Hands every entry of one file to `take`; returns how many lines were no entries.
 ///
 /// # Errors
 /// Those of reading.
@@ -189,7 +189,7 @@ pub fn read_lines(mut lines: impl BufRead, mut take: impl FnMut(AuditEntry)) -> 
         if lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
             return Ok(damaged);
         }
-        // What is behind the bound is of the same line, whatever it looks like.
+        // What follows the bound belongs to the same line, whatever it looks like.
         let is_cut = line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n");
         match serde_json::from_slice(&line) {
             Ok(entry) if !is_cut => take(entry),

@@ -1,9 +1,8 @@
-//! `causeway gateway --background` and `causeway broker --background`: what the end of its terminal does not
-//! end.
+//! `causeway gateway --background` and `causeway broker --background`: a command that outlives its terminal.
 //!
-//! Where this user's systemd starts with the host, it is a service of that (`systemd`). Otherwise it is a
-//! child in a session of its own. It writes its log to a file. This process waits until it serves, so that
-//! its status says whether it does.
+//! If this user's systemd starts with the host, it is a systemd service (`systemd`). Otherwise it is a child
+//! in a session of its own. It writes its log to a file. This process waits until it serves, so that its
+//! status says whether it does.
 
 pub mod systemd;
 
@@ -21,7 +20,7 @@ use systemd::{Manager, Unit};
 /// It serves after some milliseconds; names that the resolver does not find take their time.
 const SERVES_WITHIN: Duration = Duration::from_secs(60);
 
-/// How often it is asked meanwhile: nothing tells when another process listens.
+/// How often it is polled meanwhile: nothing reports that another process listens.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// How often the socket is tried before systemd is asked.
@@ -223,7 +222,7 @@ impl Service<'_> {
     }
 }
 
-/// This program, by the link that stays when another version is installed, where there is one.
+/// This program, by the link that stays when another version is installed, if there is one.
 fn lasting_program() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let link = user_directories::home().ok()?.join(".local/bin/causeway");

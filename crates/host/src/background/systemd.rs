@@ -8,11 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Stands at the beginning of each unit.
+/// Begins each unit.
 const MARK: &str = "# Written by 'causeway ";
 
 /// What a gateway or a broker, and the commands that they run, find in the environment. A host that starts
-/// has nothing of a login's.
+/// has no login's environment.
 const KEPT: [&str; 11] = [
     "PATH",
     "LD_LIBRARY_PATH",
@@ -30,7 +30,7 @@ const KEPT: [&str; 11] = [
 /// This user's systemd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
-    /// There is none, or none of use.
+    /// There is none, or it cannot be used.
     Absent,
     /// It ends at the user's last logout, and may end what the user has started.
     EndsAtLogout,
@@ -99,14 +99,14 @@ impl Unit {
         systemctl(&["enable", "--now", &self.name]).map(drop)
     }
 
-    /// Asks systemd whether the service has ended, or was started again because of that. Where there is no
-    /// answer, it has not.
+    /// Asks systemd whether the service has ended, or was started again because of that. Without an answer,
+    /// it has not.
     pub fn has_failed(&self) -> bool {
         let said = systemctl(&["show", "--property=ActiveState,NRestarts", &self.name]);
         said.is_ok_and(|said| says_failed(&said))
     }
 
-    /// Ends the service, and takes the unit away; one that was not written here stays.
+    /// Ends the service, and removes the unit; one that was not written here stays.
     pub fn remove(&self) {
         if !is_ours(&self.file) {
             return;
@@ -117,7 +117,7 @@ impl Unit {
     }
 }
 
-/// Takes away all units of this user's that were written here, and their services.
+/// Removes all units of this user that were written here, and their services.
 ///
 /// # Errors
 /// There is no home directory.
@@ -137,7 +137,7 @@ fn is_ours(file: &Path) -> bool {
     fs::read_to_string(file).is_ok_and(|text| text.starts_with(MARK))
 }
 
-/// The unit of a command that writes its log to a file; none where a path or a variable has a character that
+/// The unit of a command that writes its log to a file; `None` if a path or a variable has a character that
 /// no unit can hold.
 pub fn unit_text(command: &str, of: &str, program: &Path, config: &Path, log: &Path) -> Option<String> {
     let run = format!("exec \"$0\" {command} --config \"$1\" >>\"$2\" 2>&1");
@@ -169,8 +169,8 @@ pub fn unit_text(command: &str, of: &str, program: &Path, config: &Path, log: &P
             None => format!("UnsetEnvironment={name}\n"),
         };
     }
-    // 2: what is wrong in the configuration stays wrong. A hand-over must not be taken for an end, and where
-    // memory runs out the kernel ends the gateway's worker first, for which the gateway makes another one.
+    // 2: a wrong configuration stays wrong. A hand-over must not be taken for an end, and if memory runs out,
+    // the kernel first ends the gateway's worker, which the gateway replaces.
     Some(format!(
         "{MARK}{command} --background'; 'causeway down' removes it.\n\
          [Unit]\nDescription=Causeway {command} of {of}\n\n\

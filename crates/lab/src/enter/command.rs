@@ -1,4 +1,4 @@
-//! A command to run in a node, and the same made ready for exec: after the fork nothing may fail for want of
+//! A command to run in a node, and the same made ready for exec: after the fork nothing may fail for lack of
 //! memory.
 
 use std::ffi::{CString, OsStr, OsString};
@@ -33,8 +33,8 @@ pub struct NodeCommand {
     pub stderr: Stdio,
     /// Whether the terminal's signals reach it by themselves.
     pub session: Session,
-    /// Run it before everything ordinary, as far as the caller may: for what stands for a host of its own,
-    /// and would not share cores with MPI ranks there. What it starts is ordinary again.
+    /// Run it before everything ordinary, as far as the caller may: for what emulates a host of its own, and
+    /// would not share cores with MPI ranks there. What it starts is ordinary again.
     pub before_ranks: bool,
 }
 
@@ -58,7 +58,7 @@ pub enum Session {
     /// The caller's: Ctrl-C on the terminal reaches the command too. For commands of the foreground.
     #[default]
     Inherit,
-    /// A new one: only signals that are sent to it on purpose. For daemons, and where there is no terminal.
+    /// A new one: only signals that are sent to it on purpose. For daemons, and if there is no terminal.
     Own,
 }
 

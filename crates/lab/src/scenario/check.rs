@@ -9,7 +9,7 @@ use super::{Batch, Fabric, Firewall, Link, Scenario, Site, Subnet};
 use crate::networks::{LAB_NETWORKS, MAX_SITES};
 use causeway_units as units;
 
-/// Returns `None` when something that everything else hangs on is missing; the reason is in `mistakes`.
+/// Returns `None` when something that everything else depends on is missing; the reason is in `mistakes`.
 pub(super) fn check(typed: &TypedScenario, mistakes: &mut Mistakes) -> Option<Scenario> {
     let name = required(&typed.name, Some(1), "name", &typed.present, mistakes).filter(|name| {
         let good = is_name(&name.value, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
@@ -137,7 +137,7 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
     })
 }
 
-/// Whether there is such a directory is the machine's business, and asked when the lab starts.
+/// Whether the directory exists depends on the machine, and is checked when the lab starts.
 fn root_of(text: &str) -> Result<String, String> {
     let good = text.contains('/') || is_name(text, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     good.then(|| text.to_owned()).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The description of an emulated grid, checked. `typed` holds what stands in the file, `check` turns it into
+//! The description of an emulated grid, checked. `typed` holds what is in the file, `check` turns it into
 //! what is used and lists every mistake at once; nothing here touches the machine.
 
 mod check;

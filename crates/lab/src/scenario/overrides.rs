@@ -6,7 +6,7 @@ use super::{Mistakes, Scenario};
 /// What the command line may change. Nothing set means: as in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// Compute nodes of one site, or of every site where no site is named; later entries win.
+    /// Compute nodes of one site, or of every site if no site is named; later entries win.
     pub nodes: Vec<(Option<String>, u32)>,
     /// Slots of every node.
     pub slots: Option<u32>,

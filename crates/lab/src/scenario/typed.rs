@@ -6,14 +6,14 @@ use toml::de::{DeTable, DeValue};
 
 use super::mistake::Mistakes;
 
-/// A value and the line it stands on.
+/// A value and the line it is on.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub(super) value: T,
     pub(super) line: usize,
 }
 
-/// Keys that stand in a section, whatever their values: those are not missing, only wrong.
+/// Keys that are in a section, whatever their values: those are not missing, only wrong.
 pub(super) type Keys = Vec<String>;
 
 #[derive(Debug, Default)]

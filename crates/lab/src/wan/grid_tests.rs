@@ -1,4 +1,4 @@
-//! The grid in virtual time: super-segments meet what the packets they stand for would meet.
+//! The grid in virtual time: super-segments meet what the packets that they represent would meet.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn arrived(grid: &mut Grid, now_ns: u64) -> Vec<(u64, u64)> {
     pieces
 }
 
-/// Looks at the link whenever something is due, and returns when how many bytes arrive.
+/// Polls the link whenever something is due, and returns when how many bytes arrive.
 fn arrivals(grid: &mut Grid) -> Vec<(u64, Vec<(u64, u64)>)> {
     std::iter::from_fn(|| {
         let due_ns = grid.next_due_ns()?;

@@ -23,7 +23,7 @@ pub(crate) enum Dropped {
     Down,
 }
 
-/// What became of an offered packet.
+/// What happens to an offered packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<P> {
     /// It will come out of [`Direction::poll_due`] at this time, unless the link is cut or changed meanwhile.

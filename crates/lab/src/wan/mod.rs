@@ -11,8 +11,8 @@
 //! ```
 //!
 //! What the owner of the namespaces does: `ip link set wan0 mtu 1500 txqueuelen 10000 up` (see
-//! [`TXQUEUELEN`]), addresses and routes. Nothing else is needed. Where the kernel hands over super-segments
-//! (`packet`), the links carry, count and lose the packets they stand for.
+//! [`TXQUEUELEN`]), addresses and routes. Nothing else is needed. If the kernel hands over super-segments
+//! (`packet`), the links carry, count and lose the packets that they represent.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! Decides when the loop looks again: as exactly as possible while little happens, in batches while much
+//! Decides when the loop polls again: as exactly as possible while little happens, in batches while much
 //! does.
 //!
 //! Pure arithmetic on nanoseconds, like `link`. Two measured facts are behind it, on a 2-core virtual
@@ -31,7 +31,7 @@ pub(crate) enum Rest {
     Pause(u64),
     /// Sleep until input comes or this time has come; it is `early` by the margin if polling is to follow.
     Sleep { until_ns: Option<u64> },
-    /// Look again at once.
+    /// Poll again at once.
     Poll,
 }
 

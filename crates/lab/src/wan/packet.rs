@@ -111,7 +111,7 @@ impl Packet {
         self.bytes
     }
 
-    /// Counts the packets of the path's size for which it stands.
+    /// Counts the packets of the path's size that it represents.
     pub(crate) fn segments(&self) -> usize {
         self.cut.map_or(1, |cut| cut.segments)
     }
@@ -166,7 +166,7 @@ impl Cut {
         })
     }
 
-    /// Returns where the payload of these segments lies in a packet of `total` bytes.
+    /// Returns where the payload of these segments is in a packet of `total` bytes.
     fn payload(&self, segments: Range<usize>, total: usize) -> Range<usize> {
         let at = |segment: usize| (self.header_bytes + segment * self.payload_bytes).min(total);
         at(segments.start)..at(segments.end)
@@ -185,7 +185,7 @@ pub(crate) struct Piece<'a> {
 pub(crate) struct Parts<'a> {
     /// The header for devices that expect one.
     pub(crate) offload: [u8; OFFLOAD_BYTES],
-    /// Rewritten headers; empty where the packet goes out as it came.
+    /// Rewritten headers; empty if the packet goes out as it came.
     pub(crate) headers: &'a [u8],
     pub(crate) rest: &'a [u8],
 }
@@ -197,7 +197,7 @@ pub(crate) type HeaderRoom = [u8; MAX_HEADER_BYTES];
 pub(crate) const HEADER_ROOM: HeaderRoom = [0; MAX_HEADER_BYTES];
 
 impl Piece<'_> {
-    /// Packets of the path's size it stands for.
+    /// Packets of the path's size that it represents.
     pub(crate) fn packets(&self) -> u64 {
         self.segments.len() as u64
     }

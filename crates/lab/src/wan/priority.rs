@@ -1,5 +1,5 @@
-//! Asks the kernel to run the emulator's thread, and others that stand for hardware of their own, on time.
-//! Says what they cost.
+//! Asks the kernel to run the emulator's thread, and others that emulate hardware of their own, on time. Says
+//! what they cost.
 //!
 //! A lab's MPI ranks busy-wait on every core. Without a better priority a due packet waits for the end of
 //! their time slice (3-4 ms), which is the same order as the round trip emulated.

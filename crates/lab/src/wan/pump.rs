@@ -109,7 +109,7 @@ impl<R> Drop for Pump<R> {
 /// A device packets are read from and written to.
 struct Port {
     fd: OwnedFd,
-    /// Whether an [`Offload`] stands before each packet.
+    /// Whether an [`Offload`] precedes each packet.
     has_offload: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Opens TUN and TAP devices. Addresses, routes and `up` are the namespace owner's business.
+//! Opens TUN and TAP devices. Addresses, routes and `up` are left to the namespace's owner.
 //!
 //! The device lives as long as the descriptor, in the network namespace of the thread that opened it. Its
 //! queue towards us holds `txqueuelen` packets and drops silently beyond: the owner sets it to
@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 pub const TXQUEUELEN: u32 = 10_000;
 
 /// Opens a TUN device (IP packets) in the caller's current network namespace, non-blocking, with an offload
-/// header before each packet (IFF_VNET_HDR) where the kernel knows it.
+/// header before each packet (IFF_VNET_HDR) if the kernel knows it.
 ///
 /// # Errors
 /// Opening /dev/net/tun fails (no such device, no permission), the name is too long or taken, or the caller

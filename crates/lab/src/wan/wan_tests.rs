@@ -31,7 +31,7 @@ fn testbed(spec: &LinkSpec) -> Option<Testbed> {
     permitted(Testbed::start(spec))
 }
 
-/// Returns what was set up. Where this machine does not permit it, returns `None` and prints the reason.
+/// Returns what was set up. If this machine does not permit it, returns `None` and prints the reason.
 pub(super) fn permitted<T>(set_up: Result<T, TestbedError>) -> Option<T> {
     match set_up {
         Ok(done) => Some(done),

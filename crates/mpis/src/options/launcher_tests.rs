@@ -87,7 +87,7 @@ const UNKNOWN: &[&str] = &["unrecognized argument", "unrecognized option", "unkn
 
 /// What a launcher was found to do.
 enum Seen {
-    /// It ran the program behind so many values.
+    /// It ran the program after this many values.
     Ran(usize),
     /// It ran none, and said this.
     Nothing(String),

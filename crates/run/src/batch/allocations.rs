@@ -1,19 +1,19 @@
-//! The nodes of allocations that users have made: they take the place of those that the sites list.
+//! The nodes of allocations that users have made: they replace those that the sites list.
 
 use causeway_batch::own_id;
 use causeway_control::{self as control, ControlError, Reply, Request, Sites};
 use std::collections::BTreeMap;
 
-/// At which sites a job has an allocation, and which.
+/// The allocation that a job has at each site.
 pub type Allocations = BTreeMap<String, String>;
 
 /// Why an allocation cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AllocError {
-    /// `--alloc` has another form.
+    /// `--alloc` is malformed.
     #[error("--alloc {0}: give a site and the id of its allocation: --alloc rennes:1234")]
     Form(String),
-    /// A site has two.
+    /// A site has two allocations.
     #[error("--alloc names {0} twice; a site has one allocation in a job")]
     Twice(String),
     /// The site or its batch system does not give its nodes.
@@ -27,7 +27,7 @@ pub enum AllocError {
 /// Reads `--alloc`.
 ///
 /// # Errors
-/// One is not of its form, or is a second one of a site.
+/// One is malformed, or is the second one of a site.
 pub fn parse(words: &[String]) -> Result<Allocations, AllocError> {
     let mut found = Allocations::new();
     for word in words.iter().flat_map(|words| words.split(',')).map(str::trim) {
@@ -49,7 +49,7 @@ pub fn own(known: &Sites) -> Option<String> {
     own_id(variable, |name| std::env::var_os(name))
 }
 
-/// Asks for the nodes of these allocations, and puts them in the place of those that the sites list.
+/// Replaces the nodes that the sites list by those of these allocations.
 ///
 /// # Errors
 /// One cannot be used, or the gateway cannot be asked.

@@ -23,7 +23,7 @@ pub struct Args {
     id: String,
 }
 
-/// Asks and tells.
+/// Asks the batch system, and tells the gateway.
 pub fn main(args: &Args) -> ExitCode {
     super::unblock_signals();
     if let Err(error) = causeway_remote::parent::end_with_parent() {

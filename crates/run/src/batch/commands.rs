@@ -16,16 +16,16 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Characters of a command's complaint that are passed on.
+/// Most characters of a command's error message that are passed on.
 const COMPLAINT: usize = 300;
 
 /// What runs commands of more than one program.
 const SHELL: &str = "/bin/sh";
 
-/// What the names of holders' allocations begin with.
+/// How the names of holders' allocations begin.
 pub const NAME: &str = "causeway-";
 
-/// How long a command may take. Slurm's own give up after 10 s where its controller does not answer.
+/// How long a command may take. Slurm's own give up after 10 s if its controller does not answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Which batch system it is.
@@ -77,7 +77,7 @@ impl Batch {
         let failed = |error: std::io::Error| format!("run {program}: {error}");
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut stdin) = child.stdin.take() {
-            // One that does not read says why.
+            // A command that does not read its input says why.
             let _ = stdin.write_all(input.as_bytes());
         }
         let process = Pid::from_raw(child.id().cast_signed());
@@ -93,8 +93,8 @@ impl Batch {
         judge(words, &output.map_err(failed)?)
     }
 
-    /// Lists, in this order, what is changed of this environment for the commands: their answers have the
-    /// form that is read here, whatever the user wants to see, and no command is in the user's allocation.
+    /// Lists, in order, the changes to this environment for the commands: their output must have the form
+    /// that is parsed here, whatever the user has set, and no command may run in the user's allocation.
     fn environment(
         &self,
         own: impl Iterator<Item = (OsString, OsString)>,
@@ -128,14 +128,14 @@ impl Batch {
         said.collect()
     }
 
-    /// What the batch system has, and what of it is free.
+    /// What the batch system has, and how much of it is free.
     ///
     /// # Errors
     /// Its commands fail, or their answers are not understood; in one sentence.
     pub fn offer(&self) -> Result<Offer, String> {
         let answers = self.run_all(&self.system.offer_words())?;
         let mut offer = { self.system.offer(&answers) }.map_err(|error| error.to_string())?;
-        // A database of accounts that is down keeps no job from running.
+        // Jobs run even if the accounting database is down.
         offer.limits = self.limits().unwrap_or_else(|why| {
             say::error(format_args!("causeway: limits of accounts are not known: {why}"));
             Vec::new()
@@ -158,10 +158,10 @@ impl Batch {
         { self.system.limits(&answers) }.map_err(|error| error.to_string())
     }
 
-    /// The nodes of an allocation that runs, which a holder has got or a user has made.
+    /// The nodes of a running allocation that a holder or a user has obtained.
     ///
     /// # Errors
-    /// It does not run, or its nodes are none of the site's.
+    /// It is not running, or its nodes are not the site's.
     pub fn nodes(&self, id: &str, is_holders: bool) -> Result<Vec<NodeInfo>, String> {
         let listed = self.run(&self.system.list_words(), "")?.output;
         let mut all = self.system.listed(&listed).into_iter();
@@ -211,7 +211,7 @@ fn is_of_a_language(name: &OsStr) -> bool {
 /// What a command has printed.
 ///
 /// # Errors
-/// It has failed: its last words, after the first of these.
+/// It has failed: its last words, after the program's name.
 pub fn judge(words: &[String], output: &Output) -> Result<Said, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let said = Said {
@@ -227,7 +227,7 @@ pub fn judge(words: &[String], output: &Output) -> Result<Said, String> {
         .unwrap_or("it printed nothing");
     let last: String = last.chars().take(COMPLAINT).collect();
     let program = words.first().map_or("", String::as_str);
-    // Some say themselves who they are, and those that a shell runs do.
+    // Some programs print their own name, and so does a program that a shell runs.
     let last = last.strip_prefix(&format!("{program}: ")).unwrap_or(&last);
     match program {
         SHELL => Err(format!("{last} ({})", output.status)),

@@ -4,12 +4,12 @@ use super::commands::Batch;
 use causeway_batch::word::{Request, UNAVAILABLE};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What an estimate is asked for: it never runs.
+/// The script for which an estimate is requested; it never runs.
 const SCRIPT: &str = "#!/bin/sh\n";
 
 impl Batch {
-    /// Asks after how many seconds the batch system would begin this, where it says so. Where nodes are down
-    /// or drained, the answer is [`UNAVAILABLE`].
+    /// Asks in how many seconds the batch system would begin this; `None` if it does not say. If nodes are
+    /// down or drained, the answer is [`UNAVAILABLE`].
     ///
     /// # Errors
     /// It refuses the request, in its own words.
@@ -28,7 +28,7 @@ impl Batch {
         }
     }
 
-    /// Whether nodes are down or drained, where a request was refused for want of nodes.
+    /// Whether nodes are down or drained, after a request was refused for lack of nodes.
     fn lacks_nodes_now(&self, why: &str) -> bool {
         let listed = self.system.unavailable_words(why);
         let listed = listed.and_then(|words| self.run(&words, "").ok());

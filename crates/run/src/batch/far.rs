@@ -1,4 +1,4 @@
-//! A run's end of the line to a site's holder.
+//! A run's end of the connection to a site's holder.
 
 use causeway_batch::word::{FromHolder, ToHolder};
 use causeway_control::{self as control, BATCH_NODE, ControlError};
@@ -6,10 +6,10 @@ use causeway_remote::frame::Frame;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
-/// Why nothing more comes.
+/// Why no more messages come.
 pub const GONE: &str = "its holder, its gateway or the tunnel to it is gone";
 
-/// A line to the holder of a site.
+/// A connection to the holder of a site.
 pub struct Line {
     stream: UnixStream,
     has_begun: bool,
@@ -28,7 +28,7 @@ pub fn start(token: &str, site: &str) -> Result<UnixStream, ControlError> {
     control::ask(&control::socket(), &request).map(|(_, stream)| stream)
 }
 
-/// Tells a holder something. One that is gone is heard of by its [`Line`].
+/// Sends a message to a holder. If it is gone, its [`Line`] reports that.
 pub fn send(mut stream: &UnixStream, word: &ToHolder) {
     if let Ok(bytes) = serde_json::to_vec(word) {
         let _ = Frame::Batch(bytes)
@@ -46,7 +46,7 @@ impl Line {
         }
     }
 
-    /// The holder's next word; [`FromHolder::Failed`] is the last one.
+    /// The holder's next message; [`FromHolder::Failed`] is the last one.
     pub fn read(&mut self) -> FromHolder {
         loop {
             return match Frame::read(&mut self.stream) {

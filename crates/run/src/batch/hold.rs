@@ -1,5 +1,5 @@
-//! `causeway hold`: what an allocation runs on its first node. It tells the holder that the allocation has
-//! begun, and ends it, by its own end, when nobody holds on to it any more.
+//! `causeway hold`: the program that an allocation runs on its first node. It tells the holder that the
+//! allocation has begun, and exits, which ends the allocation, when no holder is left.
 
 use causeway_host::say;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ pub const SECRET: &str = "CAUSEWAY_HOLD";
 /// How often the holder sends a byte.
 pub const BEATS: Duration = Duration::from_secs(10);
 
-/// How long nothing may come.
+/// How long the holder may be silent.
 const LEASE: Duration = Duration::from_secs(60);
 
 /// How long a connection may take, and how long until the next attempt.
@@ -27,7 +27,7 @@ pub struct Args {
     holder: SocketAddr,
 }
 
-/// Runs until nobody holds on.
+/// Runs until no holder is left.
 pub fn main(args: &Args) -> ExitCode {
     let Some(secret) = std::env::var_os(SECRET) else {
         say::error(format_args!(
@@ -51,7 +51,7 @@ pub fn main(args: &Args) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Reads beats until they stop coming. They count from a holder that proves that it is the allocation's:
+/// Reads beats until they stop. They count only once the holder has proved that it is the allocation's:
 /// another program may have its port by now.
 fn listen(stream: &mut TcpStream, (line, proof): (&str, &str), heard: &mut Instant) {
     let mut said = vec![0; proof.len()];

@@ -1,5 +1,5 @@
 //! `causeway holder`: gets an allocation of its site for a run, holds it, and has it given back when its
-//! input ends, which is the run's connection. A gateway starts it; `causeway run` is at the other end.
+//! input, the run's connection, ends. A gateway starts it; `causeway run` is at the other end.
 
 use super::commands::{Batch, NAME};
 use super::estimate::now;
@@ -22,18 +22,18 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The pauses between looks. The start of an allocation is told by its first node; looks tell why it waits,
-/// and whether it is refused or lost. Sites ask users to look rarely.
+/// The pauses between polls. An allocation's first node reports its start; polls tell why it waits, and
+/// whether it is refused or lost. Sites ask users to poll rarely.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 const LOOK_SELDOM: Duration = Duration::from_secs(60);
 
 /// How long an allocation's first node may take to answer, and may be silent.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 
-/// Events that wait while a command runs. Who sends more waits, too.
+/// Events that wait while a command runs. A sender of more waits, too.
 const MOST_EVENTS: usize = 8;
 
-/// Looks in turn that do not list the allocation, after which it counts as lost.
+/// Consecutive polls that do not list the allocation, after which it counts as lost.
 const MOST_ABSENT: u32 = 3;
 
 /// See the module.
@@ -66,7 +66,7 @@ pub struct Args {
     spending: Spending,
 }
 
-/// What happens.
+/// An event to handle.
 enum Event {
     Word(ToHolder),
     /// The run, or the gateway, is gone.
@@ -96,10 +96,10 @@ pub fn main(args: &Args) -> ExitCode {
     }
 }
 
-/// What has been asked of the batch system.
+/// What was requested from the batch system.
 struct Asked {
     name: String,
-    /// Its end has the allocation given back.
+    /// Closing it has the allocation given back.
     release: PipeWriter,
     /// What the batch system calls it, once it has answered.
     id: Option<String>,
@@ -113,17 +113,17 @@ struct Holder<'a> {
     request: Option<Request>,
     asked: Option<Asked>,
     is_held: bool,
-    /// What it counts for.
+    /// What it is charged.
     taken: Option<Taken>,
     /// Since when it is known to run, whether or not its nodes are known.
     runs_since: Option<Instant>,
-    /// It was asked for later than at once.
+    /// It was requested for a later start.
     is_delayed: bool,
-    /// When it is to begin, where it does not by itself.
+    /// When it must be begun, if it does not begin by itself.
     begins_at: Option<Instant>,
-    /// The first node has answered; why its nodes are not known yet.
+    /// Why its nodes are not known yet, although the first node has answered.
     unknown: Option<String>,
-    /// Looks that did not list it.
+    /// Polls that did not list it.
     absent: u32,
     /// Counts those of the first node: a new one may come before the old one has ended.
     connections: u32,
@@ -131,7 +131,7 @@ struct Holder<'a> {
     awaited_since: Option<Instant>,
     /// It has told what the batch system has.
     has_offered: bool,
-    /// It was told that the allocation is not to be had: nothing more is told.
+    /// The run was told that it cannot have the allocation, and is told nothing more.
     has_failed: bool,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Holder<'a> {
     }
 
     fn run(&mut self, events: &Receiver<Event>) {
-        // The run takes what it reads for a process that has started only after this.
+        // Only after this frame does the run take what it reads for the words of a started process.
         self.send(&Frame::Hello);
         let mut pause = FIRST_LOOK;
         loop {
@@ -191,7 +191,7 @@ impl<'a> Holder<'a> {
                 Ok(_) if self.has_failed => {}
                 Ok(Event::Word(ToHolder::Hasten)) => self.hasten(),
                 Ok(Event::Word(ToHolder::Offer)) => self.offer(),
-                // One request a holder: of a second one it would lose the first.
+                // One request per holder: with a second one, it would lose the first.
                 Ok(Event::Word(_)) if self.asked.is_some() => {}
                 Ok(Event::Word(ToHolder::Ask(_))) if self.request.is_some() => {}
                 Ok(Event::Word(ToHolder::Ask(request))) => self.ask(request),
@@ -210,7 +210,7 @@ impl<'a> Holder<'a> {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.look();
-                    // One that runs or is silent is expected to answer soon.
+                    // An allocation that runs or is silent should answer soon.
                     let is_awaited = self.awaited_since.is_some();
                     pause = if is_awaited { FIRST_LOOK } else { pause * 3 / 2 }.min(LOOK_SELDOM);
                 }
@@ -231,7 +231,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Tells what the batch system has. Once: whoever asks has the account of this site ask.
+    /// Tells what the batch system has, but only once: each question is asked with this site's account.
     fn offer(&mut self) {
         if std::mem::replace(&mut self.has_offered, true) {
             return;
@@ -274,10 +274,10 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Lets the request begin now. Where the batch system does not do so, it begins when it was to.
+    /// Lets the request begin now. If the batch system does not do so, it begins when it was due.
     fn hasten(&mut self) {
         self.begins_at = None;
-        // Once: whoever asks has the account of this site ask its batch system.
+        // Only once: each question to the batch system is asked with this site's account.
         if !std::mem::take(&mut self.is_delayed) {
             return;
         }
@@ -296,7 +296,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Counts what an allocation has used. If this process is killed, all that was asked for counts.
+    /// Charges what an allocation has used. If this process is killed, all that was requested is charged.
     fn settle(&mut self) {
         if let Some(taken) = self.taken.take() {
             let ran = self.runs_since.map_or(0, |since| since.elapsed().as_secs());
@@ -314,7 +314,7 @@ impl<'a> Holder<'a> {
                 self.args.intents.display()
             )
         })?;
-        // Before anything is asked for: whatever ends this process, that one gives it back.
+        // Before anything is requested: however this process ends, the release process gives it back.
         let release = release::start(&intent, lock).map_err(|error| format!("start a process: {error}"))?;
         let start = (after_seconds, SystemTime::now());
         let words = system.submit_words(&name, request, start, &self.args.options);
@@ -332,7 +332,7 @@ impl<'a> Holder<'a> {
         Ok(())
     }
 
-    /// Looks at how the allocation stands. A look that fails changes nothing.
+    /// Polls the state of the allocation. A poll that fails changes nothing.
     fn look(&mut self) {
         let Some(Asked {
             name, id: Some(id), ..
@@ -405,7 +405,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Asks which nodes it has, and tells. A controller that is busy is asked again.
+    /// Asks which nodes it has, and tells the run. A busy controller is asked again.
     fn find_nodes(&mut self, id: &str) {
         let nodes = self.args.batch.nodes(id, true);
         match nodes.and_then(|nodes| self.announce(id, nodes)) {
@@ -421,7 +421,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Tells the gateway, which says where they are in the grid.
+    /// Tells the gateway, which returns their addresses in the grid.
     fn announce(&self, id: &str, nodes: Vec<NodeInfo>) -> Result<Vec<HeldNode>, String> {
         let request = control::Request::Allocated {
             id: id.to_owned(),
@@ -440,7 +440,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// After how many seconds it is to begin, where it does not by itself.
+    /// In how many seconds it must be begun, if it does not begin by itself.
     fn begins_after(&self) -> Option<u64> {
         let begins = self.begins_at?.saturating_duration_since(Instant::now());
         Some(begins.as_secs())
@@ -458,17 +458,17 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// A run that is gone ends the input, too.
+    /// If the run is gone, the input ends, too.
     fn send(&mut self, frame: &Frame) {
         let _ = frame.write(&mut self.output);
     }
 }
 
-/// Reads what the run says.
+/// Reads the run's messages.
 fn read(mut input: File, events: &SyncSender<Event>) {
     while let Ok(Some(frame)) = Frame::read(&mut input) {
         let Frame::Batch(bytes) = frame else { continue };
-        // A newer run may have words that this one can do without.
+        // A newer run may send messages that this one can ignore.
         let Ok(word) = serde_json::from_slice(&bytes) else {
             continue;
         };

@@ -1,5 +1,5 @@
-//! What a holder writes down before it asks for an allocation, so that whoever comes after a crash gives it
-//! back. Whoever has the file's lock looks after it.
+//! What a holder writes down before it asks for an allocation, so that it is given back even after a crash.
+//! The process that has the file's lock is responsible for it.
 
 use super::commands::Batch;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// Writes it, on the disk when this returns, and holds its lock.
+    /// Writes it to the disk before this returns, and holds its lock.
     ///
     /// # Errors
     /// Those of the file system.
@@ -44,15 +44,15 @@ impl Intent {
             file.sync_all()?;
             File::open(directory)?.sync_all()
         };
-        // A full disk must not leave half of one.
+        // A full disk must not leave half an intent.
         write().inspect_err(|_| drop(fs::remove_file(&path)))?;
         Ok((path, file))
     }
 
-    /// Reads one.
+    /// Reads an intent.
     ///
     /// # Errors
-    /// Those of the file system, and a file that is none.
+    /// Those of the file system, and a file that is no intent.
     pub fn read(path: &Path) -> io::Result<(Intent, Batch)> {
         let mut text = String::new();
         File::open(path)?.take(64 * 1024).read_to_string(&mut text)?;
@@ -66,7 +66,7 @@ impl Intent {
     }
 }
 
-/// Those that nobody looks after, each with its lock.
+/// The intents that no process looks after, each with its lock.
 pub fn abandoned(directory: &Path) -> Vec<(PathBuf, File)> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let free = entries.filter_map(|entry| {

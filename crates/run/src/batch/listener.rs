@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a connection may take to say who it is, and how many may wait for that.
+/// How long a connection may take to identify itself, and how many may wait for that.
 const SPEAKS_WITHIN: Duration = Duration::from_secs(10);
 const MOST_STRANGERS: usize = 16;
 
@@ -18,7 +18,7 @@ const ACCEPTS_AGAIN: Duration = Duration::from_millis(100);
 
 /// Tells what is heard of the allocation's first node.
 pub enum Heard {
-    /// It is there.
+    /// The node is there.
     Begun,
     /// Its connection has ended.
     Silent,
@@ -34,7 +34,7 @@ pub fn script(holder: SocketAddr, secret: &Secret) -> io::Result<String> {
     ))
 }
 
-/// What the allocation's first node and its holder know each other by.
+/// The secrets by which the allocation's first node and its holder know each other.
 #[derive(Clone)]
 pub struct Secret {
     /// The node shows it.
@@ -56,7 +56,7 @@ impl Secret {
     }
 }
 
-/// Takes connections of the allocation's first node. Strangers hold a place for ten seconds.
+/// Accepts connections of the allocation's first node. A stranger occupies a place for ten seconds.
 pub fn accept(listener: &TcpListener, secret: &Secret, hear: impl Fn(Heard) + Clone + Send + 'static) {
     let strangers = Arc::new(());
     for stream in listener.incoming() {
@@ -87,14 +87,14 @@ fn knows(stream: &TcpStream, secret: &str) -> bool {
     let mut filled = 0;
     while filled < said.len() {
         let left = until.saturating_duration_since(Instant::now());
-        // A timeout of nothing is refused.
+        // A timeout of zero is refused.
         let read = { stream.set_read_timeout(Some(left)) }.and_then(|()| stream.read(&mut said[filled..]));
         match read {
             Ok(read @ 1..) => filled += read,
             _ => return false,
         }
     }
-    // Compared as a whole, in the same time wherever they differ.
+    // Compared as a whole, in constant time.
     let differ = said
         .iter()
         .zip(secret.as_bytes())
@@ -121,7 +121,7 @@ fn beat(mut stream: TcpStream, proof: &str, hear: &impl Fn(Heard)) {
     hear(Heard::Silent);
 }
 
-/// So many random bytes, in hexadecimal.
+/// Returns this many random bytes, in hexadecimal.
 pub fn random(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! What a gateway has done with its site's batch system, by processes of its own.
+//! What a gateway does with its site's batch system, in processes of its own.
 //!
 //! ```text
 //!   causeway run == gateways == holder -- sbatch, squeue, scancel
@@ -24,7 +24,7 @@ mod spending;
 
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
-/// Lets signals through, which a gateway takes by reading and so has blocked in what it starts.
+/// Unblocks signals: a gateway blocks them, since it reads them, and what it starts inherits that.
 pub fn unblock_signals() {
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
 }

@@ -1,5 +1,5 @@
-//! `causeway release-allocation`: gives an allocation back, and goes on until the batch system says that it
-//! is gone. It outlives the gateway that started it, and whatever else has ended.
+//! `causeway release-allocation`: gives an allocation back, and does not stop until the batch system says
+//! that it is gone. It outlives the gateway that started it, and everything else.
 
 use super::commands::Batch;
 use super::intent::{Intent, abandoned};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// The pauses between looks: the first comes soon, since users watch; a controller that is away is asked
+/// The pauses between polls: the first one is short, since users watch; a controller that is away is polled
 /// rarely.
 const SOON: Duration = Duration::from_millis(300);
 const SELDOM: Duration = Duration::from_secs(30);
@@ -31,11 +31,11 @@ pub struct Args {
     intent: PathBuf,
 }
 
-/// What its input has once the batch system has answered the request: nothing of it is on its way then.
+/// Written to its input once the batch system has answered the request: no request is in flight then.
 pub const ANSWERED: &[u8] = b"answered";
 
 /// Starts this command in a session of its own, with the intent's lock. It gives back what the intent names
-/// when the pipe that this returns is closed, by whatever end of this process.
+/// when the returned pipe is closed, however this process ends.
 ///
 /// # Errors
 /// Those of starting a process.
@@ -55,8 +55,8 @@ pub fn start(intent: &Path, lock: File) -> io::Result<PipeWriter> {
     Ok(waits)
 }
 
-/// Has everything given back that holders have left which are gone. A process of its own starts what does
-/// that, so that nobody here has to collect it.
+/// Has everything given back that dead holders have left. A separate process starts those that do it, so that
+/// this one need not reap them.
 pub fn sweep(directory: &Path) {
     if !directory.exists() {
         return;
@@ -84,7 +84,7 @@ fn start_all(directory: &Path) {
     }
 }
 
-/// Runs until it is gone.
+/// Runs until the allocation is gone.
 pub fn main(args: &Args) -> ExitCode {
     super::unblock_signals();
     if args.all {
@@ -94,7 +94,7 @@ pub fn main(args: &Args) -> ExitCode {
     let mut input = Vec::new();
     let _ = io::stdin().lock().read_to_end(&mut input);
     let is_answered = input == ANSWERED;
-    // One that could not be written has asked for nothing.
+    // If the intent could not be written, nothing was requested.
     if fs::metadata(&args.intent).is_ok_and(|found| found.len() == 0) {
         let _ = fs::remove_file(&args.intent);
         return ExitCode::SUCCESS;
@@ -114,12 +114,12 @@ pub fn main(args: &Args) -> ExitCode {
         ));
         return ExitCode::FAILURE;
     }
-    // Whatever remains of it says what is not so any more.
+    // From here on, what the intent says is no longer true.
     let _ = fs::remove_file(&args.intent);
     ExitCode::SUCCESS
 }
 
-/// Gives back what has this name; false where the batch system is away for too long.
+/// Gives back what has this name; false if the batch system is away for too long.
 fn give_back(batch: &Batch, name: &str, is_answered: bool) -> bool {
     let began = Instant::now();
     let mut release = Release::new(name, is_answered);

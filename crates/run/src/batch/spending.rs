@@ -25,7 +25,7 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// Takes what an allocation may use at most; nothing for a job of this site.
+    /// Charges the most that an allocation may use; `None` for a job of this site.
     ///
     /// # Errors
     /// It is more than is left, or that cannot be written down: what is not counted is not given.
@@ -43,10 +43,10 @@ impl Spending {
         taken.map(Some)
     }
 
-    /// Gives back what an allocation has not used that ran for so many seconds.
+    /// Gives back what an allocation that ran for this many seconds has not used.
     pub fn give_back(&self, taken: &Taken, seconds: u64) {
         if let Some(file) = &self.spent {
-            // Then it counts as used.
+            // If that fails, it counts as used.
             let _ = change(file, |spent| {
                 spent.give_back(taken, seconds);
                 Ok(())
@@ -63,7 +63,7 @@ fn change<T>(
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true).mode(0o600);
     let lock = options.open(file.with_extension("lock"))?;
-    // Others have it for milliseconds.
+    // Others hold it for milliseconds.
     lock.lock()?;
     let mut spent = read(file)?;
     let changed = change(&mut spent);

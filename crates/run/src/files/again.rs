@@ -1,4 +1,4 @@
-//! `causeway fetch`: brings what a job has left whose `--fetch` failed, or was broken off.
+//! `causeway fetch`: fetches the files of a job whose `--fetch` failed or was interrupted.
 
 use super::coming::{self, Asked};
 use super::fetching::NotFetched;
@@ -65,7 +65,7 @@ fn fetch_left(files: &mut Files, left: &Left, asked: Asked<'_>) -> Result<u8, Ru
         .map(super::Host::describe)
         .collect();
     if taken_up.is_err() || !lacking.is_empty() {
-        // What was taken up stays for the next time.
+        // Directories that were taken over stay for the next time.
         for host in files.hosts.iter().filter(|host| host.is_made) {
             host.tell(super::keeper::KEEP);
         }
@@ -89,7 +89,7 @@ fn fetch_left(files: &mut Files, left: &Left, asked: Asked<'_>) -> Result<u8, Ru
     }
 }
 
-/// The one name, where there is no other.
+/// Returns the name if there is only one.
 fn only(mut names: Vec<String>) -> Result<String, RunError> {
     match (names.pop(), names.is_empty()) {
         (Some(name), true) => Ok(name),

@@ -11,7 +11,7 @@ const BUFFER: usize = 1 << 16;
 /// Writes an archive of these entries, to its end.
 ///
 /// # Errors
-/// Something cannot be read, with its path, or has become shorter; those of writing.
+/// Something cannot be read (the error has its path), or has become shorter; those of writing.
 pub(super) fn write(entries: &[&Entry], to: impl Write) -> io::Result<()> {
     let mut archive = Builder::new(BufWriter::with_capacity(BUFFER, to));
     for entry in entries {
@@ -55,19 +55,19 @@ fn append(archive: &mut Builder<impl Write>, entry: &Entry) -> io::Result<()> {
     let state = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
     match state(&before) == state(&after) {
         true => Ok(()),
-        // It may have the beginning of one state and the end of another.
+        // It may mix the beginning of one version with the end of another.
         false => Err(io::Error::other(
             "it was changed while it was sent; send it again when nothing writes to it",
         )),
     }
 }
 
-/// Whether less is on the disk than its length says. The archive says then where its holes are.
+/// Whether a file takes less space on the disk than its length. The archive then says where its holes are.
 fn is_sparse(file: &Metadata) -> bool {
     file.blocks().saturating_mul(512) < file.len()
 }
 
-/// As many bytes of a file as its header says, though it grows meanwhile.
+/// Reads as many bytes of a file as its header says, even if it grows meanwhile.
 struct Whole<'f> {
     file: &'f File,
     left: u64,

@@ -1,5 +1,5 @@
-//! Files that sites send back, on their way to where the user is. A site may send anything: only what was
-//! asked for gets to its place, none of it through a link, and no link leads elsewhere.
+//! Puts files that sites send back where the user is. A site may send anything: only what was asked for is
+//! kept, nothing is written through a link, and no link leads elsewhere.
 
 use super::beneath::Beneath;
 use super::failures::Failures;
@@ -12,27 +12,27 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use tar::{Archive, Entry, EntryType};
 
-/// Names that one run fetches: each takes memory until its end.
+/// Most names that one run fetches: each takes memory until the run ends.
 const MOST_NAMES: usize = 1 << 20;
 
-/// Lines about files of one site that are left out.
+/// Most lines about files of one site that are left out.
 const MOST_LINES: usize = 10;
 
 /// What has arrived so far.
 pub(super) struct Arrived<'a> {
-    /// Where the user is.
+    /// The directory where the user is.
     here: &'a Beneath,
     /// The patterns that were asked for.
     patterns: &'a [String],
-    /// What has its place, by its path from there.
+    /// Paths that are in place, relative to there.
     names: HashSet<PathBuf>,
     /// Symbolic links, which are made when all files are there, with their targets and sites.
     links: Vec<(PathBuf, PathBuf, String)>,
-    /// Files of each site that others had the names of.
+    /// Number of files of each site whose names were taken.
     renamed: BTreeMap<String, usize>,
-    /// Files of each site that are left out.
+    /// Number of files of each site that are left out.
     left_out: BTreeMap<String, usize>,
-    /// Why files that were asked for have not got their place.
+    /// Why files that were asked for are not in place.
     failures: Failures,
 }
 
@@ -50,14 +50,14 @@ impl<'a> Arrived<'a> {
         }
     }
 
-    /// Takes the archive that a site has sent, and brings each of its files to its place. A file whose name
-    /// another one had before gets its site's name. Reads to the end of the input, so that its writer ends.
+    /// Unpacks the archive that a site has sent. A file whose name is taken gets its site's name added. Reads
+    /// to the end of the input, so that its writer ends.
     ///
     /// # Errors
     /// The archive is damaged; there is no room here. What has arrived until then stays.
     pub(super) fn take(&mut self, mut from: impl Read, site: &str) -> io::Result<()> {
         let mut first = [0; 1];
-        // An archive of nothing is no archive.
+        // An empty archive has no bytes at all.
         if from.read(&mut first)? > 0 {
             let mut archive = Archive::new(first.as_slice().chain(&mut from));
             self.take_entries(&mut archive, site)?;
@@ -68,9 +68,9 @@ impl<'a> Arrived<'a> {
 
     fn take_entries(&mut self, archive: &mut Archive<impl Read>, site: &str) -> io::Result<()> {
         let mut long = LongNames::default();
-        // Where files of this archive are now, for those that are the same file.
+        // Where files of this archive are now, for hard links to them.
         let mut places = HashMap::new();
-        // Names of any length would be read into memory.
+        // Otherwise, names of any length would be read into memory.
         for entry in archive.entries()?.raw(true) {
             let mut entry = entry?;
             if long.read(&mut entry)? {
@@ -153,7 +153,7 @@ impl<'a> Arrived<'a> {
         Ok(())
     }
 
-    /// Makes the links, has all reach its disk, and says what got another name. Returns whether anything has
+    /// Makes the links, syncs all to the disk, and says what was renamed. Returns whether anything has
     /// arrived, and why something has not.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl<'a> Arrived<'a> {
         }
     }
 
-    /// A name that nothing else has got: also nodes of one site may share no home.
+    /// A name that is not taken: even nodes of one site may share no home.
     fn own_name(&mut self, path: &Path, site: &str) -> PathBuf {
         let mut target = path.to_owned();
         let mut number = 0;
@@ -234,7 +234,7 @@ fn ends_all(error: &io::Error) -> bool {
     )
 }
 
-/// A path within a directory, without what means nothing; none where it may lead elsewhere.
+/// A path within a directory, without parts that mean nothing; `None` if it may lead elsewhere.
 fn inner(path: &Path) -> Option<PathBuf> {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     let parts: PathBuf = parts
@@ -243,7 +243,7 @@ fn inner(path: &Path) -> Option<PathBuf> {
     (!parts.as_os_str().is_empty()).then_some(parts)
 }
 
-/// Whether a name matches a pattern as the shell's names do: a dot at its beginning is to be written.
+/// Whether a name matches a pattern as in the shell: a leading dot must be written.
 fn matches(pattern: &OsStr, name: &OsStr) -> bool {
     let texts = [pattern, name].map(|text| CString::new(text.as_bytes()));
     let [Ok(pattern), Ok(name)] = texts else {
@@ -253,7 +253,7 @@ fn matches(pattern: &OsStr, name: &OsStr) -> bool {
     unsafe { libc::fnmatch(pattern.as_ptr(), name.as_ptr(), libc::FNM_PERIOD) == 0 }
 }
 
-/// Whether a link leads elsewhere than to something beside it or below. What is above may be a link, too.
+/// Whether a link leads to something that is neither beside it nor below. What is above may be a link, too.
 fn leads_up(target: &Path) -> bool {
     inner(target).is_none()
 }
@@ -457,7 +457,7 @@ mod tests {
                 .unwrap_err();
             assert!(error.to_string().contains("more than 16384 bytes"), "{error}");
         }
-        // What broke off is no whole file.
+        // A file that was cut off is not whole.
         let mut half = archive(&[(FILE, "out", &"x".repeat(5000))]);
         half.truncate(3000);
         let patterns = ["out".to_owned()];
@@ -465,7 +465,7 @@ mod tests {
         assert!(arrived.take(&half[..], "nancy").is_err());
         drop(arrived);
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0);
-        // No output at all is an archive of nothing.
+        // No output at all is an empty archive.
         Arrived::new(&beneath, &patterns)
             .take(io::empty(), "nancy")
             .unwrap();

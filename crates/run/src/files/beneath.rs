@@ -1,5 +1,5 @@
 //! Writes files below a directory by names that others have chosen. Each part of a path is opened by itself,
-//! and no link is followed, so nothing comes to lie anywhere else.
+//! and no link is followed, so nothing is written anywhere else.
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
@@ -12,10 +12,10 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path};
 
-/// The bits of a mode that come along. Who sends a file does not choose whose rights a program of it has.
+/// The bits of a mode that are kept. The sender of a program must not choose with whose rights it runs.
 const KEPT_BITS: u32 = 0o777;
 
-/// Bytes that are written at once, and a row of zeros of that many is left out.
+/// Bytes that are written at once; a block of zeros is left out.
 const BLOCK: usize = 1 << 16;
 
 /// A directory below which files are written.
@@ -24,7 +24,7 @@ pub(super) struct Beneath {
 }
 
 impl Beneath {
-    /// Opens a directory that the user has named, with whatever links lead there.
+    /// Opens a directory that the user has named, following links.
     ///
     /// # Errors
     /// Those of open(2).
@@ -36,8 +36,8 @@ impl Beneath {
         }
     }
 
-    /// Begins a file at a path below, and makes the directories that are missing. It has this mode within the
-    /// user's umask, and a name of its own until [`Arriving::keep`].
+    /// Begins a file at a path below, and makes the directories that are missing. It has this mode, less the
+    /// user's umask, and a temporary name until [`Arriving::keep`].
     ///
     /// # Errors
     /// A part of the path is a link or a file; those of open(2) and mkdir(2).
@@ -70,7 +70,7 @@ impl Beneath {
         self.directory(path).map(drop)
     }
 
-    /// Makes a symbolic link where nothing is.
+    /// Makes a symbolic link where nothing exists.
     ///
     /// # Errors
     /// Those of [`Beneath::create`]; something has that name.
@@ -89,7 +89,7 @@ impl Beneath {
         Ok(linkat(&from, old, &to, new, AtFlags::empty())?)
     }
 
-    /// Has all that was written reach its disk.
+    /// Syncs all that was written to the disk.
     ///
     /// # Errors
     /// Those of syncfs(2).
@@ -105,7 +105,7 @@ impl Beneath {
         Ok((self.directory(parent)?, name))
     }
 
-    /// Opens a directory below; makes it, and those above it, where there is none.
+    /// Opens a directory below; makes it and its parents if they are missing.
     fn directory(&self, path: &Path) -> io::Result<OwnedFd> {
         let mut at = self.root.try_clone()?;
         for part in path.components() {
@@ -152,8 +152,8 @@ pub(super) struct Arriving {
 }
 
 impl Arriving {
-    /// Takes all bytes of a file, and leaves holes where there are long rows of zeros. Returns how many bytes
-    /// it has now.
+    /// Writes all bytes of a file, and leaves holes for long runs of zeros. Returns how many bytes it has
+    /// now.
     ///
     /// # Errors
     /// Those of reading, and of write(2).
@@ -179,19 +179,18 @@ impl Arriving {
                 break;
             }
         }
-        // A hole at the end is no write.
+        // A hole at the end was not written.
         self.file.set_len(size)?;
         Ok(size)
     }
 
-    /// Gives the file its name, in place of what had it, and the time at which it was changed, in seconds
-    /// since 1970.
+    /// Gives the file its name, replacing what had it, and its time of last change, in seconds since 1970.
     ///
     /// # Errors
     /// A directory has that name; those of rename(2).
     pub(super) fn keep(mut self, changed: i64) -> io::Result<()> {
         let time = TimeSpec::new(changed, 0);
-        // A file system that keeps no such time keeps the file all the same.
+        // A file system without such times still keeps the file.
         let _ = futimens(&self.file, &time, &time);
         renameat(&self.directory, &*self.part, &self.directory, &*self.name)?;
         self.is_kept = true;

@@ -1,5 +1,4 @@
-//! What a host sends back, as it comes: a line now and then says how much that is, and a signal breaks it
-//! off.
+//! Reads what a host sends back: a line now and then says how much has come, and a signal interrupts it.
 
 use super::progress::{FIRST, THEN};
 use crate::child::ENDING;
@@ -13,13 +12,13 @@ use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-/// How often signals are looked for while nothing comes, in milliseconds.
+/// How often signals are checked while nothing comes, in milliseconds.
 const LOOK_EVERY: u16 = 200;
 
 /// Returns the signal that asks for the end, once one has come.
 pub type Asked<'a> = &'a mut dyn FnMut() -> Option<Signal>;
 
-/// Holds the signals that end a program back, and returns the next one that has come whenever it is called.
+/// Blocks the signals that end a program, and returns a function that returns the next one that has come.
 ///
 /// # Errors
 /// Those of sigprocmask(2) and signalfd(2). To be called while the process has one thread.
@@ -58,7 +57,7 @@ impl<'a, R: Read + AsFd> Coming<'a, R> {
         }
     }
 
-    /// The signal that has broken it off, if one has.
+    /// The signal that has interrupted it, if one has.
     pub(super) fn broken_off(&self) -> Option<Signal> {
         self.broken_off
     }

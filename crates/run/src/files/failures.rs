@@ -5,7 +5,7 @@ use std::fmt;
 /// Causes that a message names.
 const MOST: usize = 10;
 
-/// Causes, of which the first are kept.
+/// Causes; only the first ones are kept.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     first: Vec<String>,

@@ -1,4 +1,4 @@
-//! Brings back what a job has left in its directories.
+//! Fetches what a job has left in its directories.
 
 use super::arrived::Arrived;
 use super::beneath::Beneath;
@@ -22,20 +22,19 @@ if [ -e "$f" ] || [ -L "$f" ]; then printf './%s\0' "$f"; fi; done | tar -cf - -
 /// Most bytes that are fetched from a host: no site must fill this disk.
 const MOST_FETCHED: u64 = 64 << 30;
 
-/// Bytes that are read of a host at once.
+/// Bytes that are read from a host at once.
 const BUFFER: usize = 1 << 16;
 
-/// Why not all has come that was asked for.
+/// Why not everything that was asked for has come.
 pub(super) struct NotFetched {
     pub(super) why: String,
-    /// What has broken it off.
+    /// The signal that has interrupted it.
     pub(super) signal: Option<Signal>,
 }
 
 impl Files {
-    /// Copies what matches the patterns here. A name that several sites have gets the site behind it at all
-    /// but the first. Where something fails, or a signal asks for the end, the job's directories stay for a
-    /// day.
+    /// Copies what matches the patterns here. If several sites have a name, all but the first get their site
+    /// added. If something fails, or a signal asks to stop, the job's directories stay for a day.
     ///
     /// # Errors
     /// Something could not be fetched; the rest is. Nothing matches.
@@ -50,7 +49,7 @@ impl Files {
                 "causeway: 'causeway fetch' will not find the files: {error}"
             ));
         }
-        // Also if this process is killed meanwhile.
+        // They stay even if this process is killed meanwhile.
         hosts.iter().for_each(|host| host.tell(KEEP));
         let mut signal = None;
         let (has_come, failures) = self.fetch_from_all(&hosts, asked, &mut signal);
@@ -122,7 +121,7 @@ impl Files {
         let far = self.start(&script, host, Vec::new(), Stdio::piped());
         let mut far = far.map_err(io::Error::other)?;
         let (mut taken, mut is_too_much) = (Ok(()), false);
-        // What still writes must not wait for a reader, so its output does not outlive this.
+        // What still writes must not block, so its output is closed after this.
         if let Some(from) = far.stdout.take() {
             let coming = Coming::new(from, &host.site, asked);
             let mut from = BufReader::with_capacity(BUFFER, coming).take(MOST_FETCHED);
@@ -151,7 +150,7 @@ impl Files {
     }
 }
 
-/// A pattern without what means nothing in it.
+/// Removes the parts of a pattern that mean nothing.
 fn plain(pattern: &str) -> String {
     let parts = Path::new(pattern).components();
     let parts = parts.filter(|part| matches!(part, Component::Normal(_)));

@@ -2,13 +2,12 @@
 //! nothing else of ours.
 
 /// What makes, keeps and removes the directory NAME on a node; BEGIN is [`MAKE`] or [`TAKE_UP`]. It says
-/// whether the directory is its own, or another keeper's. Behind that it says how many bytes the site lets
-/// others send, if it says so. Its input ends with the job; if its last word is [`KEEP`], the directory stays
-/// for a day. Signals end it only while it waits for that: what removes ignores them, too. It marks the
-/// directory every hour, and removes those that have had no mark for a week: their nodes lost their power.
-/// What still writes into the directory when it goes, such as the tar of a `--send` that was broken off, has
-/// some seconds to end; a directory that stays keeps its mark. One of an earlier job that stays delays no
-/// later job.
+/// whether the directory is its own, or another keeper's. Then it says how many bytes the site lets others
+/// send, if that is bounded. Its input ends with the job; if its last word is [`KEEP`], the directory stays
+/// for a day. Signals end it only while it waits for that; the removal ignores them, too. It marks the
+/// directory every hour, and removes those without a mark for a week: their nodes lost power. What still
+/// writes into the directory when it goes, such as the tar of an interrupted `--send`, has some seconds to
+/// end; a directory that stays keeps its mark. One of an earlier job that stays delays no later job.
 ///
 /// Others can write into /tmp. There a directory of that name must be this user's own, and no link: nobody
 /// else can then replace it, or what is in it.
@@ -36,7 +35,7 @@ case $o$w in found*) ;; *keep) mv "$d.alive" "$d.kept";; *) r "$d" 20
 [ ! "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ] || { rm -f "$l/job"; rmdir "$l"; } 2>/dev/null
 exit $s"#;
 
-/// How a keeper begins: it makes the directory, or takes one that a job has left.
+/// How a keeper begins: it makes the directory, or takes over one that a job has left.
 pub(super) const MAKE: &str = r#"touch "$d.alive"; if mkdir "$d"; then o=made; fi 2>/dev/null"#;
 pub(super) const TAKE_UP: &str =
     r#"if mv "$d.kept" "$d.alive" 2>/dev/null; then touch "$d.alive"; o=made; fi"#;
@@ -81,7 +80,7 @@ mod tests {
         names
     }
 
-    /// As if it had been changed last so long ago.
+    /// Makes it as if it was last changed this long ago.
     fn age(path: &Path, age: Duration) {
         let since = format!("{} seconds ago", age.as_secs());
         let touched = Command::new("touch").args(["-d", &since]).arg(path).status();
@@ -132,7 +131,7 @@ mod tests {
         let files = home.path().join(".cache/causeway/files");
         let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
         assert_eq!(said, "made 1000");
-        // As many files as rm needs some time for, and a writer that outlives its first try.
+        // So many files that rm needs some time, and a writer that outlives its first try.
         let writes = "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); mkdir -p in/$i || exit; : >in/$i/file; done 2>/dev/null";
         let mut writer = Command::new("sh");
         let mut writer = {

@@ -34,7 +34,7 @@ impl Left {
         }
     }
 
-    /// Notes it under the name of the job's directories, in place of what is too old to be there.
+    /// Writes the note, under the name of the job's directories, and removes notes that are too old.
     ///
     /// # Errors
     /// There is no home directory; those of the file system.
@@ -67,7 +67,7 @@ impl Left {
 
     /// Removes the note of this name.
     pub(super) fn forget(name: &str) {
-        // One that stays is removed as too old.
+        // A note that stays is later removed as too old.
         let _ = place().and_then(|place| fs::remove_file(place.join(name)));
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn names() -> Vec<String> {
     };
     let named = entries.flatten().filter_map(|entry| {
         let (name, changed) = (entry.file_name().into_string().ok()?, entry.metadata().ok()?);
-        // What is being written has a name of another form.
+        // A note that is being written has another name.
         let is_whole = name.starts_with("causeway-files-") && !name.contains('.');
         is_whole.then_some((changed.modified().unwrap_or(SystemTime::UNIX_EPOCH), name))
     });

@@ -7,7 +7,7 @@ use tar::{Entry, EntryType, PaxExtensions};
 /// Bytes of a name, or of names and times, that an archive may give to one file.
 const MOST_NAME: u64 = 1 << 14;
 
-/// What the next entry of an archive is called, where its header has no room for that.
+/// What the next entry of an archive is called, if its header has no room for that.
 #[derive(Default)]
 pub(super) struct LongNames {
     pub(super) path: Option<Vec<u8>>,
@@ -15,7 +15,7 @@ pub(super) struct LongNames {
 }
 
 impl LongNames {
-    /// Reads an entry that is about the next one; false where it is a file itself.
+    /// Reads an entry that describes the next one; false if it is a file itself.
     pub(super) fn read(&mut self, entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
         match entry.header().entry_type() {
             EntryType::GNULongName => self.path = Some(name(bounded(entry)?)),

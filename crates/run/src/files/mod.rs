@@ -1,10 +1,10 @@
 //! `causeway run --send app --send input/ --fetch 'out-*'`: the files of a job, for sites that share no home.
 //!
 //! At each node a keeper makes the job's directory, at one path everywhere, and removes it when the job ends,
-//! however it ends: it is a process of the job. Where nodes share a home, the first keeper makes it for all.
+//! however it ends: it is a process of the job. If nodes share a home, the first keeper makes it for all.
 //! What is sent and fetched goes through the tunnel as standard input and output of `tar` on the nodes. So a
-//! site lets in no more than the job's programs could do there. Scripts go the same way: no command line
-//! tells other users of a host what the directory will be called, and the login shell there may be any.
+//! site permits no more than the job's programs could do there. Scripts go the same way: no command line
+//! tells other users of a host what the directory will be called, and any login shell will do.
 
 pub mod again;
 mod archive;
@@ -45,7 +45,7 @@ const KEEPS_WITHIN: Duration = Duration::from_secs(60);
 const REMOVES_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Nodes that are asked at a time.
+/// Nodes that are asked at once.
 const AT_ONCE: usize = 16;
 
 /// A host with the job's directory.
@@ -55,9 +55,9 @@ struct Host {
     /// How a launcher names the node; none for this host.
     node: Option<String>,
     keeper: Child,
-    /// It has the directory for itself, or for others, too.
+    /// It has the directory for itself, or also for others.
     is_made: bool,
-    /// Bytes that its site lets another one send there.
+    /// Bytes that another site may send there.
     bound: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ pub struct Files {
     fetch: Vec<String>,
 }
 
-/// Copies the files to this host and to these nodes, each with its site; nothing where none is wanted.
+/// Copies the files to this host and to these nodes, each with its site; `None` if none are wanted.
 ///
 /// # Errors
 /// A path or pattern that leads elsewhere; a node that does not take the files.
@@ -132,13 +132,13 @@ pub fn send_to_chosen(
     send(wanted, &job.token, own_site, &nodes)
 }
 
-/// Where a run starts what it starts: in the job's directory, or where the user is.
+/// Where a run starts its processes: in the job's directory, or where the user is.
 pub fn directory(files: Option<&Files>) -> PathBuf {
     files.map_or_else(|| current_dir().unwrap_or_default(), Files::directory)
 }
 
-/// Fetches what is to be fetched after a job with this status, and returns that, or the one of a signal that
-/// has broken it off.
+/// Fetches the files of a job with this status, and returns that status, or that of a signal that has
+/// interrupted it.
 ///
 /// # Errors
 /// Something could not be fetched, or nothing matches, after a job that ended well.
@@ -190,8 +190,8 @@ impl Files {
         command.current_dir(self.directory()).env("PWD", self.directory());
     }
 
-    /// A command that runs a script of sh at a host, in which NAME is the directory's, and what its standard
-    /// input begins with.
+    /// A command that runs an sh script at a host, with the directory's name for NAME, and the beginning of
+    /// its standard input.
     fn script(&self, node: Option<&str>, script: &str) -> (Command, Vec<u8>) {
         let script = script.replace("NAME", &self.name).into_bytes();
         // Byte by byte: what follows is the script's own input.
@@ -210,7 +210,7 @@ impl Files {
         (command, script)
     }
 
-    /// Starts a keeper at each of these hosts, which begins with these words.
+    /// Starts a keeper at each of these hosts; `words` take the place of BEGIN in its script.
     fn keep(&mut self, hosts: &[(String, Option<String>)], words: &str) -> Result<(), RunError> {
         let keeper = KEEPER.replace("BEGIN", words);
         let mut begun = Vec::new();
@@ -223,7 +223,7 @@ impl Files {
                 .stdout(Stdio::piped());
             let mut keeper = { command.spawn() }.map_err(|error| failed("start sh", error))?;
             tree::spare(&keeper);
-            // One that has ended says so by its missing answer.
+            // If it has ended, its answer is missing.
             let _ = keeper.stdin.as_ref().map(|mut to| to.write_all(&script));
             let said = first_line(keeper.stdout.take());
             let host = Host {
@@ -259,7 +259,7 @@ impl Files {
 }
 
 impl Host {
-    /// Tells the keeper what is to become of the directory. One that is gone has removed it.
+    /// Tells the keeper what to do with the directory. A keeper that is gone has removed it.
     fn tell(&self, word: &[u8]) {
         let _ = self.keeper.stdin.as_ref().map(|mut to| to.write_all(word));
     }
@@ -271,7 +271,7 @@ impl Host {
         }
     }
 
-    /// Whether what is sent here is as little as the site wants.
+    /// Checks that a parcel is within the site's bound.
     fn accepts(&self, parcel: &Parcel) -> Result<(), RunError> {
         let (site, node) = (&self.site, self.describe());
         let entries = parcel.without(site, &[]);

@@ -11,10 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Smaller files are sent faster than they are looked for.
+/// Smaller files are sent faster than looked up.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Files of one parcel that may stay.
+/// Most files of one parcel that may stay.
 const MOST_KEPT: usize = 1000;
 
 /// A file of which a copy stays at a node, by what is in it.
@@ -22,7 +22,7 @@ const MOST_KEPT: usize = 1000;
 pub(super) struct Large {
     /// SHA-256 of its bytes, in hexadecimal digits.
     pub(super) digest: String,
-    /// Where it comes in the job's directory.
+    /// Its path in the job's directory.
     name: PathBuf,
     /// The path that the user named, by its number.
     of: usize,
@@ -44,7 +44,7 @@ impl Large {
 pub(super) struct Entry {
     /// Where it is here.
     pub(super) path: PathBuf,
-    /// Where it comes in the job's directory.
+    /// Its path in the job's directory.
     pub(super) name: PathBuf,
     pub(super) bytes: u64,
     of: usize,
@@ -59,8 +59,7 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// Lists what is at and below these paths. With `keep`, large files are read, to know them by their
-    /// bytes.
+    /// Lists what is at and below these paths. With `keep`, large files are read and hashed.
     ///
     /// # Errors
     /// Something cannot be read, with its path.
@@ -131,7 +130,7 @@ impl Parcel {
         large.map(|large| large.digest.clone() + "\n").collect()
     }
 
-    /// The large files of a site that its node has by these digests, and those that it has not.
+    /// The large files for a site: those that its node has by these digests, and those that it lacks.
     pub(super) fn large(&self, site: &str, digests: &HashSet<String>) -> (Vec<&Large>, Vec<&Large>) {
         let large = self.large.iter().filter(|large| self.is_for(site, large.of));
         large.partition(|large| digests.contains(&large.digest))
@@ -147,7 +146,7 @@ impl Parcel {
     }
 }
 
-/// Whether a line of words keeps a path as it is.
+/// Whether `read` keeps a path as it is.
 fn is_one_word(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     !bytes.contains(&b'\n')

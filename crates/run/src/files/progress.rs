@@ -4,7 +4,7 @@ use causeway_host::say;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What takes less than this is not told of.
+/// What takes less than this is not reported.
 pub(super) const FIRST: Duration = Duration::from_secs(3);
 pub(super) const THEN: Duration = Duration::from_secs(10);
 
@@ -30,7 +30,7 @@ impl Progress {
         self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Says how far it is until `is_over` is true, which takes no longer than the time it gets.
+    /// Reports the progress until `is_over` is true, which waits no longer than the time it is given.
     pub(super) fn tell_until(&self, mut is_over: impl FnMut(Duration) -> bool) {
         let mut wait = FIRST;
         while !is_over(wait) {
@@ -45,7 +45,7 @@ impl Progress {
     }
 }
 
-/// An archive has some more bytes than its files: it is never more than all.
+/// An archive is larger than its files: the line never shows more than the total.
 fn line(sent: u64, total: u64, hosts: usize, elapsed: Duration) -> String {
     let sent = sent.min(total);
     let rate = sent as f64 / elapsed.as_secs_f64().max(1e-3);

@@ -15,12 +15,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::channel;
 
-/// Prints which of the files of standard input are there and are what their names say.
+/// Prints which files listed on standard input are there and match their digests.
 const LOOK: &str = r#"cd "$HOME/.cache/causeway/sent" 2>/dev/null || exec cat >/dev/null
 while read -r d x; do [ -f "$d" ] && echo "$d  $d"; done | LC_ALL=C sha256sum -c - 2>/dev/null
 :"#;
 
-/// Puts the copies of standard input's lines into the job's directory.
+/// Puts the copies listed on standard input into the job's directory.
 const TAKE: &str = r#"c="$HOME/.cache/causeway/sent"; cd /tmp/NAME/job || exit 1
 while read -r d mode changed path; do case $path in */*) mkdir -p -- "${path%/*}" || exit 1;; esac
 cp -- "$c/$d" "$path" && chmod "$mode" -- "$path" && touch -d "@$changed" -- "$path" || exit 1
@@ -29,8 +29,8 @@ touch -- "$c/$d"; done"#;
 /// Unpacks the archive on standard input.
 const UNPACK: &str = "exec tar -xf - -C /tmp/NAME/job";
 
-/// Keeps copies of what has come, and removes those that are old, or too many. A disk that is full, or a
-/// host without sha256sum, keeps none.
+/// Keeps copies of what has come, and removes old ones and those beyond the limit. A full disk, or a host
+/// without sha256sum, keeps none.
 const KEEP: &str = r#"c="$HOME/.cache/causeway/sent"; umask 077; cd /tmp/NAME/job && mkdir -p "$c" || exit 0
 command -v sha256sum >/dev/null || exit 0
 while read -r d mode changed path; do
@@ -39,10 +39,10 @@ cd "$c" && find . -maxdepth 1 -type f -mtime +30 -exec rm -f {} +
 t=0; ls -t | while read -r f; do t=$((t + $(stat -c %s -- "$f"))); [ $t -le MOST ] || rm -f -- "$f"; done
 exit 0"#;
 
-/// Bytes of copies that stay at a host.
+/// Most bytes of copies that stay at a host.
 const MOST_KEPT_BYTES: u64 = 10 << 30;
 
-/// Longest answer of a host: a line for each file that may stay, and some.
+/// Longest answer of a host: a line for each file that may stay, and some spare.
 const MOST_ANSWER: u64 = 1 << 20;
 
 /// One host's part.
@@ -152,7 +152,7 @@ impl Files {
         }
     }
 
-    /// Has a script done at hosts with something to do, each with its lines of input.
+    /// Runs a script at hosts that have something to do, each with its lines of input.
     fn have_done(&self, script: &str, inputs: Vec<(&Host, Vec<u8>)>) -> Result<(), RunError> {
         let mut begun = Vec::new();
         for (host, lines) in inputs.into_iter().filter(|(_, lines)| !lines.is_empty()) {
@@ -205,7 +205,7 @@ fn found(mut look: Child) -> HashSet<String> {
     right.map(str::to_owned).collect()
 }
 
-/// A host's input, and how much has gone there.
+/// A host's input, and how much was sent.
 struct Counted<'p, W> {
     to: W,
     progress: &'p Progress,
@@ -291,7 +291,7 @@ mod tests {
             let (_, large) = parcel.large("nancy", &HashSet::new());
             run(KEEP, home.path(), &large[0].line());
             let digest = large[0].digest.clone();
-            // As if a minute had gone by with each.
+            // As if a minute had passed for each.
             let copy = home.path().join(".cache/causeway/sent").join(&digest);
             let time =
                 std::time::SystemTime::now() - std::time::Duration::from_secs(60 * u64::from(9 - number));

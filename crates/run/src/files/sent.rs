@@ -10,16 +10,16 @@ use std::path::{Component, Path, PathBuf};
 /// A file or directory that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// The site that gets it; none: every site that gets nothing else under that name.
+    /// The site that gets it; `None`: every site that gets nothing else under that name.
     site: Option<String>,
     /// Where it is here.
     pub(super) path: PathBuf,
-    /// Where it comes in the job's directory, without `.` in it; empty for that directory itself.
+    /// Its path in the job's directory, without `.` in it; empty for that directory itself.
     pub(super) name: PathBuf,
 }
 
 impl Sent {
-    /// Reads what is typed. If there is a file of exactly that name, it is meant.
+    /// Reads what is typed. If a file has exactly that name, it is meant.
     ///
     /// # Errors
     /// There is no such file, or it would lead out of the job's directory.
@@ -55,7 +55,7 @@ impl Sent {
         })
     }
 
-    /// Refuses what names a site that the job has not, or one name twice for a site.
+    /// Refuses a site that is not the job's, and a name that is sent to a site twice.
     ///
     /// # Errors
     /// The first such.
@@ -79,7 +79,7 @@ impl Sent {
         Ok(())
     }
 
-    /// Whether a site gets this one of them all.
+    /// Whether a site gets this one of all.
     pub(super) fn is_for(&self, site: &str, all: &[Sent]) -> bool {
         let is_own = |sent: &Sent| sent.site.as_deref() == Some(site);
         match self.site {
@@ -98,7 +98,7 @@ fn site(bytes: &[u8]) -> Option<String> {
     is_site_name(text).then(|| text.to_owned())
 }
 
-/// A path within a directory, without what means nothing.
+/// A path within a directory, without parts that mean nothing.
 fn inner(path: &Path) -> Option<PathBuf> {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     let is_inner = |part: &Component| matches!(part, Component::Normal(_));

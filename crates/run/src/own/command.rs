@@ -12,16 +12,15 @@ use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Inside double quotes of a shell. Without a setup it does nothing.
+/// Goes inside a shell's double quotes. Without a setup it does nothing.
 const SETUP: &str = "eval \\\"\\$CAUSEWAY_MPI_SETUP\\\" || \
      { echo \\\"causeway: site \\$CAUSEWAY_SITE: setup of its gateway's [mpi] failed: \\$CAUSEWAY_MPI_SETUP\\\" >&2; exit 1; }; ";
 
-/// Words that bash knows, and the sh of a site need not.
+/// Words that bash knows, but the sh of a site need not.
 const OF_BASH: [&str; 3] = ["pipefail", "[[", "shopt"];
 
 impl SiteCommand {
-    /// Whether it has srun start something, and does not say in which component of a heterogeneous
-    /// allocation.
+    /// Whether it calls srun without naming the component of a heterogeneous allocation.
     pub fn lacks_component(&self) -> bool {
         let mut words = self
             .text
@@ -39,10 +38,10 @@ impl SiteCommand {
     }
 }
 
-/// Refuses a launcher in the place of a program that each site starts with its own.
+/// Refuses a launcher in place of a program that each site starts with its own.
 ///
 /// # Errors
-/// It is one.
+/// It is a launcher.
 pub fn refuse_launcher(program: &OsStr) -> Result<(), RunError> {
     let name = Path::new(program).file_name().unwrap_or_default();
     match launchers::STARTING.iter().any(|launcher| name == *launcher) {
@@ -51,8 +50,8 @@ pub fn refuse_launcher(program: &OsStr) -> Result<(), RunError> {
     }
 }
 
-/// The commands by which each site starts a program as it does that itself, and the ranks of each. `options`
-/// are those of `causeway start-program` at a site.
+/// The commands by which each site starts a program in its own way, and the ranks of each. `options` are
+/// those of `causeway start-program` at a site.
 ///
 /// # Errors
 /// No program, or a site without ranks.
@@ -69,7 +68,7 @@ pub fn program_commands(
     let words: Vec<String> = program.iter().map(quoted).collect();
     let commands = shares.iter().zip(&ranks).map(|((site, _), ranks)| {
         let own = quoted(own);
-        // Where the site has it at another path, it says so itself.
+        // If the site has it at another path, the site itself says so.
         let there = env::OWN_PROGRAM;
         let text = format!(
             "own={own}; \"${{{there}:-$own}}\" start-program --ranks {ranks}{} -- {}",
@@ -99,8 +98,8 @@ pub struct Facts<'a> {
     pub collectives: &'a [(String, String)],
 }
 
-/// The variables of a site's command. `present` is what that command has by itself of a variable: only at the
-/// own site is it known.
+/// The variables of a site's command. `present` gives what that command already has of a variable, which is
+/// known only at the own site.
 pub fn environment(
     command: &SiteCommand,
     facts: &Facts,
@@ -145,9 +144,9 @@ pub fn environment(
         .collect()
 }
 
-/// What the login's shell is given: it goes to this directory if it exists, does what the site's
-/// gateway has as its `setup`, and runs the user's words as they are. Their shell outlives an interrupt, as
-/// one at a terminal does, until the launcher has ended.
+/// What the login shell is given: it enters this directory if it exists, runs the `setup` of the site's
+/// gateway, and runs the user's words unchanged. Their shell outlives an interrupt, as one at a terminal
+/// does, until the launcher has ended.
 pub fn line(text: &str, directory: &Path) -> String {
     let script = format!("cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; {SETUP}{JOINS_FORWARDED}$2\"");
     format!(
@@ -317,7 +316,7 @@ mod tests {
             String::from_utf8(output.unwrap().stdout).unwrap()
         };
         assert_eq!(run(""), "none A;B\n");
-        // With both, mpirun ends: somebody has used two ways to pass variables.
+        // mpirun refuses both together, as two ways to pass variables.
         let setup = "export OMPI_MCA_mca_base_env_list='X=it s;Y'";
         assert_eq!(run(setup), "X=it s;Y;A;B none\n");
     }

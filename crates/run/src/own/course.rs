@@ -46,14 +46,14 @@ pub struct Course {
 #[derive(Debug, Default)]
 struct Site {
     name: String,
-    /// What it must have.
+    /// The ranks that it must have.
     ranks: Option<u32>,
     joined: bool,
     is_done: bool,
-    /// The connection of its first rank has ended, which says nothing more.
+    /// The connection of its first rank has ended, which sends nothing more.
     is_lost: bool,
     ended: Option<u8>,
-    /// Something is wrong unless news comes until then.
+    /// Something is wrong unless news comes by then.
     suspect: Option<(Instant, String)>,
     /// It is interrupted then.
     end_at: Option<Instant>,
@@ -66,7 +66,7 @@ struct Site {
 /// A site's launcher reports the cause of a failure later than its ranks do: mpirun within a second or two.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// DONE and the end of a command come by different ways, one of which may be held up. What proves that DONE
+/// DONE and the end of a command come by different paths, and either may be delayed. What proves that DONE
 /// will not come is the end of the connection of the site's first rank; this is for one that something else
 /// holds open.
 const CROSSING: Duration = Duration::from_secs(60);
@@ -77,15 +77,14 @@ const ABORT_CROSSING: Duration = Duration::from_millis(300);
 /// mpirun gives its ranks a second to end, and is gone a little after that.
 const INTERRUPTED: Duration = Duration::from_millis(1500);
 
-/// node-exec kills after two seconds what SIGTERM does not end; the rest is for a long way.
+/// node-exec kills after two seconds what SIGTERM does not end; the rest is for a long path.
 const FAREWELL: Duration = Duration::from_secs(8);
 
-/// Status of a run that the user must put right, as of `causeway run` in general.
+/// Status of a run whose input the user must correct, as of `causeway run` in general.
 const WRONG_USE: u8 = 2;
 
 impl Course {
-    /// Begins the run of these sites, each with so many ranks; none where that is the
-    /// commands' to say.
+    /// Begins the run of these sites with these ranks each; `ranks` is empty if the commands decide.
     pub fn new(names: &[String], ranks: &[u32], is_verbose: bool) -> Course {
         let site = |(number, name): (usize, &String)| Site {
             name: name.clone(),
@@ -192,10 +191,10 @@ impl Course {
             Ended::Failed(_) => FAILURE as u8,
         };
         one.ended = Some(status);
-        // What is known now is more than what was suspected.
+        // What is known now replaces what was suspected.
         one.suspect = None;
         if self.failure.is_some() {
-            // The launcher's own status says more than what stands for it.
+            // The launcher's own status says more than its substitute.
             if self.failed == Some(site) && one.end_at.is_some() && status != 0 {
                 self.failure = Some(status);
             }
@@ -209,7 +208,7 @@ impl Course {
             }
             Ended::Status(_) if one.is_done && status == 0 => {}
             Ended::Status(_) if one.is_done => {
-                // The ranks have finished, so nobody waits for them: the others may, too.
+                // The ranks have finished, so nobody waits for them: the others may finish, too.
                 self.failure = Some(status);
                 self.tell(format!(
                     "site {}: its command ended with status {status}",
@@ -217,7 +216,7 @@ impl Course {
                 ));
             }
             Ended::Status(status) if one.joined => {
-                // What the ranks have said comes by another way: DONE, or ABORT.
+                // What the ranks have said comes by another path: DONE, or ABORT.
                 let line = why_ended(name, status, true);
                 let may_say_done = status == 0 && !one.is_lost;
                 one.suspect = Some((now + if may_say_done { CROSSING } else { ABORT_CROSSING }, line));
@@ -229,7 +228,7 @@ impl Course {
         }
     }
 
-    /// The user asks for the end; again, at once.
+    /// The user asks for the end; the second time, at once.
     pub fn on_signal(&mut self, signal: u8, now: Instant) {
         let again = { self.sites.iter() }.any(|site| site.kill_at.or(site.awaited).is_some());
         self.failure.get_or_insert(128 + signal);

@@ -85,7 +85,7 @@ impl Events {
     /// the rendezvous.
     ///
     /// # Errors
-    /// Those of the system, on the way to three threads.
+    /// Those of the system when starting three threads.
     pub fn hear(&self, signals: SigSet, job: &UnixStream, mut server: Server) -> io::Result<()> {
         let sender = self.sender.clone();
         begin("signals", move || {

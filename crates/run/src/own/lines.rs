@@ -1,4 +1,4 @@
-//! What several commands print, whole lines at a time: no line of one stands within a line of another.
+//! What several commands print, whole lines at a time: no line of one is inside a line of another.
 
 use std::io::Write;
 
@@ -42,7 +42,7 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    /// Passes on a last line without an end, and ends it where others print, too.
+    /// Passes on a last line without an end, and ends it if others print, too.
     pub fn finish(&mut self) {
         if !self.partial.is_empty() {
             self.partial.push(b'\n');
@@ -52,7 +52,7 @@ impl<W: Write> Lines<W> {
 
     fn write(&mut self, end: usize) {
         let bytes: Vec<u8> = self.partial.drain(..end).collect();
-        // Whoever no longer reads does not want the output; the commands' ends still count.
+        // If nobody reads, nobody wants the output; the commands' ends still count.
         let _ = self.output.write_all(&bytes).and_then(|()| self.output.flush());
     }
 }

@@ -109,7 +109,7 @@ fn warn_of_bash(commands: &[SiteCommand]) {
     }
 }
 
-/// What starts at each site, and the ranks of each where they are known.
+/// What starts at each site, and the ranks of each if they are known.
 fn asked(run: &Run, own: &Path) -> Result<(Vec<SiteCommand>, Vec<u32>), RunError> {
     let allocations = run.allocations();
     let component = |site: &str| component(allocations.get(site)?);
@@ -167,8 +167,8 @@ fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) ->
 }
 
 /// The shim, the cure for MPICH over UCX, which hangs in MPI_Finalize within a site as well, the libraries of
-/// collectives where they are wanted, and below them the world libraries. What does not fit a process's MPI
-/// hands calls on.
+/// collectives if they are wanted, and below them the world libraries. A library that does not fit a
+/// process's MPI passes calls on.
 fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError> {
     pipeline::check_path(own)?;
     let beside = |name: &str| own.with_file_name(name);
@@ -187,8 +187,8 @@ fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError
     }
 }
 
-/// What the library of collectives is told of the links between these sites, and what the user has set of it
-/// here: rank 0, which reads that, may be at another site.
+/// What the library of collectives is told of the links between these sites, and the user's settings for it
+/// here: rank 0, which reads them, may be at another site.
 fn collectives_variables(
     run: &Run,
     known: &Sites,
@@ -203,7 +203,7 @@ fn collectives_variables(
     let links = collectives::settings(&known.links, sites).into_iter();
     let open = links.filter(|(name, _)| !collectives::is_set(name));
     let open = open.map(|(name, value)| (name.to_owned(), value));
-    // Of all variables there are, some may be no UTF-8; none of these is for the library.
+    // Some variables may not be UTF-8; none of those is for the library.
     let own = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let own = own.filter(|(name, _)| name.starts_with(collectives::FAMILY));
@@ -212,7 +212,7 @@ fn collectives_variables(
 }
 
 /// The node at which each command starts: the first of the site's allocation, or of those that it lists.
-/// `None` for the own site's without an allocation, which starts here.
+/// `None` at the own site without an allocation: that command starts here.
 fn nodes(
     known: &Sites,
     commands: &[SiteCommand],
@@ -245,7 +245,7 @@ fn all_nodes(known: &Sites, names: &[String]) -> Vec<(String, String)> {
     nodes
 }
 
-/// Listens where ranks of all sites can connect to, and says by which address they know that.
+/// Listens where ranks of all sites can connect, and returns the address by which they know it.
 fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketAddr), String> {
     let addresses = own_address(known, false).zip(own_address(known, true));
     let ((_, real), (_, in_grid)) = addresses.ok_or_else(|| {

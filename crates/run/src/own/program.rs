@@ -1,5 +1,5 @@
-//! `causeway start-program --ranks 32 -- ./app`: at a site, starts a program as that site does it. Its
-//! gateway's `[mpi]` says how; else what is found here: srun where there is Slurm, or a launcher of the
+//! `causeway start-program --ranks 32 -- ./app`: at a site, starts a program in that site's way. Its
+//! gateway's `[mpi]` says how; else what is found here: srun if there is Slurm, or a launcher of the
 //! program's MPI.
 
 use causeway_host::say;
@@ -83,7 +83,7 @@ fn missing(program: &OsStr) -> String {
     )
 }
 
-/// Looks at what decides.
+/// Collects the facts that decide.
 fn look(program: &OsStr, component: Option<u32>) -> Here {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_set = |name: &str| std::env::var_os(name).is_some();
@@ -106,7 +106,7 @@ fn look(program: &OsStr, component: Option<u32>) -> Here {
     here
 }
 
-/// What srun says of its types. It may ask its controller for the configuration, which may be away.
+/// The MPI types that srun lists. It may ask its controller, which may be away, for the configuration.
 fn srun_list() -> String {
     let mut list = Command::new("sh");
     list.args(["-c", "timeout 10 srun --mpi=list 2>&1"])

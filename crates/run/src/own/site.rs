@@ -25,7 +25,7 @@ pub struct Site {
     stream: UnixStream,
     /// The same stream: each frame is written whole under the lock.
     writer: Arc<Mutex<UnixStream>>,
-    /// Here, at the own site.
+    /// The process, if it runs here, at the own site.
     child: Option<Child>,
 }
 
@@ -88,7 +88,7 @@ impl Site {
         })
     }
 
-    /// Says what is to run, hears of it in a thread until its end, and reports that by `ended`. Its standard
+    /// Sends what is to run, follows it in a thread until its end, and reports that by `ended`. Its standard
     /// input is this process's, or none.
     ///
     /// # Errors
@@ -115,8 +115,8 @@ impl Site {
 
     /// Has the command's launcher end, as by Ctrl-C at its terminal.
     pub fn interrupt(&self) {
-        // Who writes the request, or a piece of standard input, is done in a moment. Where standard input is
-        // stuck in it, the order to end everything comes later.
+        // A thread that writes the request, or a piece of standard input, is done in a moment. If standard
+        // input blocks it, the order to end everything comes later.
         for _ in 0..INTERRUPT_TRIES {
             if let Ok(mut writer) = self.writer.try_lock() {
                 let _ = Frame::Interrupt.write(&mut *writer);
@@ -135,14 +135,14 @@ impl Site {
     /// Lets go of a command whose end has been reported.
     pub fn collect(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
-        // One that takes longer is ending what it has started, and needs nobody for that.
+        // A child that takes longer is ending what it has started, and needs no help.
         if let Some(child) = &mut self.child {
             let _ = child.try_wait();
         }
     }
 }
 
-/// How often, a millisecond apart, an interrupt tries to get a word in.
+/// How often, a millisecond apart, an interrupt tries to lock the stream.
 const INTERRUPT_TRIES: u32 = 100;
 
 /// The stream of one command.
@@ -154,7 +154,7 @@ struct Conversation {
     is_alone: bool,
 }
 
-/// The reason where a stream ends too early.
+/// The reason if a stream ends too early.
 const CUT: &str = "the connection to its command ended before the command did (the node, its gateway or the tunnel to it is down)";
 
 impl Conversation {
@@ -169,7 +169,7 @@ impl Conversation {
         }
     }
 
-    /// Says what is to run; how it ended if that failed.
+    /// Sends what is to run; returns how it ended if that failed.
     fn begin(&mut self, request: Request) -> Result<Option<Ended>, FrameError> {
         match Frame::read(&mut self.reader)? {
             Some(Frame::Hello) => {}

@@ -85,8 +85,8 @@ impl Placed {
     }
 }
 
-/// A line for each objective, but for a start at once. What is proved of one holds if all before are as good
-/// as can be.
+/// A line for each objective, except an immediate start. What is proved of one holds if all before it are
+/// optimal.
 fn quality(placement: &Placement) -> Vec<String> {
     let mut is_proved = true;
     let mut lines = Vec::new();

@@ -1,6 +1,6 @@
 //! `causeway place`, and `causeway run --profile`: which sites get the groups of a job's profile.
 //!
-//! `model` makes a question for crates/placement of a profile and of what the gateway knows of the sites;
+//! `model` turns a profile, and what the gateway knows of the sites, into a question for crates/placement;
 //! `offered` is the room that a batch system has, and `weigh` says what makes a placement good. `answer` has
 //! the sites and groups of a run.
 
@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 pub use weigh::{Weighing, price};
 
-/// How long a run looks.
+/// How long a run searches.
 pub const SECONDS: u32 = 10;
 
 /// Places the profile of a run, and says where.
@@ -51,7 +51,7 @@ pub fn read(file: &Path) -> Result<Profile, Failure> {
     Ok(read.value)
 }
 
-/// Places a profile, looking for so many seconds.
+/// Places a profile, searching for this many seconds.
 ///
 /// # Errors
 /// The profile has mistakes or cannot be placed; the gateway cannot be asked.

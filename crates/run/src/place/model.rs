@@ -8,8 +8,8 @@ use causeway_placement::{Alternative, Between, Class, Group, Job, Link, Network,
 use causeway_profile::{Needs, Profile, Ranks};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ranks for which a batch system that does not say what it has is taken to have room: it refuses what it has
-/// not.
+/// Ranks that a batch system is assumed to have room for if it does not say what it has: it refuses what does
+/// not fit.
 const OF_A_BATCH_SYSTEM: u32 = 1_000_000;
 
 /// See the module.
@@ -21,7 +21,7 @@ pub struct Question {
     of_batch_systems: BTreeSet<usize>,
     /// Cores of a rank.
     pub cores: u32,
-    /// What the profile asks for that nobody knows of the nodes.
+    /// What the profile asks for although nobody knows it of the nodes.
     pub warnings: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Question {
     }
 }
 
-/// Refuses what cannot be placed; the cores of a rank.
+/// Refuses what cannot be placed; returns the cores of a rank.
 fn check(profile: &Profile, warnings: &mut Vec<String>) -> Result<u32, String> {
     let mut cores = BTreeSet::new();
     for group in &profile.groups {
@@ -137,7 +137,7 @@ fn min_speed(needs: &Needs) -> u32 {
     u32::try_from(speed).unwrap_or(u32::MAX - 1)
 }
 
-/// Names the sites of which nobody knows a speed that the job asks for.
+/// Names the sites whose speed nobody knows, if the job asks for one.
 fn warning_of_speed(profile: &Profile, resources: &Resources) -> Option<String> {
     let mut needs = profile.groups.iter().flat_map(|group| group.choices());
     needs.find(|(_, needs)| min_speed(needs) > 0)?;
@@ -222,7 +222,7 @@ fn classes(site: &str, nodes: &[NodeInfo], measured: &Measured, asked: &Asked) -
         .collect()
 }
 
-/// Whatever is asked for.
+/// A class that meets every need.
 fn unknown(asked: &Asked) -> Class {
     Class {
         name: "its batch system".to_owned(),
@@ -235,8 +235,8 @@ fn unknown(asked: &Asked) -> Class {
     }
 }
 
-/// The links between these sites: where only one end has measured, as that one says; where nobody has, one
-/// that is as bad as can be, over which a job can run all the same.
+/// The links between these sites. If only one end has measured, its figures count; if nobody has, a link that
+/// is as bad as can be, over which a job can still run.
 fn links(sites: &Sites, used: &[Site]) -> Vec<Link> {
     let measured = |from: &str, to: &str| {
         let links = sites.links.get(from)?;

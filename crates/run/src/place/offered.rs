@@ -5,7 +5,7 @@ use causeway_batch::offer::{Limit, Offer, OfferedNode, Partition};
 use causeway_placement::Class;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Stands for what is not known, and so meets every need.
+/// The value for what is not known; it meets every need.
 pub const UNKNOWN_BYTES: u64 = 1 << 50;
 pub const UNKNOWN_SPEED: u32 = u32::MAX;
 
@@ -116,18 +116,17 @@ fn check_time(partition: &Partition, limit: Option<&Limit>, asked: &Asked) -> Re
     Ok(())
 }
 
-/// The limit that holds for a job in this partition that names no account: one that is for this partition
-/// comes before one for any.
+/// The limit for a job in this partition that names no account: one for this partition precedes one for any.
 fn limit<'a>(offer: &'a Offer, partition: &str) -> Option<&'a Limit> {
     let own = offer.limits.iter().filter(|limit| limit.is_default);
     let own = own.filter(|limit| limit.partition.as_ref().is_none_or(|name| name == partition));
     own.max_by_key(|limit| limit.partition.is_some())
 }
 
-/// When a node that is not free now is free, where nobody says: after everything that is known.
+/// When a busy node is free, if nobody says: after everything that is known.
 const SOME_TIME: u64 = 1 << 30;
 
-/// In how many seconds a node is free: 0, or about so many, so that nodes make few classes.
+/// In how many seconds a node is free: 0, or rounded up to a power of two, so that nodes make few classes.
 fn starts_after(node: &OfferedNode, now: u64) -> u64 {
     match node.free_at {
         _ if node.free_cpus >= node.cpus => 0,

@@ -1,5 +1,5 @@
-//! By what placements are compared: when they start, how long the program then takes by the figures of
-//! `causeway bench worth`, or what they cost at prices that the user gives.
+//! How placements are compared: when they start, how long the program then takes by the figures of `causeway
+//! bench worth`, or what they cost at prices that the user gives.
 
 use super::model::Question;
 use super::offered::UNKNOWN_SPEED;
@@ -59,7 +59,7 @@ impl Weighing {
         self.worth.is_none() && self.price.is_empty() && !self.start_later
     }
 
-    /// Adds the figures to the question. Returns what is made small, the first before the second.
+    /// Adds the figures to the question. Returns what to minimize, the first before the second.
     ///
     /// # Errors
     /// A file cannot be read or is of another kind, or a price is missing; in a sentence.
@@ -104,8 +104,8 @@ fn read(file: &Path) -> Result<Needs, String> {
     Ok(worth.needs)
 }
 
-/// The program computes for so long on a core as fast as this site's, and waits for so many round trips and
-/// bytes between any two of its ranks: with several groups, each two of them have an equal part.
+/// Adds how long the program computes on a core as fast as this site's, and how many round trips and bytes it
+/// waits for between any two of its ranks: with several groups, each pair of them has an equal part.
 fn add_figures(question: &mut Question, needs: &Needs, file: &Path) -> Result<(), String> {
     let figures = [needs.own_seconds, needs.trips.counted(), needs.bytes.counted()];
     if figures.iter().any(|figure| !(0.0..1e15).contains(figure)) {
@@ -133,8 +133,8 @@ fn add_figures(question: &mut Question, needs: &Needs, file: &Path) -> Result<()
     Ok(())
 }
 
-/// How fast the first site's cores are. Where the speed of some nodes is not known, all are taken to be
-/// equally fast.
+/// How fast the first site's cores are. If the speed of some nodes is not known, all are taken to be equally
+/// fast.
 fn speed_of_own_site(question: &mut Question) -> u32 {
     let classes = question.resources.sites.iter_mut();
     let mut classes: Vec<_> = classes.flat_map(|site| &mut site.classes).collect();
@@ -142,7 +142,7 @@ fn speed_of_own_site(question: &mut Question) -> u32 {
         return classes.first().map_or(REFERENCE, |class| class.speed);
     }
     let mut alternatives = question.job.groups.iter().flat_map(|group| &group.alternatives);
-    // What is not known stands for enough where a speed is asked for.
+    // An unknown speed counts as sufficient if one is asked for.
     if alternatives.all(|alternative| alternative.min_speed == 0) {
         classes.iter_mut().for_each(|class| class.speed = REFERENCE);
     }

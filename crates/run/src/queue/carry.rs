@@ -20,18 +20,18 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The pause before a gateway that is away is looked for again, at first and at most.
+/// The pause before a gateway that is away is tried again, at first and at most.
 const SOON: Duration = Duration::from_secs(1);
 const SELDOM: Duration = Duration::from_secs(60);
 
-/// How often a run that goes on, and a file that asks to cancel, are looked at.
+/// How often a run, and the file that asks to cancel it, are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What a cancelled run gets to end by itself before it is told again, and before it is killed.
+/// How long a cancelled run gets to end by itself before it is told again, and before it is killed.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
 const KILLED: Duration = Duration::from_secs(40);
 
-/// How long somebody may look at a job's lock.
+/// How long somebody may hold a job's lock to inspect it.
 const LOOKED_AT: Duration = Duration::from_secs(2);
 
 /// Parts of output that wait to be written, of 64 kB at most.
@@ -51,7 +51,7 @@ pub struct Args {
     directory: PathBuf,
 }
 
-/// Runs a job to its end, or starts what does.
+/// Runs a job to its end, or starts a process that does.
 pub fn main(args: &Args) -> ExitCode {
     unblock_signals();
     if let Some(site) = &args.all {
@@ -95,7 +95,7 @@ pub fn main(args: &Args) -> ExitCode {
     }
 }
 
-/// The job's lock, which whoever looks at a job has for a moment.
+/// The job's lock, which commands that inspect a job hold for a moment.
 fn lock(job: &Job) -> io::Result<Option<Lock>> {
     let until = Instant::now() + LOOKED_AT;
     loop {
@@ -107,7 +107,7 @@ fn lock(job: &Job) -> io::Result<Option<Lock>> {
     }
 }
 
-/// Has the jobs carried on that a gateway of this site finds when it starts.
+/// Resumes the jobs that a gateway of this site finds when it starts.
 pub fn sweep(site: &str) {
     if let Ok(place) = store::place() {
         start_all(&place, site);
@@ -140,7 +140,7 @@ fn carry(job: &Job, own: &Path) -> io::Result<()> {
         Some(Phase::Running { .. }) => End::lost(job),
         _ => try_until_it_ends(job, own, &submitted, &mut output),
     };
-    // That it has ended counts for more than its last output.
+    // The record of its end matters more than its last output.
     if job.set_end(&with_losses(&end, &output)).is_ok() {
         return Ok(());
     }
@@ -156,7 +156,7 @@ fn carry(job: &Job, own: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The end, with what is missing of its output.
+/// The end, with a note of what is missing in its output.
 fn with_losses(end: &End, output: &Writer) -> End {
     let lost = { output.lost.as_ref() }
         .map(|(bytes, error)| format!("{bytes} bytes of its output could not be written: {error}"));
@@ -204,12 +204,12 @@ fn try_until_it_ends(job: &Job, own: &Path, submitted: &Submitted, output: &mut 
     }
 }
 
-/// Whether the gateway serves commands, or does so now.
+/// Whether the gateway serves commands, or could be started.
 fn serves(control: &Path) -> bool {
     UnixStream::connect(control).is_ok() || gateways::start_own(control).unwrap_or(false)
 }
 
-/// Waits for so long, or until the job is to be cancelled.
+/// Waits for `pause`, or until the job is to be cancelled.
 fn wait_for(job: &Job, pause: Duration) {
     let until = Instant::now() + pause;
     while Instant::now() < until && !job.is_to_be_canceled() {
@@ -248,14 +248,14 @@ fn attempt(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) ->
             return Err(io::Error::new(error.kind(), text));
         }
     };
-    // The writing ends are the child's alone.
+    // Leaves the write ends to the child alone.
     drop(command);
     let status = follow(job, child, read_all(reader)?, output)?;
     let status = match (status.code(), status.signal()) {
         (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
         (None, signal) => 128_u8.saturating_add(u8::try_from(signal.unwrap_or_default()).unwrap_or_default()),
     };
-    // A file that a full disk keeps from being written must not end a job that can wait.
+    // A full disk, on which no file can be written, must not end a job that can wait.
     Ok(match job.phase() {
         _ if job.is_to_be_canceled() => Attempt::Ended(status),
         Some(Phase::Away { line }) => Attempt::Away(line),
@@ -267,7 +267,7 @@ fn attempt(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) ->
 
 /// Reads what the run and what it starts print.
 fn read_all(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
-    // A disk that is slower than the program holds the program up.
+    // A disk that is slower than the program slows the program down.
     let (sender, parts) = sync_channel(MOST_PARTS);
     let thread = std::thread::Builder::new().name("output".to_owned());
     thread.spawn(move || {

@@ -55,7 +55,7 @@ impl Writer {
         })
     }
 
-    /// Goes on with the last part that is there.
+    /// Continues the last part that is there.
     ///
     /// # Errors
     /// The directory or the part cannot be read.
@@ -84,7 +84,7 @@ impl Writer {
         }
     }
 
-    /// Gives the disk back what was kept last: that a job has ended must find room.
+    /// Frees the disk space of the last part: the record of a job's end must find room.
     pub fn make_room(&mut self) {
         self.file = None;
         let bytes =
@@ -136,7 +136,7 @@ pub struct Reader {
     directory: PathBuf,
     /// The part that is read, and how much of it has been.
     at: Option<(u64, u64)>,
-    /// The rest of that part is kept no more.
+    /// The rest of that part is no longer kept.
     is_cut: bool,
 }
 
@@ -180,7 +180,7 @@ impl Reader {
 
     fn copy_part(&self, number: u64, read: u64, sink: &mut impl Write) -> io::Result<Option<u64>> {
         let mut file = match File::open(part(&self.directory, number)) {
-            // It is kept no more.
+            // It is no longer kept.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
@@ -253,7 +253,7 @@ mod tests {
             "{all}"
         );
         assert!(!all.contains("part 004") && !all.contains("part 015"), "{all}");
-        // One that follows misses what was removed before it looked.
+        // A reader that follows misses what was removed before it read.
         let rest = read(&mut early);
         assert!(
             rest.contains("not kept") && rest.ends_with("part 019\n\n"),

@@ -5,7 +5,7 @@
 //!     `-- asks --> gateway -- starts --> carry -- runs --> causeway run
 //! ```
 //! `store` has the directories, `carry` the process that runs a job to its end, `kept` its output. A gateway
-//! that starts has those carried on that no process carries any more.
+//! that starts resumes those that no process carries any more.
 
 pub mod carry;
 pub mod kept;

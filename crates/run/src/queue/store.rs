@@ -182,7 +182,7 @@ pub fn create(place: &Path, job: &Submitted, words: &[OsString]) -> io::Result<J
         Lock::take(OpenOptions::new().write(true).open(new.join("lock"))?)?;
         name_it(place, &new)
     };
-    // A full disk leaves no half of one.
+    // A full disk leaves no half of a job.
     write().inspect_err(|_| drop(fs::remove_dir_all(&new)))
 }
 
@@ -263,12 +263,12 @@ impl Job {
         self.directory.join("phase.json")
     }
 
-    /// How far its run is; nothing before it has begun.
+    /// How far its run is; `None` before it has begun.
     pub fn phase(&self) -> Option<Phase> {
         phase::read(&self.phase_file())
     }
 
-    /// How it has ended; nothing before.
+    /// How it has ended; `None` before.
     pub fn end(&self) -> Option<End> {
         read_json(&self.directory.join("end.json")).ok()
     }
@@ -281,7 +281,7 @@ impl Job {
         write_json(&self.directory.join("end.json"), end)
     }
 
-    /// Has it cancelled by whoever carries it.
+    /// Asks the process that carries it to cancel it.
     ///
     /// # Errors
     /// Those of the file system.
@@ -294,7 +294,7 @@ impl Job {
         self.directory.join("cancel").exists()
     }
 
-    /// Its lock, which says that this process carries it; nothing where another one does.
+    /// Its lock, which says that this process carries it; `None` if another one does.
     ///
     /// # Errors
     /// Those of the file system.
@@ -302,8 +302,8 @@ impl Job {
         Lock::take(OpenOptions::new().write(true).open(self.directory.join("lock"))?)
     }
 
-    /// Has it carried, where it has not ended and no process carries it. Nothing comes of it where its
-    /// gateway is away: one that starts looks for such jobs.
+    /// Has it carried, if it has not ended and no process carries it. If its gateway is away, nothing
+    /// happens: a gateway that starts looks for such jobs.
     pub fn see_to_it(&self) {
         let is_left = self.end().is_none() && self.lock().is_ok_and(|lock| lock.is_some());
         if is_left && let (Ok(submitted), Some(place)) = (self.submitted(), self.directory.parent()) {
@@ -382,7 +382,7 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     Ok(serde_json::from_slice(&read_file(path)?)?)
 }
 
-/// Writes a file that is whole or not there.
+/// Writes a file that is either whole or absent.
 pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     own_file::keep(path, &serde_json::to_vec(value)?)
 }

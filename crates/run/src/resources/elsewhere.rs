@@ -1,5 +1,5 @@
-//! What the batch systems of other sites have: each site's holder tells it, for a job that runs nothing. So a
-//! site tells those whose jobs may use its allocations, and its audit has it.
+//! What the batch systems of other sites have: each site's holder reports it, to a job that runs nothing. So
+//! a site tells those whose jobs may use its allocations, and its audit records it.
 
 use crate::batch::far::{self, Line};
 use causeway_batch::offer::Offer;

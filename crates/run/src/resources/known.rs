@@ -5,8 +5,8 @@ use causeway_control::{self as control, SiteStatus, Sites, Status};
 use causeway_resources::{Described, Graph, Link, Node, Site, Source, classes_of};
 use std::collections::HashSet;
 
-/// What a gateway's two answers say. Links of other sites' gateways are as old as their last message, which
-/// is not told.
+/// The graph from a gateway's two answers. Links of other sites' gateways are as old as their last message,
+/// whose age is not reported.
 pub fn graph(sites: &Sites, status: &Status, measured: &Measured, now: u64) -> Graph {
     let own = status.tunnels.iter().filter_map(|tunnel| {
         let link = tunnel.link()?;

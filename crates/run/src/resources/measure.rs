@@ -1,4 +1,4 @@
-//! `causeway resources --measure`: a job that looks at each node, and at how fast one of each kind is.
+//! `causeway resources --measure`: a job that inspects each node, and measures one of each kind.
 
 use super::measured::Measured;
 use super::node::Seen;
@@ -14,16 +14,16 @@ use std::time::Duration;
 /// How long the cores of a node compute.
 const SECONDS: u64 = 5;
 
-/// How long a node may take to answer. ssh gives up one that is switched off after ten seconds.
+/// How long a node may take to answer. ssh gives up on one that is switched off after ten seconds.
 const WITHIN: Duration = Duration::from_secs(20);
 
-/// Nodes of a site that are named where they do not answer.
+/// Most nodes of a site that are named if they do not answer.
 const NAMED: usize = 5;
 
 /// A node that runs more than this for each of its cores, in thousandths, is too busy to be measured.
 const BUSY: u32 = 250;
 
-/// A node to look at.
+/// A node to inspect.
 struct Target {
     site: String,
     name: String,
@@ -31,11 +31,11 @@ struct Target {
     address: String,
 }
 
-/// Looks at the nodes that the sites list, and at those of the allocations that `alloc` names, and adds what
-/// it sees. `now` is in seconds since 1970.
+/// Inspects the nodes that the sites list, and those of the allocations that `alloc` names, and adds what it
+/// sees. `now` is in seconds since 1970.
 ///
 /// # Errors
-/// There is no node to look at, or none that answers.
+/// There is no node to inspect, or none that answers.
 pub fn measure(
     measured: &mut Measured,
     sites: &mut Sites,
@@ -86,7 +86,7 @@ pub fn measure(
     Ok(())
 }
 
-/// Measures one node of each kind, all at the same time. Says where that fails.
+/// Measures one node of each kind, all at the same time. Says where this fails.
 fn add_speeds(
     token: &str,
     command: &str,
@@ -129,7 +129,7 @@ fn targets(sites: &Sites) -> Vec<Target> {
         .collect()
 }
 
-/// A job that lasts as long as its connection. Sites that take no part are told of when their nodes do not
+/// A job that lasts as long as its connection. Sites that take no part are reported when their nodes do not
 /// answer.
 fn job(
     targets: &[Target],

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Longest file that is read: some 100 000 nodes.
 const MAX_BYTES: usize = 32 << 20;
 
-/// The nodes of a grid that were looked at, by site and name.
+/// The nodes of a grid that were inspected, by site and name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured(BTreeMap<String, BTreeMap<String, Known>>);
 
@@ -21,7 +21,7 @@ pub struct Measured(BTreeMap<String, BTreeMap<String, Known>>);
 pub struct Known {
     /// What it has.
     pub node: Node,
-    /// How fast its cores are, where a node of its kind was measured.
+    /// How fast its cores are, if a node of its kind was measured.
     pub speed_thousandths: Option<u32>,
     /// When that was seen, in seconds since 1970.
     pub at: u64,
@@ -36,7 +36,7 @@ fn file() -> Result<PathBuf, TextError> {
         .join("nodes.json"))
 }
 
-/// What was measured of a grid; nothing where nothing was.
+/// What was measured of a grid; empty if nothing was.
 ///
 /// # Errors
 /// The file is there, and cannot be read or is damaged.
@@ -60,8 +60,8 @@ impl Measured {
         self.0.get(site)?.get(node)
     }
 
-    /// Takes what was seen of nodes of a site now. Of the others those are kept that the site still has:
-    /// those for which `has` is true.
+    /// Adds what was seen of nodes of a site now. Of the others, keeps those that the site still has, for
+    /// which `has` is true.
     pub fn add(&mut self, site: &str, seen: Vec<(String, Seen)>, has: impl Fn(&str) -> bool, at: u64) {
         let nodes = self.0.entry(site.to_owned()).or_default();
         nodes.retain(|name, _| has(name));
@@ -81,7 +81,7 @@ impl Measured {
     /// The file cannot be written.
     pub fn keep(&self, grid: &str) -> Result<(), TextError> {
         let file = file()?;
-        // What cannot be read is of no use to anybody.
+        // A file that cannot be read is useless, and is replaced.
         let mut grids = grids().unwrap_or_default();
         grids.insert(grid.to_owned(), self.clone());
         let write = || {

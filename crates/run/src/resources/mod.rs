@@ -1,7 +1,7 @@
-//! What the grid has, as this host's gateway knows it.
-//! What a graph is, and its forms, is in crates/resources. `known` is what the gateway says, `offered` what
-//! the batch system of its site has, `elsewhere` what those of other sites have. `measure` looks at nodes,
-//! each of which says what it has by `node`; `measured` keeps it.
+//! What the grid has, as this host's gateway knows it. What a graph is, and its forms, is in
+//! crates/resources. `known` is what the gateway says, `offered` what the batch system of its site has,
+//! `elsewhere` what those of other sites have. `measure` inspects nodes: each runs `node` to say what it has,
+//! and `measured` keeps it.
 
 mod elsewhere;
 mod known;
@@ -19,7 +19,7 @@ pub use elsewhere::Offers;
 use measured::Measured;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the grid has, as this host's gateway and the batch systems say. With `measure`, first looks at the
+/// What the grid has, as this host's gateway and the batch systems say. With `measure`, first inspects the
 /// nodes of all sites, or of these allocations, and keeps what they say.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub fn graph(measures: Option<&[String]>, now: u64) -> Result<Graph, Failure> {
         let site = graph.sites.iter_mut().find(|site| site.name == name);
         match (site, offer) {
             (Some(site), Ok(offer)) => offered::add(site, offer, &measured),
-            // What else is known is worth showing.
+            // The rest is still worth showing.
             (_, Err(why)) => say::error(format_args!("causeway resources: batch system of {name}: {why}")),
             (None, _) => {}
         }
@@ -47,7 +47,7 @@ pub fn graph(measures: Option<&[String]>, now: u64) -> Result<Graph, Failure> {
     Ok(graph)
 }
 
-/// What was measured of the grid's nodes. Says so where that cannot be read.
+/// What was measured of the grid's nodes. Says so if that cannot be read.
 pub fn measured(status: &Status) -> Measured {
     measured::read(&grid_name(status)).unwrap_or_else(|error| {
         say::error(format_args!("causeway: {error}"));

@@ -20,7 +20,7 @@ pub struct Args {
 pub struct Seen {
     /// What the node has.
     pub node: Node,
-    /// How fast its cores are, where that was measured.
+    /// How fast its cores are, if that was measured.
     pub speed_thousandths: Option<u32>,
 }
 
@@ -32,7 +32,7 @@ impl Seen {
     /// Reads an answer of another site's node.
     ///
     /// # Errors
-    /// It is none, or no node has that.
+    /// It is malformed, or no node has that much.
     pub fn read(line: &str) -> Result<Seen, String> {
         let seen: Seen = serde_json::from_str(line.trim()).map_err(|_| "its answer is not understood")?;
         let node = &seen.node;

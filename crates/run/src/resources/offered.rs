@@ -22,8 +22,8 @@ pub fn ask(access: &BatchAccess) -> Result<Offer, String> {
     batch.offer()
 }
 
-/// Adds it to the site. A node that the site's gateway lists, too, is there once, as the batch system has it;
-/// what it does not say is as it was measured.
+/// Adds it to the site. A node that the site's gateway also lists is there once, as the batch system has it;
+/// what it does not say comes from measurements.
 pub fn add(site: &mut Site, offer: Offer, measured: &Measured) {
     let known = |name: &str| measured.of(&site.name, name);
     site.limits = offer.limits.into_iter().map(limit).collect();

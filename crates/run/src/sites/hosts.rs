@@ -1,8 +1,8 @@
 //! Finds the sites of hosts that a user names by a launcher's options, variables and files.
 //!
 //! The launchers have a dozen forms of host files and of lists. All of them name hosts in words, so every
-//! word that is a node's name or address counts; one that stands there for another reason lets a site take
-//! part that need not.
+//! word that is a node's name or address counts; one that is there for another reason makes a site take part
+//! unnecessarily.
 
 use causeway_control::name::means;
 use causeway_control::{SiteInfo, Sites};
@@ -28,7 +28,7 @@ pub fn sites_of(known: &Sites, values: &[OsString]) -> Vec<String> {
     named.map(|info| info.name.clone()).collect()
 }
 
-/// A file of hosts; `None` where there is none. A pipe is the launcher's to read.
+/// A file of hosts; `None` if there is none. A pipe is left to the launcher.
 fn read(path: &Path) -> Option<String> {
     let file = File::open(path).ok().filter(|_| path.is_file())?;
     let mut text = Vec::new();
@@ -36,7 +36,7 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Words, whole and in pieces: a host may stand behind `=` and before `:`, and an address of IPv6 has colons.
+/// Words, whole and in pieces: a host may come after `=` and before `:`, and an address of IPv6 has colons.
 fn words_of(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter_map(|line| line.split('#').next());
     let between = |letter: char| letter.is_whitespace() || ",;[]()".contains(letter);

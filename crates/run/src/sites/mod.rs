@@ -23,7 +23,7 @@ pub struct Chosen<'a> {
     pub wish: Wish,
     /// Ranks of each node.
     pub shares: Vec<Share<'a>>,
-    /// Sites that take part; none where that is not for Causeway to choose.
+    /// Sites that take part; empty if Causeway does not choose them.
     pub sites: Vec<&'a SiteInfo>,
 }
 
@@ -41,7 +41,7 @@ impl Chosen<'_> {
             .collect()
     }
 
-    /// Whether a site takes part, as far as that is Causeway's to choose.
+    /// Whether a site takes part, as far as Causeway chooses that.
     pub fn uses(&self, site: &str) -> bool {
         self.sites.is_empty() || self.sites.iter().any(|used| used.name == site)
     }
@@ -126,8 +126,8 @@ fn check_hosts(known: &Sites, line: &CommandLine) -> Result<(), RunError> {
     }
 }
 
-/// Refuses sites whose connections no gateway would carry. Where the user names hosts, the gateways
-/// themselves decide.
+/// Refuses sites whose connections no gateway would carry. If the user names hosts, the gateways themselves
+/// decide.
 ///
 /// # Errors
 /// The first such site.
@@ -154,7 +154,7 @@ pub fn name_own_hosts_as_they_are(known: &mut Sites) {
     }
 }
 
-/// Refuses sites whose addresses nothing translates; see [`name_own_hosts_as_they_are`]. Where the user names
+/// Refuses sites whose addresses nothing translates; see [`name_own_hosts_as_they_are`]. If the user names
 /// hosts, the kernels decide.
 ///
 /// # Errors
@@ -164,7 +164,7 @@ pub fn check_real(chosen: &Chosen) -> Result<(), RunError> {
     foreign.map_or(Ok(()), |site| Err(RunError::Virtual(site.name.clone())))
 }
 
-/// Refuses nodes that stand in the host list by a name which more than one site has.
+/// Refuses nodes that the host list names by a name that several sites have.
 ///
 /// # Errors
 /// The first such node.
@@ -234,8 +234,8 @@ pub fn known_by_name(known: &Sites, names: &[String]) -> Vec<Site> {
     named.filter_map(|info| info.site().ok()).collect()
 }
 
-/// This host's address that other sites' daemons can call, and its interface. It is the grid's address where
-/// the shim translates, else the real one.
+/// This host's address that other sites' daemons can call, and its interface. It is the grid's address if the
+/// shim translates, else the real one.
 pub fn own_address(known: &Sites, translates: bool) -> Option<(String, IpAddr)> {
     let site = own_site(known)?;
     let interfaces = nix::ifaddrs::getifaddrs().ok()?;
@@ -273,7 +273,7 @@ pub fn plan(
     }
 }
 
-/// Names of the sites that a run may use; none where it may use all.
+/// Names of the sites that a run may use; empty if it may use all.
 pub fn names(wanted: Option<&[(String, Option<u32>)]>) -> Vec<String> {
     let all = wanted.into_iter().flatten();
     all.map(|(name, _)| name.clone()).collect()
@@ -361,7 +361,7 @@ pub fn usable_site<'a>(known: &'a Sites, name: &str) -> Result<&'a SiteInfo, Run
 }
 
 fn all_sites(known: &Sites) -> Result<Vec<&SiteInfo>, RunError> {
-    // Fewer sites than the user believes would be found out late; leaving one out takes a word.
+    // The user would notice a missing site only late; leaving one out takes a word.
     known
         .sites
         .iter()

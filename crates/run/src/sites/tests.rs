@@ -76,7 +76,7 @@ fn processes_use_ipv4_where_all_sites_have_it_else_ipv6_and_without_either_nothi
     assert_eq!(common_ip(&known, Mpi::OpenMpi4, &[]).unwrap(), Ip::Any);
 }
 
-/// [`super::choose`], of what stands behind `--sites`.
+/// [`super::choose`], given what follows `--sites`.
 fn choose<'a>(known: &'a Sites, sites: Option<&str>, line: &CommandLine) -> Result<Chosen<'a>, RunError> {
     let wanted = sites.map(parse).transpose()?;
     super::choose(known, wanted.as_deref(), line)

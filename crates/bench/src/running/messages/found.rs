@@ -1,4 +1,4 @@
-//! What the counts of all ranks come to, between sites of so many ranks each.
+//! Sums up the counts of all ranks, between sites with these numbers of ranks.
 
 use crate::messages::split::{crossing, improved};
 use crate::messages::{Counted, Messages, Operation};
@@ -15,7 +15,7 @@ pub struct Found {
     pub missing: Vec<u32>,
     /// The time from MPI_Init to MPI_Finalize.
     pub seconds: f64,
-    /// Calls that were not counted for want of memory.
+    /// Calls that were not counted for lack of memory.
     pub lost: u64,
     /// Ranks of each site.
     pub sites: Vec<u32>,
@@ -33,7 +33,7 @@ pub struct Better {
     pub messages: u64,
 }
 
-/// Ranks of each site: as was asked for, or two halves. The second is what was wrong with that.
+/// Ranks of each site: as was asked for, or two halves. The second value is what was wrong with that.
 fn sites_of(wanted: &[u32], ranks: u32) -> (Vec<u32>, Option<Failure>) {
     let sum: u64 = wanted.iter().copied().map(u64::from).sum();
     let halves = match ranks {
@@ -80,7 +80,7 @@ pub fn found(task: &Counting, counted: &Counted) -> (Found, Option<Failure>) {
     (found, mistake)
 }
 
-/// Other ranks at two sites, where that saves a tenth of the messages at least.
+/// Other ranks at two sites, if that saves at least a tenth of the messages.
 fn better(counted: &Counted, sites: &[u32]) -> Option<Better> {
     let [first, _] = *sites else { return None };
     let pairs = counted.pairs();

@@ -1,7 +1,7 @@
 //! `causeway bench messages`: counts what a program sends, and says what of it would cross between sites.
 //!
 //! The program runs as its launcher starts it, with a library preloaded that counts (mpi/messages). Each rank
-//! writes its counts when it ends. `starter` runs it, `found` is what the counts come to, `text` shows it.
+//! writes its counts when it ends. `starter` runs it, `found` sums the counts up, `text` shows it.
 
 mod found;
 mod starter;
@@ -28,7 +28,7 @@ const CSV_MARK: &str = "from,call,to,ranks,";
 const JSON_MARK: &str = "{\n  \"program\": ";
 const RANK_MARK: &str = "causeway-messages,";
 
-/// The status is 1 where the program failed or ranks are missing, and 130 after Ctrl-C.
+/// The status is 1 if the program failed or ranks are missing, and 130 after Ctrl-C.
 pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
     let starter = Starter::of(task.command.first().ok_or_else(|| Failure::usage("no program"))?)?;
     let out = std::path::absolute(&task.out).map_err(Failure::new)?;
@@ -42,7 +42,7 @@ pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
     let counted = Counted::read(&out).map_err(|error| explained(&error, &starter, status))?;
     let (found, mistake) = found(task, &counted);
     let json = serde_json::to_string_pretty(&found).map_err(Failure::new)?;
-    // What was counted is shown also where the disk is full.
+    // What was counted is shown even if the disk is full.
     let shown = say::result(match task.json {
         true => json.clone(),
         false => text(&found),
@@ -93,7 +93,7 @@ fn prepare(out: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What to do where no rank has counted.
+/// What to do if no rank has counted.
 fn explained(error: &CountError, starter: &Starter, status: ExitStatus) -> Failure {
     match error {
         CountError::None(_) => Failure::new(format_args!(

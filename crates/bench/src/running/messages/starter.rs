@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 const DIRECTORY: &str = "CAUSEWAY_MESSAGES";
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// How often the program is looked at.
+/// How often the program is polled.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Within this time a launcher ends that a terminal's signal has reached.
+/// How long a launcher may take to end that a terminal's signal has reached.
 const BY_ITSELF: Duration = Duration::from_secs(5);
 
 /// What the command begins with.
 pub struct Starter {
     program: OsString,
-    /// A launcher that says whose it is. Others, such as srun, start programs of any MPI.
+    /// The MPI of a launcher that names it. Others, such as srun, start programs of any MPI.
     pub mpi: Option<Mpi>,
 }
 
@@ -44,9 +44,9 @@ impl Starter {
         Ok(Starter { program, mpi })
     }
 
-    /// The launcher with the user's words and the libraries. A tool of the user's that looks at MPI calls
-    /// comes first, and hands them on. The shim, which has no job here, keeps them in what wrappers execute.
-    /// Without its cure, MPICH over UCX may wait in MPI_Finalize for ever.
+    /// The launcher with the user's words and the libraries. A tool of the user's that intercepts MPI calls
+    /// comes first, and passes them on. The shim, which has no job here, keeps the libraries in what wrappers
+    /// execute. Without its cure, MPICH over UCX may wait in MPI_Finalize for ever.
     fn command(&self, words: &[OsString]) -> Result<Command, Failure> {
         let own = std::env::current_exe().map_err(Failure::new)?;
         let may_need_cure = self.mpi.is_none_or(|mpi| mpi.row().needs_ucx_cure);
@@ -61,7 +61,7 @@ impl Starter {
         };
         let with_libraries = self.mpi.map(|mpi| with_libraries(mpi, words, &libraries));
         let mut command = Command::new(&self.program);
-        // hydra and Slurm hand their environment on to all hosts.
+        // hydra and Slurm pass their environment on to all hosts.
         if self.mpi.is_some_and(|mpi| mpi.row().hands_on_named_variables) {
             command.args(["-x", DIRECTORY]);
             let is_set = with_libraries.as_deref().is_some_and(|with| with != words);
@@ -72,7 +72,7 @@ impl Starter {
         Ok(command)
     }
 
-    /// The libraries that were built; each needs the headers of its interface. One hands on the calls of
+    /// The libraries that were built; each needs the headers of its interface. One passes on the calls of
     /// programs with another interface, and the one with the widest handles comes first.
     fn libraries(&self) -> Result<Vec<PathBuf>, Failure> {
         let families = match self.mpi {
@@ -97,8 +97,8 @@ impl Starter {
 pub fn run(task: &Counting, starter: &Starter, out: &Path, stop: &AtomicBool) -> Result<ExitStatus, Failure> {
     let mut command = starter.command(&task.command[1..])?;
     command.env(DIRECTORY, out);
-    // A signal for the group that a terminal runs, such as Ctrl-C, reaches the launcher, too. Without a
-    // terminal it is in a group of its own, and we hand the signal on. A launcher that gets two may leave its
+    // A signal for the terminal's foreground group, such as Ctrl-C, reaches the launcher, too. Without a
+    // terminal it is in a group of its own, and we pass the signal on. A launcher that gets two may leave its
     // ranks behind.
     let has_terminal = File::open("/dev/tty").is_ok();
     if !has_terminal {
