@@ -8,7 +8,6 @@
 //! half has grown to several times its live records, those are copied into the other half. A commit is one
 //! store of a number: a process that is killed before it leaves the previous commit.
 
-use crate::before;
 use crate::half::{Half, SHORTEST};
 use crate::mapping::{self, PAGE};
 use crate::record::{Head, Key, Record};
@@ -18,7 +17,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-// Numbers 0 and 8 are those of `before`.
+// Numbers 0 and 8 were those of an earlier form.
 const COMMITTED: usize = 16;
 const ROUND: usize = 24;
 
@@ -101,11 +100,6 @@ impl Journal {
     /// Those of fstat(2) and mmap(2); what is committed cannot be read.
     pub fn open(files: [OwnedFd; 2]) -> io::Result<(Journal, Vec<Record>)> {
         let mut journal = Journal::from_files(files)?;
-        // The first half is the first to be written.
-        let is_new = journal.halves.iter().all(|half| half.get(ROUND) == 0);
-        if is_new && journal.halves[0].get(COMMITTED) == 0 {
-            journal.take_over()?;
-        }
         journal.current = usize::from(journal.halves[1].get(ROUND) > journal.halves[0].get(ROUND));
         let half = &journal.halves[journal.current];
         let committed = usize::try_from(half.get(COMMITTED)).unwrap_or(usize::MAX);
@@ -141,21 +135,6 @@ impl Journal {
             .collect();
         records.sort_unstable_by_key(|(key, _)| *key);
         Ok((journal, records))
-    }
-
-    /// Rewrites what an earlier program has written in its own form.
-    fn take_over(&mut self) -> io::Result<()> {
-        let halves = self.halves.each_ref().map(|half| &half.mapping);
-        let (current, records) = before::read(halves)?;
-        // A process that is killed before the round is set leaves what was there.
-        self.current = 1 - current;
-        records
-            .iter()
-            .for_each(|(key, value)| self.put_bytes(*key, value));
-        self.commit(Instant::now())?;
-        self.halves[self.current].set(ROUND, 1);
-        *self = Journal::from_files(self.duplicate()?)?;
-        Ok(())
     }
 
     fn from_files([first, second]: [OwnedFd; 2]) -> io::Result<Journal> {

@@ -6,7 +6,6 @@
 //! frames in blocks and the records of the last commit.
 
 mod arena;
-mod before;
 mod free;
 mod half;
 mod heap;

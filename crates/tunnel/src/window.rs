@@ -31,8 +31,8 @@ impl Default for Limits {
     }
 }
 
-/// Both ends must agree on what may be sent before the first credit, so it is part of version 1 of the
-/// protocol. As large as the largest eager message of today's MPIs.
+/// Both ends must agree on what may be sent before the first credit, so it is part of the protocol. As large
+/// as the largest eager message of today's MPIs.
 pub const MIN_BYTES: u64 = 64 << 10;
 
 /// Counts what is granted beyond [`Limits::least`], over all streams of a tunnel.

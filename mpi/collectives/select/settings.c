@@ -29,21 +29,6 @@ static void rate(const char *name, int64_t *value)
     *value = megabits >= 8 ? megabits / 8 : 1;
 }
 
-/* Reads the older way to leave operations to the MPI: their names between commas. Other names there are
- * ignored. */
-static void add_native(struct rules *rules)
-{
-    const char *list = getenv(PREFIX "NATIVE");
-    for (int i = 0; i < OPERATIONS; i++) {
-        size_t length = strlen(operation_names[i]);
-        for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) &&
-                rules->count < MAX_RULES)
-                rules->all[rules->count++] =
-                    (struct rule){.operation = (enum operation)i, .algorithm = NATIVE, .high = INT64_MAX};
-    }
-}
-
 static const char *text(const char *name)
 {
     const char *text = getenv(name);
@@ -78,7 +63,6 @@ int settings_read(struct settings *settings, char *said, size_t said_bytes)
     number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
     number(PREFIX "SEGMENT_BYTES", &costs->segment);
     settings->by_rank = settings_by_rank();
-    add_native(&settings->rules);
     int right = !rules || rules_parse(&settings->rules, rules, PREFIX "RULES", said, said_bytes);
     right = right && (!file || !*file || rules_read(&settings->rules, file, said, said_bytes));
     return right;
