@@ -14,8 +14,8 @@ use peer::Peer;
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
-/// Sixteen times the sites of the largest grid: also those that have left. A broker whose keys were stolen may
-/// name others each time.
+/// Sixteen times the sites of the largest grid: also those that have left. A broker whose keys were stolen
+/// may name others each time.
 const MOST: usize = 4 * 4096;
 
 /// The gateways that are known. They are only ever added: a `PeerIndex` is a position here.
