@@ -395,7 +395,7 @@ ITEMS = [
          "12192 of its 1217028 messages have 200 kB; most have 1 kB."),
     Item(M, "Table 4: idle timeouts", "BT 331 -> 323, CG 725 -> 427, LU 185 -> 179, MG 73 -> 70, SP 487 -> 426",
          signals("", "idle_restarts"), SCALED,
-         "Restarts of lanes, an upper bound (docs/status.md). Under BBR they shrink no window. Kernels count none."),
+         "Restarts of lanes, an upper bound (docs/checking.md). Under BBR they shrink no window. Kernels count none."),
     Item(M, "Table 5: without slow start after idle, and MPI5000",
          "BT 204 -> 171 -> 147, CG 122 -> 122 -> 116, LU 66 -> 71 -> 74, MG 11 -> 11 -> 14, SP 242 -> 203 -> 221 s",
          pauses, "scaled: class W, 2+2 ranks, Open MPI",

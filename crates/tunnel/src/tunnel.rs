@@ -26,7 +26,21 @@ use std::time::Instant;
 /// Lanes a tunnel has at most. More than eight has not been seen to help on any path.
 pub const MAX_LANES: usize = 16;
 
-/// One end of a tunnel.
+/// One end of a tunnel. It acts only when a driver calls it, in this order:
+///
+/// - **Lanes.** [`Tunnel::lane_up`] comes first of all calls about a lane, and [`Tunnel::lane_down`] last.
+///   Then the number may be used again.
+/// - **Input.** [`Tunnel::on_input`] is called with a lane's bytes until it needs more; each event that it
+///   hands over is acted on before the next call. Then [`Tunnel::poll_event`], until it returns `None`.
+/// - **Output.** [`Tunnel::choose_lane`] names a lane for the next frames, and [`Tunnel::prepare`] puts onto
+///   it what goes before data. Only if that returns true, each [`Tunnel::reserve`] gets a stream's bytes and
+///   ends with [`Tunnel::commit`], or without any with [`Tunnel::release`]. Before a lane is written comes
+///   [`Tunnel::put_ack`]; what its socket took of [`Tunnel::unsent`] goes to [`Tunnel::sent`].
+/// - **Time.** [`Tunnel::on_time`] is called at [`Tunnel::deadline`], which any other call may change, and
+///   after it [`Tunnel::poll_event`].
+/// - **A tunnel that outlives its process** ([`Tunnel::kept`]): [`Tunnel::write_down`], the journal's commit
+///   and [`Tunnel::written_down`] come after input and events, and before anything that these caused is
+///   written to a socket.
 #[derive(Debug)]
 pub struct Tunnel {
     pub(crate) settings: Settings,

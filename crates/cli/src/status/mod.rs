@@ -1,7 +1,7 @@
 //! `causeway status`: asks the gateway of this host, once or again and again, and shows its answer.
 //!
 //! `text` is for people, in lines of `columns`, `rates` compares two polls, `watch` polls again and again.
-//! docs/status.md explains the columns.
+//! docs/checking.md explains the columns.
 
 mod rates;
 pub mod text;

@@ -1,4 +1,4 @@
-//! Which metrics there are. `docs/status.md` explains each; what is exported as a counter goes on over the
+//! Which metrics there are. `docs/checking.md` explains each; what is exported as a counter goes on over the
 //! ends of lanes and pairs (`totals`).
 
 use super::exposition::{Exposition, Kind};
@@ -376,12 +376,12 @@ mod tests {
             .filter_map(|line| line.strip_prefix("# TYPE "))
             .collect();
         let names: Vec<&str> = names.iter().filter_map(|line| line.split(' ').next()).collect();
-        let documentation = include_str!("../../../../../docs/status.md");
+        let documentation = include_str!("../../../../../docs/checking.md");
         for (index, name) in names.iter().enumerate() {
             assert!(!names[..index].contains(name), "{name} twice");
             assert!(
                 documentation.contains(&format!("`{name}")),
-                "{name} is not in docs/status.md"
+                "{name} is not in docs/checking.md"
             );
         }
     }
