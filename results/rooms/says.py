@@ -1,4 +1,4 @@
-"""What README.md says, computed from rooms.csv."""
+"""What README.md says, computed from rooms.csv and lines.csv."""
 
 from figures import line, median, read, values, where
 
@@ -21,3 +21,5 @@ def texts():
         middle = {build: median(where(own, build=build), "value") for build in ("before", "after", "unchecked")}
         yield line(name, mpi, SIZES[size], unit, shown(own, "before"), shown(own, "after"), shown(own, "unchecked"),
                    f"{middle['after'] / middle['before']:.3f}", f"{middle['after'] / middle['unchecked']:.3f}")
+    for row in read("lines.csv"):
+        yield line(row["crate"], *(f"{int(row[when]):,}".replace(",", " ") if row[when] else "" for when in ("before", "after")))

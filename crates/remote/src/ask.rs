@@ -15,7 +15,7 @@ const OUTPUT_BYTES: usize = 4096;
 /// The status of a shell that does not find a command.
 const NOT_FOUND: u8 = 127;
 
-/// Calls `look` for each of these, [`AT_ONCE`] at a time; `None` if it panicked.
+/// Calls `look` for each of these, eight at a time; `None` if it panicked.
 pub fn on_each<N: Sync, T: Send>(nodes: &[N], look: impl Fn(&N) -> T + Sync) -> Vec<Option<T>> {
     let look = &look;
     let batches = nodes.chunks(AT_ONCE).flat_map(|batch| {

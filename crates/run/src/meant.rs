@@ -1,5 +1,5 @@
-//! What a run is meant to do. `causeway run` reads it once from what was typed ([`super::read`]); submitted
-//! jobs, the launchers of a script, a profile's placement and the first job of `causeway up` make one, too.
+//! What a run is meant to do. `causeway run` reads it once from what was typed; submitted jobs, the launchers
+//! of a script, a profile's placement and the first job of `causeway up` make one, too.
 
 use super::groups::Groups;
 use super::mode::Mode;

@@ -48,7 +48,7 @@ fn begin(run: &Run) -> Result<Option<Begun>, RunError> {
 /// Runs the script to its end, and returns its status.
 ///
 /// # Errors
-/// It cannot be started, or its directory cannot be made; those of [`coallocation::begin`].
+/// It cannot be started, or its directory cannot be made; no allocations are given.
 pub fn run(run: &Run, script: &[OsString], own: &Path) -> Result<u8, RunError> {
     let (word, words) = script.split_first().ok_or(RunError::NoCommand)?;
     let begun = begin(run)?;
