@@ -1,9 +1,9 @@
 //! What one end makes of frames that the other would not send, or not so.
 
-use crate::common::{Random, request, settings};
 use causeway_tunnel::frame::{HEADER_BYTES, MAX_PAYLOAD};
 use causeway_tunnel::messages::MAX_MESSAGE;
 use causeway_tunnel::{Event, Header, Kind, ProtocolError, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel_model::{Random, request, settings};
 use std::time::Instant;
 
 fn every_second_byte(stream: u32, count: u64) -> Vec<u8> {

@@ -1,10 +1,10 @@
 //! What streams notice of lanes that delay, stall, overtake each other, die and come back: nothing but time.
 //! Seeded, in virtual time.
 
-use crate::common::sim::Sim;
-use crate::common::{pattern, request, settings};
 use causeway_tunnel::frame::HEADER_BYTES;
 use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel_model::sim::Sim;
+use causeway_tunnel_model::{pattern, request, settings};
 use causeway_wire::Reason;
 use std::time::{Duration, Instant};
 

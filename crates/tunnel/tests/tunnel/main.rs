@@ -1,7 +1,6 @@
 //! Two tunnel ends in virtual time.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-mod common;
 mod frames;
 mod killed;
 mod lanes;

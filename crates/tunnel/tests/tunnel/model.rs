@@ -2,9 +2,9 @@
 //! once, whatever the cuts, the order of reading and the slowness of readers. Seeded; a failure prints the
 //! seed.
 
-use crate::common::{Random, pattern, request};
 use causeway_tunnel::frame::HEADER_BYTES;
 use causeway_tunnel::{Event, Limits, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel_model::{Random, pattern, request};
 use causeway_wire::Reason;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Instant;

@@ -1,8 +1,8 @@
 //! Random programs on two ends of a tunnel, and on one end with a hostile far gateway: the same interpreters
 //! as the fuzz targets `tunnel` and `tunnel_input`, seeded, in virtual time. A failure prints the seed.
 
-use crate::common::{Random, hostile, program};
 use causeway_tunnel::{Event, Header, Kind, Settings, Side, Tunnel, steps};
+use causeway_tunnel_model::{Random, hostile, program};
 use std::time::Instant;
 
 fn bytes(seed: u64) -> Vec<u8> {

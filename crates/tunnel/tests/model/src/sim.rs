@@ -1,7 +1,7 @@
 //! Two ends of a tunnel over lanes that delay, stall, die in the middle of a frame and come back, in virtual
 //! time: a millisecond per step.
 
-use super::{Random, next, request};
+use crate::{Random, next, request};
 use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
 use causeway_wire::Reason;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};

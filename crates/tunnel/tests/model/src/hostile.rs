@@ -3,7 +3,7 @@
 //! it keep more than `Settings` and `Limits` say. The seeded test (programs.rs) and the fuzz target
 //! `tunnel_input` (fuzz/) both call [`play`].
 
-use super::program::{self, Bytes};
+use crate::program::{self, Bytes};
 use causeway_tunnel::frame::HEADER_BYTES;
 use causeway_tunnel::{Event, Header, Kind, MAX_PAYLOAD, Settings, Side, StreamId, Tunnel, steps};
 use causeway_wire::Reason;

@@ -1,7 +1,7 @@
 //! An end of a tunnel whose process can be killed between any two of its actions, and the sockets of its
 //! streams, which outlive it.
 
-use super::Random;
+use crate::Random;
 use causeway_memory::{Arena, Found, Journal};
 use causeway_tunnel::{Event, Limits, Moved, Settings, Side, StreamId, Tunnel, recover};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -2,7 +2,7 @@
 //! ends that go on in another process, time. After every step and after all lanes have healed it checks what
 //! a tunnel promises. The seeded test (programs.rs) and the fuzz target `tunnel` (fuzz/) both call [`play`].
 
-use super::next;
+use crate::next;
 use causeway_tunnel::frame::{HEADER_BYTES, ProtocolError};
 use causeway_tunnel::messages::MAX_MESSAGE;
 use causeway_tunnel::{Event, Limits, MAX_PAYLOAD, OpenRequest, Settings, Side, StreamId, Target, Tunnel};

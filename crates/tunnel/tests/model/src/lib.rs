@@ -1,8 +1,16 @@
-//! What the model tests share: seeded chance, payloads, two ends in virtual time (`sim`), and one that can be
-//! killed (`killable`).
+//! Models of a tunnel in virtual time, for its tests and for fuzz targets: seeded chance and payloads, two ends
+//! that any bytes drive (`program`), one beside a hostile far end (`hostile`), ends that are killed (`killed`,
+//! `killable`), and two ends with links between them (`sim`). A model panics where a promise is broken.
+#![allow(
+    missing_docs,
+    clippy::panic,
+    clippy::should_implement_trait,
+    clippy::unwrap_used
+)]
 
 pub mod hostile;
 pub mod killable;
+pub mod killed;
 pub mod next;
 pub mod program;
 pub mod sim;
