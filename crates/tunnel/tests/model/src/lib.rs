@@ -1,6 +1,7 @@
-//! Models of a tunnel in virtual time, for its tests and for fuzz targets: seeded chance and payloads, two ends
-//! that any bytes drive (`program`), one beside a hostile far end (`hostile`), ends that are killed (`killed`,
-//! `killable`), and two ends with links between them (`sim`). A model panics where a promise is broken.
+//! Models of a tunnel in virtual time, for its tests and for fuzz targets: seeded chance and payloads, two
+//! ends that any bytes drive (`program`), one beside a hostile far end (`hostile`), ends that are killed
+//! (`killed`, `killable`), and two ends with links between them (`sim`). A model panics where a promise is
+//! broken.
 #![allow(
     missing_docs,
     clippy::panic,
