@@ -140,7 +140,7 @@ impl ControlError {
 /// Reads a line after the first answer, without its newline.
 ///
 /// # Errors
-/// The line, if it is none of this version.
+/// [`ControlError::Answer`] if the line has another version or cannot be parsed.
 pub fn later_reply(line: &[u8]) -> Result<Reply, ControlError> {
     match serde_json::from_slice::<Envelope<Reply>>(line) {
         Ok(Envelope {

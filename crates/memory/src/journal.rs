@@ -17,7 +17,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-// Numbers 0 and 8 were those of an earlier form.
+/// The round of the form that programs of state version 12 and before wrote, which is refused: read as this
+/// form, such a journal would be empty, and all that it holds would be lost in silence.
+const EARLIER_ROUND: usize = 8;
+
 const COMMITTED: usize = 16;
 const ROUND: usize = 24;
 
@@ -100,6 +103,10 @@ impl Journal {
     /// Those of fstat(2) and mmap(2); what is committed cannot be read.
     pub fn open(files: [OwnedFd; 2]) -> io::Result<(Journal, Vec<Record>)> {
         let mut journal = Journal::from_files(files)?;
+        if journal.halves.iter().any(|half| half.get(EARLIER_ROUND) != 0) {
+            let reason = "the journal is of state version 12 or before";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
         journal.current = usize::from(journal.halves[1].get(ROUND) > journal.halves[0].get(ROUND));
         let half = &journal.halves[journal.current];
         let committed = usize::try_from(half.get(COMMITTED)).unwrap_or(usize::MAX);
@@ -434,6 +441,16 @@ mod tests {
         assert_eq!(found.into_keys().collect::<Vec<_>>(), [Key::new(1, 2, 3)]);
         journal.give_up();
         assert!(again(&journal).1.is_empty());
+    }
+
+    #[test]
+    fn a_journal_of_an_earlier_form_is_refused_and_not_taken_for_an_empty_one() {
+        for half in 0..2 {
+            let journal = Journal::shared().unwrap();
+            journal.halves[half].set(EARLIER_ROUND, 7);
+            let refused = Journal::open(journal.duplicate().unwrap()).unwrap_err();
+            assert!(refused.to_string().contains("version 12"), "{refused}");
+        }
     }
 
     #[test]

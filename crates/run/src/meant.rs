@@ -7,7 +7,7 @@ use crate::batch::allocations::Allocations;
 use crate::place::Weighing;
 use causeway_units::{TIME, plain};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -278,8 +278,12 @@ impl Words {
     }
 
     fn all(&mut self, name: &str, values: impl IntoIterator<Item = impl Into<OsString>>) {
-        for value in values {
-            self.0.extend([name.into(), value.into()]);
+        for value in values.into_iter().map(Into::into) {
+            // Behind a blank, it would be read as another option.
+            match value.as_encoded_bytes().starts_with(b"-") {
+                true => self.0.push([name.into(), value].join(OsStr::new("="))),
+                false => self.0.extend([name.into(), value]),
+            }
         }
     }
 

@@ -51,8 +51,8 @@ struct spot {
     double r, distance;
 };
 
-/* On the straight line from a to b. Radius and distance by themselves would make a spiral of it, which is
- * longer: by half, where a ray passes near the centre. */
+/* A point of the straight line from a to b. Interpolating radius and angle apart gives a spiral, up to pi/2
+ * times as long if the line passes the centre. */
 static struct spot part_of(struct spot a, struct spot b, double part)
 {
     double turn = b.distance - a.distance;

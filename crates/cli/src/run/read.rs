@@ -189,6 +189,7 @@ mod tests {
             "--own-mpi --profile job.toml -- ./app",
             "--send src --send Cargo.toml=c --send-anew --fetch out-* -- mpirun ./app",
             "--wait-until 17 --report /f -- mpirun ./app",
+            "--groups=-odd.toml --collectives=--rules -- mpirun --version",
         ] {
             let run = meant(&words(line)).unwrap();
             let written = run.words();

@@ -116,8 +116,8 @@ fn streams(
     let followed = legs::follow(records, &by_number, was_killed)?;
     let mut moved: HashMap<usize, HashMap<u32, Moved>> = HashMap::new();
     for one in &followed {
-        let token_for_pair = moved.entry(one.leg.pair).or_default();
-        token_for_pair.insert(one.leg.stream, one.moved);
+        let moved_of_pair = moved.entry(one.leg.pair).or_default();
+        moved_of_pair.insert(one.leg.stream, one.moved);
     }
     let (mut pairs, mut owners, mut lost) = (Vec::new(), HashMap::new(), HashMap::new());
     for pair in tunnels::follow_pairs(records, lanes, &moved)? {
