@@ -125,26 +125,41 @@ mod tests {
         assert_eq!(left(home.path()), ["causeway-files-1", "causeway-files-3"]);
     }
 
+    /// Writes a program of this name into the directory that a keeper's PATH begins with.
+    fn program(directory: &Path, name: &str, text: &str) {
+        std::fs::create_dir_all(directory).unwrap();
+        std::fs::write(directory.join(name), format!("#!/bin/sh\n{text}")).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(directory.join(name), executable).unwrap();
+    }
+
     #[test]
     fn a_directory_goes_though_something_still_writes_into_it() {
         let home = tempfile::tempdir().unwrap();
-        let files = home.path().join(".cache/causeway/files");
-        let (keeper, said) = keeper(home.path(), "/usr/bin:/bin");
+        let (files, marks) = (
+            home.path().join(".cache/causeway/files"),
+            tempfile::tempdir().unwrap(),
+        );
+        // The writer ends when the keeper waits for its second try, which waits for the writer: how fast
+        // either is decides nothing.
+        let programs = marks.path().join("bin");
+        let marks = marks.path().display();
+        let waits = format!(": >{marks}/tried\nuntil [ -e {marks}/ended ]; do :; done\n");
+        program(&programs, "sleep", &waits);
+        let (keeper, said) = keeper(home.path(), &format!("{}:/usr/bin:/bin", programs.display()));
         assert_eq!(said, "made 1000");
-        // So many files that rm needs some time, and a writer that outlives its first try.
-        let writes = "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); mkdir -p in/$i || exit; : >in/$i/file; done 2>/dev/null";
+        let writes = format!(
+            "trap ': >{marks}/ended' EXIT; i=0; until [ -e {marks}/tried ]; do
+            i=$((i+1)); mkdir -p in/$i && : >in/$i/file; done 2>/dev/null"
+        );
         let mut writer = Command::new("sh");
-        let mut writer = {
-            writer
-                .args(["-c", writes])
-                .current_dir(files.join("NAME"))
-                .spawn()
-        }
-        .unwrap();
+        writer.args(["-c", &writes]).current_dir(files.join("NAME"));
+        let mut writer = writer.spawn().unwrap();
         while !files.join("NAME/in/20").exists() {
             std::thread::yield_now();
         }
         assert!(end(keeper, &[]));
+        writer.kill().unwrap();
         writer.wait().unwrap();
         assert!(left(&files).is_empty() && left(home.path()).is_empty());
     }
@@ -161,18 +176,9 @@ mod tests {
             Duration::from_secs(2 * 86_400),
         );
         let programs = home.path().join("bin");
-        std::fs::create_dir(&programs).unwrap();
-        for (name, text) in [
-            ("rm", "#!/bin/sh\nexit 1\n".to_owned()),
-            (
-                "sleep",
-                format!("#!/bin/sh\necho >>{}\n", home.path().join("slept").display()),
-            ),
-        ] {
-            std::fs::write(programs.join(name), text).unwrap();
-            let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-            std::fs::set_permissions(programs.join(name), executable).unwrap();
-        }
+        program(&programs, "rm", "exit 1\n");
+        let slept = format!("echo >>{}\n", home.path().join("slept").display());
+        program(&programs, "sleep", &slept);
         let (keeper, said) = keeper(home.path(), &format!("{}:/usr/bin:/bin", programs.display()));
         assert_eq!(said, "made 1000");
         assert!(!home.path().join("slept").exists());
