@@ -92,8 +92,8 @@ impl Spent {
     /// Core-minutes that a site has taken within the last `hours`.
     pub fn within(&self, site: &str, hours: u64, now: u64) -> u64 {
         let since = (now / 3600 + 1).saturating_sub(hours);
-        let of_site = self.0.get(site).into_iter();
-        let taken = of_site.flat_map(|entries| entries.range(since..));
+        let taken = self.0.get(site).into_iter();
+        let taken = taken.flat_map(|entries| entries.range(since..));
         taken.fold(0, |sum, (_, minutes)| sum.saturating_add(*minutes))
     }
 

@@ -69,9 +69,9 @@ pub fn offer(answers: &[String]) -> Result<Offer, OfferError> {
         serde_json::from_str(resources).map_err(|error| wrong("oarnodes", error.to_string()))?;
     let running = jobs(running).ok_or_else(|| wrong("oarstat", "it is no list of jobs".to_owned()))?;
     let mut nodes: BTreeMap<&str, Vec<&Resource>> = BTreeMap::new();
-    let of_nodes = { resources.values() }
+    let on_nodes = { resources.values() }
         .filter(|resource| resource.kind == OF_A_NODE && !resource.network_address.is_empty());
-    for resource in of_nodes {
+    for resource in on_nodes {
         nodes.entry(&resource.network_address).or_default().push(resource);
     }
     if nodes.len() > MAX_NODES {

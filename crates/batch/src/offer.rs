@@ -244,11 +244,11 @@ mod tests {
             ..node.clone()
         };
         assert!(!piece(long).is_sound());
-        let of_nobody = Piece {
+        let nameless = Piece {
             limits: vec![limit("")],
             ..Piece::default()
         };
-        assert!(!of_nobody.is_sound());
+        assert!(!nameless.is_sound());
         let many = Piece {
             nodes: vec![node; 1001],
             ..Piece::default()

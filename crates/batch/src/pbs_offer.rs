@@ -31,14 +31,17 @@ pub fn offer(answers: &[String]) -> Result<Offer, OfferError> {
     let default = server.get("default_queue");
     let mut offer = Offer::default();
     for line in lines(queues, MAX_PARTITIONS, "queues")? {
-        let of_it = fields(line);
+        let attributes = fields(line);
         // A queue that routes passes jobs on to others.
-        if of_it.get("queue_type").is_some_and(|kind| kind != "Execution") {
+        if attributes
+            .get("queue_type")
+            .is_some_and(|kind| kind != "Execution")
+        {
             continue;
         }
         offer
             .partitions
-            .push(partition(&of_it, default).ok_or_else(|| wrong("qstat -Q", line))?);
+            .push(partition(&attributes, default).ok_or_else(|| wrong("qstat -Q", line))?);
     }
     for line in lines(nodes, MAX_NODES, "nodes")? {
         let read = node(&fields(line), &offer.partitions);
@@ -87,10 +90,10 @@ fn node(fields: &HashMap<String, String>, partitions: &[Partition]) -> Option<Of
     let free = cpus.saturating_sub(number("resources_assigned.ncpus")?);
     let own_queue = fields.get("queue");
     let numbered = partitions.iter().enumerate();
-    let of_it = numbered.filter(|(_, partition)| own_queue.is_none_or(|queue| *queue == partition.name));
+    let own = numbered.filter(|(_, partition)| own_queue.is_none_or(|queue| *queue == partition.name));
     Some(OfferedNode {
         name: fields.get("Name")?.clone(),
-        partitions: of_it.map(|(number, _)| number).collect(),
+        partitions: own.map(|(number, _)| number).collect(),
         is_down: states.iter().any(|state| !USABLE.contains(state)),
         cpus,
         free_cpus: if states.contains(&EXCLUSIVE) { 0 } else { free },

@@ -287,11 +287,11 @@ fn count(ids: &str) -> Option<u32> {
 pub fn start_words(id: &str) -> Vec<String> {
     let mut all = match (id.split_once('+'), id.contains('_')) {
         (Some((allocation, component)), _) => {
-            let of = [
+            let component_options = [
                 format!("--jobid={allocation}"),
                 format!("--het-group={component}"),
             ];
-            [words(&["srun"]), of.into()].concat()
+            [words(&["srun"]), component_options.into()].concat()
         }
         // srun takes the other number that such an element has.
         (None, true) => {

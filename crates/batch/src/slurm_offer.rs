@@ -52,9 +52,9 @@ pub fn offer(answers: &[String]) -> Result<Offer, OfferError> {
             offer.nodes.push(node);
             offer.nodes.len() - 1
         });
-        let of_it = &mut offer.nodes[number].partitions;
-        if !of_it.contains(&partition) {
-            of_it.push(partition);
+        let node_partitions = &mut offer.nodes[number].partitions;
+        if !node_partitions.contains(&partition) {
+            node_partitions.push(partition);
         }
         for (what, count, most) in [
             ("nodes", offer.nodes.len(), MAX_NODES),

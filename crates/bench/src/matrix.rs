@@ -86,10 +86,10 @@ fn progress<'a>(store: &'a Store, before: usize, cell: Option<&'a Cell>) -> Prog
         let sum: f64 = rows.iter().map(|row| row.seconds).sum();
         (!rows.is_empty()).then(|| sum / rows.len() as f64)
     };
-    let of_all = mean(&rows.iter().collect::<Vec<_>>());
+    let overall = mean(&rows.iter().collect::<Vec<_>>());
     let seconds = |(cell, &runs): (&Cell, &u32)| {
         let own: Vec<&Row> = rows.iter().filter(|row| row.cell == *cell).collect();
-        Some(f64::from(runs) * mean(&own).or(of_all)?)
+        Some(f64::from(runs) * mean(&own).or(overall)?)
     };
     let left: Option<f64> = cells.iter().zip(&come).map(seconds).sum();
     Progress {

@@ -153,11 +153,11 @@ struct Matrices {
 
 impl Matrices {
     fn new() -> Matrices {
-        let of = |value: f64| vec![[value; ROWS]; ROWS];
+        let filled = |value: f64| vec![[value; ROWS]; ROWS];
         Matrices {
-            left: of(0.5),
-            right: of(0.25),
-            product: of(0.0),
+            left: filled(0.5),
+            right: filled(0.25),
+            product: filled(0.0),
         }
     }
 

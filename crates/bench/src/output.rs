@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn a_nas_benchmark_counts_when_it_was_verified() {
         assert_eq!(npb_seconds(NPB), Ok(3.19));
-        let of_lu = format!(" Verification Successful\n{NPB}");
-        assert_eq!(npb_seconds(&of_lu), Ok(3.19));
+        let lu = format!(" Verification Successful\n{NPB}");
+        assert_eq!(npb_seconds(&lu), Ok(3.19));
         let wrong = NPB.replace("SUCCESSFUL", "UNSUCCESSFUL");
         assert!(
             npb_seconds(&wrong)

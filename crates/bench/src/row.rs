@@ -253,15 +253,15 @@ pub fn csv(rows: &[Row]) -> Result<Vec<u8>, csv::Error> {
 
 /// What was counted in a run, in the order of [`HEAD`].
 fn counts(row: &Row) -> [Option<u64>; 8] {
-    let of = |count: fn(Network) -> Option<u64>| row.network.and_then(count);
+    let count_of = |count: fn(Network) -> Option<u64>| row.network.and_then(count);
     [
-        of(|network| Some(network.segments)),
-        of(|network| Some(network.resent)),
-        of(|network| Some(network.timeouts)),
-        of(|network| Some(network.out_of_order)),
-        of(|network| network.crossed_bytes),
-        of(|network| network.idle_restarts),
-        of(|network| network.gateways_microseconds),
+        count_of(|network| Some(network.segments)),
+        count_of(|network| Some(network.resent)),
+        count_of(|network| Some(network.timeouts)),
+        count_of(|network| Some(network.out_of_order)),
+        count_of(|network| network.crossed_bytes),
+        count_of(|network| network.idle_restarts),
+        count_of(|network| network.gateways_microseconds),
         row.cores.map(u64::from),
     ]
 }

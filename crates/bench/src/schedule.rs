@@ -60,8 +60,8 @@ fn state(cell: &Cell, rows: &[Row], bounds: &Bounds) -> (u32, bool) {
 pub fn medians<'a>(rows: impl IntoIterator<Item = &'a Row>) -> BTreeMap<Quantity, Vec<f64>> {
     let mut all: BTreeMap<Quantity, Vec<f64>> = BTreeMap::new();
     for value in rows.into_iter().flat_map(Row::values) {
-        let of = all.entry(value.quantity.clone()).or_default();
-        of.push(value.summary.median);
+        let values = all.entry(value.quantity.clone()).or_default();
+        values.push(value.summary.median);
     }
     all
 }

@@ -135,8 +135,8 @@ impl Summaries {
             between.or(own.first()).copied().filter(|base| *base != cell)
         };
         let all: Vec<&Cell> = cells.iter().filter(like).collect();
-        let of_lab = all.iter().copied().filter(|other| other.lab == cell.lab);
-        first(of_lab.collect()).or_else(|| first(all))
+        let same_lab = all.iter().copied().filter(|other| other.lab == cell.lab);
+        first(same_lab.collect()).or_else(|| first(all))
     }
 
     /// One line for each entry.
@@ -249,14 +249,14 @@ fn entry(
 
 /// Runs of the same number followed each other: their ratio is free of the machine's drift.
 fn ratios(quantity: &Quantity, own: &[&Row], base: &[&Row]) -> Vec<f64> {
-    let of = |row: &Row| {
+    let median = |row: &Row| {
         let mut values = row.values().iter();
         let found = values.find(|value| value.quantity == *quantity)?;
         Some(found.summary.median)
     };
     let pairs = own.iter().filter_map(|row| {
         let twin = base.iter().find(|twin| twin.run == row.run)?;
-        Some(of(row)? / of(twin)?)
+        Some(median(row)? / median(twin)?)
     });
     pairs.filter(|ratio| ratio.is_finite()).collect()
 }
@@ -327,16 +327,16 @@ pub(crate) mod tests {
     #[test]
     fn a_condition_is_compared_in_its_own_lab_and_the_first_of_it_with_the_first_lab() {
         use crate::row::tests::cell;
-        let of = |lab: &str, way| Cell {
+        let cell_in = |lab: &str, way| Cell {
             lab: lab.into(),
             ..cell(way)
         };
         let cells = [
-            of("a", Way::Site),
-            of("a", Way::Direct),
-            of("a", Way::Causeway),
-            of("b", Way::Direct),
-            of("b", Way::Causeway),
+            cell_in("a", Way::Site),
+            cell_in("a", Way::Direct),
+            cell_in("a", Way::Causeway),
+            cell_in("b", Way::Direct),
+            cell_in("b", Way::Causeway),
         ];
         let bases = cells.each_ref().map(|cell| Summaries::base(&cells, cell));
         assert_eq!(

@@ -61,18 +61,18 @@ fn message_table(entries: &[&Entry]) -> Table {
     }
     let shown = |us: f64| format!("{:.3}", us / 1e3);
     for bytes in sizes {
-        let of = |cell: &Cell| {
+        let entry_of = |cell: &Cell| {
             let mut own = entries.iter().filter(|entry| entry.cell == *cell);
             own.find(|entry| entry.quantity.size_bytes == bytes)
         };
         let mut row = vec![bytes.map(size).unwrap_or_default()];
         if has_limit {
-            let limit = cells.iter().find_map(|cell| of(cell)?.limit);
+            let limit = cells.iter().find_map(|cell| entry_of(cell)?.limit);
             row.push(limit.map_or_else(missing, shown));
         }
         for &cell in &cells {
-            row.push(of(cell).map_or_else(missing, |entry| shown(entry.interval.median)));
-            row.push(match of(cell) {
+            row.push(entry_of(cell).map_or_else(missing, |entry| shown(entry.interval.median)));
+            row.push(match entry_of(cell) {
                 Some(entry) if has_ratio(cell) => entry.ratio_to_limit().map_or_else(missing, ratio),
                 Some(entry) => width(&entry.interval),
                 None => missing(),
@@ -112,8 +112,8 @@ fn program_table(entries: &[&Entry]) -> Table {
             row.push(found.map_or_else(missing, |entry| format!("{:.2}", entry.min)));
             row.push(found.map_or_else(missing, |entry| format!("{:.2}", entry.interval.median)));
             row.push(found.map_or_else(missing, |entry| width(&entry.interval)));
-            let of_base = found.and_then(|entry| entry.of_base);
-            row.extend((at > 0).then(|| of_base.map_or_else(missing, |base| ratio(base.median))));
+            let times_base = found.and_then(|entry| entry.of_base);
+            row.extend((at > 0).then(|| times_base.map_or_else(missing, |base| ratio(base.median))));
         }
         table.rows.push(row);
     }

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_rooted_operation_in_a_loop_compares_nothing() {
-        let of = |operation: &str, measure: &str| Quantity {
+        let quantity = |operation: &str, measure: &str| Quantity {
             operation: operation.into(),
             measure: measure.into(),
             size_bytes: Some(8),
@@ -87,7 +87,7 @@ mod tests {
             ("allreduce", "loop", true),
         ] {
             assert_eq!(
-                is_comparable(&of(operation, measure)),
+                is_comparable(&quantity(operation, measure)),
                 is,
                 "{operation}, {measure}"
             );

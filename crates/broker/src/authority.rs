@@ -189,8 +189,8 @@ impl Authority {
             (None, KEY_FILE)
         };
         let key = KeyPair::from_pem(&files::read_secret(&directory.join(key_name))?)?;
-        let of_key = own.as_ref().map_or(&certificate, |(own, _)| own);
-        let is_its = x509_parser::parse_x509_certificate(of_key)
+        let key_certificate = own.as_ref().map_or(&certificate, |(own, _)| own);
+        let is_its = x509_parser::parse_x509_certificate(key_certificate)
             .is_ok_and(|(_, parsed)| parsed.public_key().raw == key.subject_public_key_info());
         if !is_its {
             let certificate_name = own.as_ref().map_or(CERTIFICATE_FILE, |_| OWN_CERTIFICATE_FILE);
@@ -198,7 +198,7 @@ impl Authority {
         }
         Ok(Authority {
             grid: grid.to_owned(),
-            issuer: Issuer::from_ca_cert_der(of_key, key)?,
+            issuer: Issuer::from_ca_cert_der(key_certificate, key)?,
             certificate,
             pem,
             own,

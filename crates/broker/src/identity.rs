@@ -156,8 +156,8 @@ impl Certified {
 
     /// How its site joined. A certificate that does not say is of a grid that had one broker.
     pub fn admission(&self) -> Admission {
-        let of_one = || Admission::from_single_broker(self.not_before);
-        self.admission.clone().unwrap_or_else(of_one)
+        let from_single_broker = || Admission::from_single_broker(self.not_before);
+        self.admission.clone().unwrap_or_else(from_single_broker)
     }
 
     /// The site it speaks for; `None` if it is the broker's.

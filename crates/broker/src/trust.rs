@@ -247,8 +247,8 @@ impl Trust {
                     None,
                 )
                 .map_err(|error| stranger(format!("{error:?}")))?;
-            let of_broker = path.intermediate_certificates().next();
-            issuer = of_broker.map(|certificate| Sha256::digest(certificate.der()).into());
+            let intermediate = path.intermediate_certificates().next();
+            issuer = intermediate.map(|certificate| Sha256::digest(certificate.der()).into());
         }
         let certified = Certified { issuer, ..dates? };
         if certified.identity.grid != self.grid {

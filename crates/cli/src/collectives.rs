@@ -110,7 +110,7 @@ fn links(link: Option<Link>, status: Option<&Status>) -> Vec<(&'static str, Stri
 
 /// Returns the slots that the nodes of each site offer; four if a site has not said.
 fn slots(status: &Status) -> String {
-    let of_site = |site: &control::SiteStatus| {
+    let slots_at = |site: &control::SiteStatus| {
         let nodes = site.info.iter().flat_map(|info| &info.nodes);
         let slots: u32 = nodes.map(|node| node.slots).sum();
         if slots == 0 {
@@ -119,7 +119,7 @@ fn slots(status: &Status) -> String {
             slots.to_string()
         }
     };
-    status.sites.iter().map(of_site).collect::<Vec<_>>().join(",")
+    status.sites.iter().map(slots_at).collect::<Vec<_>>().join(",")
 }
 
 /// What `--link` says.
@@ -159,15 +159,15 @@ mod tests {
 
     #[test]
     fn a_link_is_a_time_and_a_rate_with_units() {
-        let of = |round_microseconds, megabits| {
+        let parsed = |round_microseconds, megabits| {
             Ok(Link {
                 round_microseconds,
                 megabits,
             })
         };
-        assert_eq!(link("11.6ms,1Gbit/s"), of(11_600, 1000));
-        assert_eq!(link("100us,2.5Gbit/s"), of(100, 2500));
-        assert_eq!(link("1s,10Mbit/s"), of(1_000_000, 10));
+        assert_eq!(link("11.6ms,1Gbit/s"), parsed(11_600, 1000));
+        assert_eq!(link("100us,2.5Gbit/s"), parsed(100, 2500));
+        assert_eq!(link("1s,10Mbit/s"), parsed(1_000_000, 10));
         for wrong in [
             "",
             "11.6ms",

@@ -143,10 +143,10 @@ fn is_trusted(owner: u32) -> bool {
 fn stands_for_root(owner: u32) -> bool {
     // A number that the namespace has itself is a user's own.
     let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| maps(&map, owner));
-    let of_root = || fs::metadata("/").map(|root| root.uid());
+    let root_owner = || fs::metadata("/").map(|root| root.uid());
     let is_overflow =
         fs::read_to_string("/proc/sys/kernel/overflowuid").is_ok_and(|text| text.trim().parse() == Ok(owner));
-    is_overflow && !is_mapped() && of_root().is_ok_and(|of_root| of_root == owner)
+    is_overflow && !is_mapped() && root_owner().is_ok_and(|root_owner| root_owner == owner)
 }
 
 /// Whether a namespace with this map has such a user: each line is the first number inside, the first

@@ -13,12 +13,12 @@ impl Gateway {
     /// run by this, so that nobody acts on a state that others have not heard of yet.
     pub(crate) fn step<T>(&mut self, step: impl FnOnce(&mut Gateway) -> T) -> T {
         let result = step(self);
-        self.settle();
+        self.handle_events();
         result
     }
 
     /// Acts on the owners' events until there are no more.
-    fn settle(&mut self) {
+    fn handle_events(&mut self) {
         loop {
             if let Some(event) = self.tunnels.poll_event() {
                 self.on_tunnels(event);

@@ -272,7 +272,7 @@ impl Gateway {
         while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
             self.step(|gateway| gateway.on_deadline(deadline));
         }
-        self.step(|gateway| gateway.tunnels.chores().settle_quic(&mut gateway.driver));
+        self.step(|gateway| gateway.tunnels.chores().drive_quic(&mut gateway.driver));
         if !self.driver.closing.is_empty() {
             self.write_down();
         }

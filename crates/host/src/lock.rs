@@ -44,13 +44,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let open = || File::create(directory.path().join("lock")).unwrap();
         let file = open();
-        let of_another = file.try_clone().unwrap();
+        let duplicate = file.try_clone().unwrap();
         let lock = Lock::take(file).unwrap().unwrap();
         assert!(Lock::take(open()).unwrap().is_none());
         assert!(Lock::take_if_there_are_any(open()).is_none());
         drop(lock);
         assert!(Lock::take(open()).unwrap().is_some());
         assert!(Lock::take_if_there_are_any(open()).is_some());
-        drop(of_another);
+        drop(duplicate);
     }
 }

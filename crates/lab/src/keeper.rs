@@ -111,7 +111,7 @@ impl Keeper<'_> {
     }
 
     fn stand_up(&self) -> Result<Standing, Failure> {
-        self.settle()
+        self.set_up_process()
             .map_err(|error| ("start keeper".to_owned(), error.to_string()))?;
         if self.owner.needs_user_namespace() {
             let failed = |error: &dyn ToString| ("make user namespace".to_owned(), error.to_string());
@@ -159,7 +159,8 @@ impl Keeper<'_> {
         Ok(standing)
     }
 
-    fn settle(&self) -> io::Result<()> {
+    /// Gives this process its name and a session, and leaves signals to their defaults.
+    fn set_up_process(&self) -> io::Result<()> {
         let _ = prctl::set_name(c"lab-keeper");
         // A session of its own: Ctrl-C is for the supervisor, who then ends us in order.
         nix::unistd::setsid()?;

@@ -102,7 +102,7 @@ impl System {
             .map_err(at("make a directory"))?;
         let entered = pivot_root(&new, &host).and_then(|()| chdir("/"));
         entered.map_err(|errno| at("enter the root")(errno.into()))?;
-        self.settle(own).map_err(at("fill the root"))?;
+        self.fill_root(own).map_err(at("fill the root"))?;
         Ok(Path::new(HOST))
     }
 
@@ -141,7 +141,7 @@ impl System {
 
     /// Makes what the other mounts expect to be there. In a lab of an ordinary user nothing that is already
     /// there can be written: it belongs to root.
-    fn settle(&self, own: &Path) -> io::Result<()> {
+    fn fill_root(&self, own: &Path) -> io::Result<()> {
         if !Path::new("/etc/hosts").exists() {
             fs::write("/etc/hosts", "")?;
         }

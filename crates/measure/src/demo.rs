@@ -325,7 +325,7 @@ type Curve = (&'static str, Vec<netpipe::Row>);
 
 /// What the curves come to, in one line.
 fn verdict(curves: &[Curve]) -> String {
-    let of = |(name, rows): &Curve| {
+    let range = |(name, rows): &Curve| {
         let ratios = rows
             .iter()
             .map(|row| row.one_way_us / Link::RENNES_NANCY.one_way_us(row.size_bytes));
@@ -334,7 +334,7 @@ fn verdict(curves: &[Curve]) -> String {
         });
         format!("{name} {least:.2} to {most:.2}")
     };
-    let all: Vec<String> = curves.iter().map(of).collect();
+    let all: Vec<String> = curves.iter().map(range).collect();
     format!(
         "Both MPIs ran over two sites as one job; a message took these multiples of the physical limit, over all sizes: {}.",
         all.join(", ")

@@ -178,7 +178,7 @@ impl Arena {
             });
         }
         // Those without an owner.
-        arena.settle();
+        arena.reclaim();
         found.sort_unstable_by_key(|found| found.serial);
         arena.state().serial = found.last().map_or(0, |found| found.serial);
         Ok((arena, found))
@@ -211,7 +211,7 @@ impl Arena {
     /// Makes blocks end with this process: nobody writes down any more what is in them.
     pub fn end_sharing(&self) {
         self.0.is_private.store(true, Ordering::Relaxed);
-        self.settle();
+        self.reclaim();
     }
 
     /// Makes this process change nothing more, as if it had been killed. For tests of what follows.
@@ -247,11 +247,11 @@ impl Arena {
     }
 
     /// Blocks that were given back before may be used again, since what is known has been written down.
-    pub fn settle(&self) {
-        self.settle_at(Instant::now());
+    pub fn reclaim(&self) {
+        self.reclaim_at(Instant::now());
     }
 
-    fn settle_at(&self, now: Instant) {
+    fn reclaim_at(&self, now: Instant) {
         let mut state = self.state();
         for place in std::mem::take(&mut state.given_back) {
             self.free(&mut state, place);
@@ -427,7 +427,7 @@ mod tests {
             });
             assert_eq!(found.reading, reading);
         }
-        arena.settle();
+        arena.reclaim();
         let (next, found) = again(&arena);
         assert_eq!(found.len(), 39);
         let serials: Vec<u64> = found.iter().map(|found| found.serial).collect();
@@ -446,10 +446,10 @@ mod tests {
                     block.set_filled(BLOCK_BYTES);
                 }
                 drop(blocks);
-                arena.settle();
+                arena.reclaim();
             }
             let now = Instant::now();
-            (10..13).for_each(|seconds| arena.settle_at(now + Duration::from_secs(seconds)));
+            (10..13).for_each(|seconds| arena.reclaim_at(now + Duration::from_secs(seconds)));
             let Some(file) = arena.descriptor() else { continue };
             assert!(arena.state().extents.len() <= 4);
             // SAFETY: the arena has it open.

@@ -216,8 +216,8 @@ impl Journal {
 
     /// Takes away all records of these kinds that an owner has.
     pub fn remove_all(&mut self, kinds: std::ops::RangeInclusive<u8>, owner: u64) {
-        let of_owner = |key: &&Key| key.owner == owner && kinds.contains(&key.kind);
-        let keys: Vec<Key> = self.index.keys().filter(of_owner).copied().collect();
+        let belongs_to_owner = |key: &&Key| key.owner == owner && kinds.contains(&key.kind);
+        let keys: Vec<Key> = self.index.keys().filter(belongs_to_owner).copied().collect();
         keys.into_iter().for_each(|key| self.remove(key));
     }
 

@@ -159,7 +159,7 @@ mod tests {
                 assert!(queue.to_vec().iter().eq(&expected));
             }
             assert_eq!(queue.len(), expected.len());
-            arena.settle();
+            arena.reclaim();
         }
         queue.take(usize::MAX);
         assert!(queue.is_empty() && queue.blocks.is_empty());

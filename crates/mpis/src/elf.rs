@@ -109,10 +109,8 @@ impl Elf {
 
     /// The libraries it asks the loader for.
     pub fn needed(&self) -> Vec<Vec<u8>> {
-        let of_strings = self.entries.iter().filter(|(name, _)| *name == NEEDED);
-        of_strings
-            .filter_map(|(_, offset)| self.string(*offset))
-            .collect()
+        let offsets = self.entries.iter().filter(|(name, _)| *name == NEEDED);
+        offsets.filter_map(|(_, offset)| self.string(*offset)).collect()
     }
 
     /// Where the loader has put the address of a function that this object calls, from where the object

@@ -46,11 +46,11 @@ impl Bounds<'_> {
         for group in groups.clone() {
             let room = &self.room[group * self.tables.sites..][..self.tables.sites];
             let allowed = self.node.allowed[group];
-            let of = |site: usize| if allowed & 1 << site == 0 { 0 } else { room[site] };
+            let room_at = |site: usize| if allowed & 1 << site == 0 { 0 } else { room[site] };
             for (site, total) in total.iter_mut().enumerate() {
-                *total += of(site).min(ranks(group));
+                *total += room_at(site).min(ranks(group));
             }
-            most = most.max(self.enough(ranks(group), of)?);
+            most = most.max(self.enough(ranks(group), room_at)?);
         }
         let all = groups.map(ranks).sum();
         Some(most.max(self.enough(all, |site| total[site].min(self.tables.slots(site)))?))
@@ -122,10 +122,10 @@ impl Bounds<'_> {
 
     /// A lower bound of the longest work, where each group takes its fastest classes.
     fn compute(&self) -> u64 {
-        let of = |group: usize| {
+        let least_work = |group: usize| {
             let choice = self.node.chosen(self.tables, group);
             let allowed = members(self.node.allowed[group]);
-            let classes = allowed.flat_map(|site| self.tables.of_site[site].clone());
+            let classes = allowed.flat_map(|site| self.tables.classes_at[site].clone());
             let does = classes.filter(|class| self.node.does(self.tables, group, *class));
             let mut classes: Vec<usize> = does.collect();
             classes.sort_by_key(|class| choice.compute[*class]);
@@ -143,7 +143,7 @@ impl Bounds<'_> {
                 }
             })
         };
-        let least = (0..self.tables.groups()).map(of).max().unwrap_or(0);
+        let least = (0..self.tables.groups()).map(least_work).max().unwrap_or(0);
         least.max(self.node.slowest.0)
     }
 

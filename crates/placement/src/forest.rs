@@ -100,12 +100,12 @@ impl Forest<'_> {
     fn anchors(&self, group: usize) -> Vec<usize> {
         let needed = members(self.node.needed[group]);
         let dearest = needed.max_by_key(|site| {
-            let of = |(index, edge): (usize, &crate::tables::Pair)| match edge.groups {
+            let cost = |(index, edge): (usize, &crate::tables::Pair)| match edge.groups {
                 (one, _) if one == group => self.sides[index][0][*site],
                 (_, other) if other == group => self.sides[index][1][*site],
                 _ => 0,
             };
-            let all = self.tables.pairs.iter().enumerate().map(of);
+            let all = self.tables.pairs.iter().enumerate().map(cost);
             (all.fold(0, u64::saturating_add), *site)
         });
         match dearest {
@@ -132,11 +132,11 @@ impl Forest<'_> {
         let mut message = vec![0; sites];
         for site in members(self.node.allowed[to]) {
             let floor = near[site].max(self.least[edge.pair]);
-            let of = |other: &usize| {
+            let path_cost = |other: &usize| {
                 let path = pair.cost[site * sites + other].max(floor).max(far[*other]);
                 path.saturating_add(costs[from * sites + other])
             };
-            message[site] = anchors.iter().map(of).min().unwrap_or(0);
+            message[site] = anchors.iter().map(path_cost).min().unwrap_or(0);
         }
         message
     }

@@ -61,7 +61,7 @@ impl Node {
         for group in 0..tables.groups() {
             let choice = self.chosen(tables, group);
             for site in members(self.allowed[group]) {
-                let classes = tables.of_site[site].clone();
+                let classes = tables.classes_at[site].clone();
                 let fits = classes.filter(|class| self.does(tables, group, *class));
                 let alone: u64 = fits
                     .map(|class| tables.classes[class].nodes * choice.fit[class])
@@ -185,7 +185,7 @@ impl Node {
     }
 
     fn fits_together(&self, tables: &Tables, site: usize, groups: &[usize]) -> bool {
-        let classes = tables.of_site[site].clone();
+        let classes = tables.classes_at[site].clone();
         let room = |group: usize| -> u64 {
             let does = classes.clone().filter(|class| self.does(tables, group, *class));
             does.map(|class| tables.classes[class].nodes * self.chosen(tables, group).fit[class])

@@ -144,7 +144,7 @@ impl<'a> Proof<'a> {
             add(&mut open, self.objective, part);
         }
         while let Some((_, mut part)) = open.pop_first() {
-            match self.look_at(&mut part, may_go_on) {
+            match self.examine(&mut part, may_go_on) {
                 Ended::Closed => {}
                 Ended::Split(parts) => parts
                     .into_iter()
@@ -158,7 +158,7 @@ impl<'a> Proof<'a> {
         u64::MAX
     }
 
-    fn look_at(&mut self, part: &mut Part, may_go_on: &mut dyn FnMut() -> bool) -> Ended {
+    fn examine(&mut self, part: &mut Part, may_go_on: &mut dyn FnMut() -> bool) -> Ended {
         if !self.narrow(part) {
             return Ended::Closed;
         }
@@ -187,7 +187,7 @@ impl<'a> Proof<'a> {
             } else {
                 last.insert(priced)
             };
-            if step == 0 || !self.change(&mut prices, from, step) {
+            if step == 0 || !self.adjust_prices(&mut prices, from, step) {
                 break;
             }
         }
@@ -258,7 +258,7 @@ impl<'a> Proof<'a> {
 
     /// Takes a subgradient step (Polyak) towards a bound above the limit: what is overloaded becomes dearer,
     /// the rest cheaper. Returns whether anything changes.
-    fn change(&self, prices: &mut [i64], priced: &Priced, step: i128) -> bool {
+    fn adjust_prices(&self, prices: &mut [i64], priced: &Priced, step: i128) -> bool {
         let over: Vec<i128> = { self.slots().zip(&priced.taken).zip(&*prices) }
             .map(|((slots, taken), price)| {
                 i128::from(taken - slots).max(if *price > 0 { i128::MIN } else { 0 })
@@ -290,7 +290,7 @@ impl<'a> Proof<'a> {
             .map(|state| state.choice)
             .collect();
         let found = Found::new(self.tables, &choices, priced.ranks.clone());
-        self.keep(found);
+        self.adopt(found);
     }
 
     /// Tests whether the best states of a part make a placement: prices may have put too much on a class, and
@@ -303,7 +303,7 @@ impl<'a> Proof<'a> {
                 steps <= STEPS && may_go_on()
             });
             if let Packed::Into(found) = packed {
-                self.keep(*found);
+                self.adopt(*found);
             }
         }
     }
@@ -319,7 +319,7 @@ impl<'a> Proof<'a> {
             Packed::Never => return Ended::Closed,
             Packed::Open => return Ended::Open,
             Packed::Into(found) => {
-                if self.keep(*found) {
+                if self.adopt(*found) {
                     return Ended::Closed;
                 }
             }
@@ -334,7 +334,7 @@ impl<'a> Proof<'a> {
             .within(node, false)
             .run(may_go_on);
         if let Some(found) = ended.best {
-            self.keep(found);
+            self.adopt(found);
         }
         if ended.open.is_some() {
             Ended::Open
@@ -375,7 +375,7 @@ impl<'a> Proof<'a> {
 
     /// Makes a valid placement within the limits the incumbent; from then on, only better ones are within
     /// them.
-    fn keep(&mut self, found: Found) -> bool {
+    fn adopt(&mut self, found: Found) -> bool {
         let is_better = self.limits.allow(&found) && found.is_placement(self.tables);
         if is_better {
             let less = found.value(self.objective).saturating_sub(1);

@@ -160,7 +160,7 @@ impl<'a> Relaxation<'a> {
         let choices = 0..self.tables.choices[group].len();
         let orders: Vec<Vec<(i64, usize)>> =
             choices.map(|choice| self.order(group, choice, prices)).collect();
-        let of = |state: &usize| {
+        let least_cost = |state: &usize| {
             let State { choice, sites } = self.states[group][*state];
             let mut pays = self.own[group][*state];
             self.fill(group, choice, sites, &orders[choice], |_, ranks, price| {
@@ -168,7 +168,7 @@ impl<'a> Relaxation<'a> {
             });
             pays.min(NEVER)
         };
-        alive.iter().map(of).collect()
+        alive.iter().map(least_cost).collect()
     }
 
     /// The classes that suit a group, with what a rank pays there, cheapest first.
@@ -197,12 +197,12 @@ impl<'a> Relaxation<'a> {
         let row = &self.tables.choices[group][choice];
         let mut left = row.ranks;
         for (price, class) in order {
-            let of = &self.tables.classes[*class];
+            let class_row = &self.tables.classes[*class];
             if left == 0 {
                 break;
             }
-            if sites & 1 << of.site != 0 {
-                let ranks = left.min(of.nodes * row.fit[*class]);
+            if sites & 1 << class_row.site != 0 {
+                let ranks = left.min(class_row.nodes * row.fit[*class]);
                 left -= ranks;
                 put(*class, ranks, *price);
             }

@@ -250,7 +250,7 @@ impl Search<'_> {
     /// Splits at a link that is not good enough, by the use of it with the most ranks.
     fn at_conflict(&self, node: &Node, found: &Found) -> Option<Vec<Node>> {
         let ranks = |(group, site): (usize, usize)| -> u64 {
-            self.tables.of_site[site]
+            self.tables.classes_at[site]
                 .clone()
                 .map(|class| found.ranks[group][class])
                 .sum()
@@ -299,7 +299,7 @@ impl Search<'_> {
             return self.at_time(node, view, found);
         }
         let ranks = |site: usize| -> u64 {
-            let classes = self.tables.of_site[site].clone();
+            let classes = self.tables.classes_at[site].clone();
             classes
                 .map(|class| found.ranks.iter().map(|row| row[class]).sum::<u64>())
                 .sum()
@@ -350,7 +350,7 @@ impl Search<'_> {
         let pair = &self.tables.pairs[pair];
         let (one, other) = pair.groups;
         let ranks = |group: usize, site: usize| -> u64 {
-            self.tables.of_site[site]
+            self.tables.classes_at[site]
                 .clone()
                 .map(|class| found.ranks[group][class])
                 .sum()

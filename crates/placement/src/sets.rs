@@ -102,7 +102,7 @@ impl Walk<'_> {
 
     fn room(&self, choice: usize, sites: Sites) -> u64 {
         let row = &self.tables.choices[self.group][choice];
-        let classes = members(sites).flat_map(|site| self.tables.of_site[site].clone());
+        let classes = members(sites).flat_map(|site| self.tables.classes_at[site].clone());
         let does = classes.filter(|class| row.compute[*class] <= self.node.slowest.1);
         does.map(|class| self.tables.classes[class].nodes * row.fit[class])
             .sum()

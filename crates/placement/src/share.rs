@@ -28,7 +28,7 @@ pub(crate) fn share(tables: &Tables, node: &Node, weight: impl Fn(usize, usize) 
         let choice = node.chosen(tables, group);
         let mut arcs = Vec::new();
         for site in members(node.allowed[group]) {
-            for class in tables.of_site[site]
+            for class in tables.classes_at[site]
                 .clone()
                 .filter(|class| node.does(tables, group, *class))
             {
@@ -120,7 +120,7 @@ impl Lead {
 
 /// What a use of a site takes from the room of all groups, each in parts of [`SCALE`].
 fn lost(tables: &Tables, node: &Node, view: &View, group: usize, site: usize) -> i64 {
-    let of = |other: usize| {
+    let lost_to = |other: usize| {
         let good = node.allowed[other] & tables.compatible(group, site, other);
         if good == node.allowed[other] {
             return 0;
@@ -133,7 +133,7 @@ fn lost(tables: &Tables, node: &Node, view: &View, group: usize, site: usize) ->
         let all = room(node.allowed[other]).max(1);
         ((all - room(good).min(all)) * SCALE / all) as i64
     };
-    (0..tables.groups()).map(of).sum()
+    (0..tables.groups()).map(lost_to).sum()
 }
 
 /// Weights have three digits, more than enough to tell sites apart.

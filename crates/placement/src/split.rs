@@ -76,7 +76,7 @@ impl Splitter<'_> {
     /// the most ranks; otherwise any, as evenly as can be.
     fn at_site(&self) -> Vec<Part> {
         let taken = |site: usize| -> i64 {
-            let classes = self.tables.of_site[site].clone();
+            let classes = self.tables.classes_at[site].clone();
             classes.map(|class| self.best.taken[class]).sum()
         };
         let mut widest = None;
@@ -121,11 +121,11 @@ impl Splitter<'_> {
         let Some(group) = self.groups().find(|group| self.part.alive[*group].len() > 1) else {
             return Vec::new();
         };
-        let of = |state: &usize| {
+        let with_state = |state: &usize| {
             let mut alive = self.part.alive.clone();
             alive[group] = vec![*state];
             self.part.with(alive)
         };
-        self.part.alive[group].iter().filter_map(of).collect()
+        self.part.alive[group].iter().filter_map(with_state).collect()
     }
 }

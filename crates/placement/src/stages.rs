@@ -140,7 +140,7 @@ fn placement(tables: &Tables, found: Found, reached: Vec<Reached>) -> Placement 
             shares.push(Share {
                 group,
                 site,
-                class: class - tables.of_site[site].start,
+                class: class - tables.classes_at[site].start,
                 // A group's ranks are a u32.
                 ranks: u32::try_from(*ranks).unwrap_or(u32::MAX),
             });

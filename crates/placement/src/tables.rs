@@ -55,7 +55,7 @@ pub(crate) struct Tables {
     pub sites: usize,
     pub classes: Vec<ClassRow>,
     /// The classes of each site.
-    pub of_site: Vec<Range<usize>>,
+    pub classes_at: Vec<Range<usize>>,
     /// For each group its alternatives; if there are several, the last one is at least as easy as each of
     /// them, and represents a group whose alternative is not chosen yet.
     pub choices: Vec<Vec<Choice>>,
@@ -77,7 +77,7 @@ pub(crate) struct Scope<'a> {
 impl Tables {
     pub fn new(scope: &Scope) -> Tables {
         let resources = scope.resources;
-        let mut of_site = Vec::new();
+        let mut classes_at = Vec::new();
         let mut classes = Vec::new();
         for (site, row) in resources.sites.iter().enumerate() {
             let first = classes.len();
@@ -87,7 +87,7 @@ impl Tables {
                 slots: class.slots.into(),
                 start: class.start_seconds,
             }));
-            of_site.push(first..classes.len());
+            classes_at.push(first..classes.len());
         }
         let paths = paths(resources);
         let sites = resources.sites.len();
@@ -98,7 +98,7 @@ impl Tables {
         Tables {
             sites,
             classes,
-            of_site,
+            classes_at,
             choices: (0..scope.job.groups.len())
                 .map(|group| choices(scope, group))
                 .collect(),
@@ -110,7 +110,7 @@ impl Tables {
 
     /// All slots of a site.
     pub fn slots(&self, site: usize) -> u64 {
-        let classes = &self.classes[self.of_site[site].clone()];
+        let classes = &self.classes[self.classes_at[site].clone()];
         classes.iter().map(|class| class.nodes * class.slots).sum()
     }
 

@@ -141,8 +141,8 @@ impl<'a> Judge<'a> {
     }
 
     fn link(&self, one: usize, other: usize) -> Option<Link> {
-        let of = |link: &&Link| link.sites == (one, other) || link.sites == (other, one);
-        let told = self.resources.links.iter().find(of).copied();
+        let joins_both = |link: &&Link| link.sites == (one, other) || link.sites == (other, one);
+        let told = self.resources.links.iter().find(joins_both).copied();
         told.or((one == other).then_some(Link {
             bytes_per_second: u64::MAX,
             ..Link::default()

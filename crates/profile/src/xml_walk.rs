@@ -51,7 +51,7 @@ impl Known {
     pub(crate) fn look(self, node: Node, notes: &mut Notes) {
         let path = path(node);
         for attribute in node.attributes() {
-            self.look_at(attribute, &path, at(node), notes);
+            self.read_attribute(attribute, &path, at(node), notes);
         }
         for child in node.children() {
             let name = child.tag_name().name();
@@ -73,7 +73,7 @@ impl Known {
         }
     }
 
-    fn look_at(self, attribute: Attribute, path: &str, at: usize, notes: &mut Notes) {
+    fn read_attribute(self, attribute: Attribute, path: &str, at: usize, notes: &mut Notes) {
         let is_known = attribute.namespace().is_none() && self.attributes.contains(&attribute.name());
         if !is_known && attribute.namespace() != Some(SCHEMA_INSTANCE) {
             let reason = "is not understood and left out";

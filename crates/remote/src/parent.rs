@@ -114,8 +114,8 @@ mod tests {
             assert!(parents.has(Pid::from_raw(parent)) && !parents.has(Pid::from_raw(1)));
             parents.watched.as_raw()
         };
-        let of_gateway = |parent| watched(Some("100:101"), parent);
-        assert_eq!([101, 100, 102].map(of_gateway), [100, 100, 102]);
+        let watched_by_gateway = |parent| watched(Some("100:101"), parent);
+        assert_eq!([101, 100, 102].map(watched_by_gateway), [100, 100, 102]);
         assert_eq!(
             [None, Some("100"), Some("x:101")].map(|variable| watched(variable, 101)),
             [101; 3]

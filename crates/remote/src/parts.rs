@@ -162,12 +162,12 @@ impl Parts {
     }
 
     fn on_line(&mut self, line: &str, now: Instant) {
-        let of = |part: Part| line.strip_prefix(part.sign());
-        if let Some(node) = of(Part::Runs) {
+        let node_after = |part: Part| line.strip_prefix(part.sign());
+        if let Some(node) = node_after(Part::Runs) {
             *self.running.entry(node.to_owned()).or_default() += 1;
-        } else if let Some(node) = of(Part::Lost) {
+        } else if let Some(node) = node_after(Part::Lost) {
             self.lost.insert(node.to_owned());
-        } else if let Some(parts) = of(Part::Ended).and_then(|node| self.running.get_mut(node)) {
+        } else if let Some(parts) = node_after(Part::Ended).and_then(|node| self.running.get_mut(node)) {
             *parts = parts.saturating_sub(1);
             if *parts == 0 && self.expected.leaves_ends && !self.said && self.due.is_none() {
                 self.due = Some(now + PATIENCE);

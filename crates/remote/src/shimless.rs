@@ -90,12 +90,12 @@ impl Watch {
             return;
         }
         let pids = descendants().into_iter().map(|descendant| descendant.pid);
-        self.look_at(pids.collect(), now);
+        self.examine(pids.collect(), now);
         let rested = Instant::now() + now.elapsed() * REST;
         self.due = self.due.map(|due| due.max(rested));
     }
 
-    fn look_at(&mut self, processes: Vec<Pid>, now: Instant) {
+    fn examine(&mut self, processes: Vec<Pid>, now: Instant) {
         self.looks += 1;
         if self.looks > EARLY {
             self.pause = (2 * self.pause).min(LONGEST);
@@ -453,11 +453,11 @@ mod tests {
         watch.look(now);
         assert_eq!(watch.due(), Some(now + FIRST));
         // This process has children of other tests.
-        watch.look_at(Vec::new(), now + FIRST);
+        watch.examine(Vec::new(), now + FIRST);
         assert_eq!(watch.due(), Some(now + 2 * FIRST));
-        (1..EARLY).for_each(|_| watch.look_at(Vec::new(), now));
+        (1..EARLY).for_each(|_| watch.examine(Vec::new(), now));
         assert_eq!(watch.due(), Some(now + FIRST));
-        watch.look_at(Vec::new(), now);
+        watch.examine(Vec::new(), now);
         assert_eq!(watch.due(), Some(now + 2 * FIRST));
     }
 }

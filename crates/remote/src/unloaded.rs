@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_process_says_whether_it_was_asked_to_load_the_shim() {
-        let of = |preload: &str| {
+        let loads = |preload: &str| {
             let mut command = Command::new("sleep");
             command.arg("60").env("LD_PRELOAD", preload).stderr(Stdio::null());
             let mut child = command.spawn().unwrap();
@@ -290,8 +290,8 @@ mod tests {
             child.wait().unwrap();
             found
         };
-        assert_eq!(of("/nowhere/libcauseway_shim.so"), Why::Refused);
-        assert_eq!(of("/nowhere/libother.so"), Why::Dropped);
+        assert_eq!(loads("/nowhere/libcauseway_shim.so"), Why::Refused);
+        assert_eq!(loads("/nowhere/libother.so"), Why::Dropped);
     }
 
     #[test]

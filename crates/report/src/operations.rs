@@ -45,13 +45,13 @@ pub fn show(page: &mut Page, measured: &Measurement) {
     for (mpi, program) in shown {
         for measure in &measures {
             for &bytes in &chosen {
-                let of = |entry: &&Entry| {
+                let is_shown = |entry: &&Entry| {
                     let (cell, quantity) = (&entry.cell, &entry.quantity);
                     let is_own = cell.mpi == mpi && cell.program == program;
                     let is_meant = quantity.measure == *measure && quantity.size_bytes == Some(bytes);
                     is_own && is_meant && is_comparable(quantity)
                 };
-                let own: Vec<&Entry> = entries.iter().filter(of).collect();
+                let own: Vec<&Entry> = entries.iter().filter(is_shown).collect();
                 let title = match program {
                     "" => format!("{}, {measure}, {mpi}", size(bytes)),
                     program => format!("{}, {measure}, {mpi}, {program}", size(bytes)),
@@ -98,7 +98,7 @@ pub fn ratios(title: String, entries: &[&Entry], cells: &[Cell]) -> Bars {
 
 /// The base relative to itself: 1, and how sure it is.
 fn relative(interval: &Interval) -> Interval {
-    let of = |value: f64| {
+    let to_relative = |value: f64| {
         if interval.median == 0.0 {
             1.0
         } else {
@@ -107,7 +107,7 @@ fn relative(interval: &Interval) -> Interval {
     };
     Interval {
         median: 1.0,
-        low: of(interval.low),
-        high: of(interval.high),
+        low: to_relative(interval.low),
+        high: to_relative(interval.high),
     }
 }

@@ -322,11 +322,11 @@ impl<'a> Builder<'a> {
                 continue;
             };
             self.check_name(vertex, names.insert((site, &vertex.name)));
-            let mut of_it = Vec::new();
+            let mut names_of_classes = Vec::new();
             for part in parts.get(&number).into_iter().flatten() {
                 match classes.get(part) {
                     Some((of, class)) if *of == site => {
-                        of_it.push(self.graph.sites[site].classes[*class].name.clone());
+                        names_of_classes.push(self.graph.sites[site].classes[*class].name.clone());
                     }
                     _ => self.mistake(vertex, "an edge leads from it to what is no class of its site"),
                 }
@@ -337,7 +337,7 @@ impl<'a> Builder<'a> {
                 is_up: self.number(vertex, "is_up").unwrap_or(true),
                 max_seconds: self.number(vertex, "max_seconds"),
                 max_nodes: self.number(vertex, "max_nodes"),
-                classes: of_it,
+                classes: names_of_classes,
             };
             let list = &mut self.graph.sites[site].partitions;
             list.push(partition);

@@ -222,7 +222,7 @@ impl Writer {
     /// Returns the vertex's number and path.
     fn vertex(&mut self, new: New<'_>) -> (usize, String) {
         let number = self.vertices.len();
-        let of_type = self.counts.entry(new.kind).or_default();
+        let count = self.counts.entry(new.kind).or_default();
         let path = format!("{}/{}", new.above, new.name);
         let vertex = json!({
             "id": number.to_string(),
@@ -230,7 +230,7 @@ impl Writer {
                 "type": new.kind,
                 "basename": new.kind,
                 "name": new.name,
-                "id": *of_type,
+                "id": *count,
                 "uniq_id": number,
                 "rank": -1,
                 "status": i32::from(new.is_down),
@@ -241,7 +241,7 @@ impl Writer {
                 "paths": { new.subsystem: path },
             },
         });
-        *of_type += 1;
+        *count += 1;
         self.vertices.push(vertex.to_string());
         (number, path)
     }

@@ -183,11 +183,11 @@ impl Run {
 
     /// The sites to use: those that are named, or those of the user's allocations.
     pub fn named_sites(&self) -> Option<Shares> {
-        let of_allocations = || match &self.nodes {
+        let allocated_sites = || match &self.nodes {
             Nodes::Allocated(all) => Some(all.keys().map(|site| (site.clone(), None)).collect()),
             Nodes::Listed | Nodes::Asked(_) => None,
         };
-        self.sites.clone().or_else(of_allocations)
+        self.sites.clone().or_else(allocated_sites)
     }
 
     /// Arguments of `causeway run` that mean this run, which has not been placed yet.

@@ -83,7 +83,7 @@ pub fn run(run: &Run, command: &[OsString], own: &Path) -> Result<u8, RunError> 
     let address = sites::own_address(&known, redirects);
     let extra = extra_arguments(&typed, &chosen.wish, address, host_file.as_deref());
     let mut command = typed.command(extra, words.words, &environment);
-    settle(&mut command, is_allocated, files.as_ref());
+    prepare_launcher(&mut command, is_allocated, files.as_ref());
     tell_before(redirects && run.is_verbose, &typed, &words.left_out, &chosen);
     if run.is_verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
@@ -108,7 +108,7 @@ fn reserve(
 }
 
 /// Takes a launcher out of this shell's allocation, and puts it where the job's files are.
-fn settle(command: &mut Command, is_allocated: bool, files: Option<&files::Files>) {
+fn prepare_launcher(command: &mut Command, is_allocated: bool, files: Option<&files::Files>) {
     if is_allocated {
         allocations::leave(command);
     }

@@ -64,7 +64,7 @@ pub fn accepted(listener: c_int, fd: c_int, peer: Option<SocketAddr>) -> Accepte
     }
     let judged = judge(context, fd, peer);
     if judged != Err(Refusal::Silent) && judged != Err(Refusal::Ended) {
-        return settle(context, fd, peer, judged);
+        return act_on(context, fd, peer, judged);
     }
     if sys::is_nonblocking(listener) == Ok(false) {
         return wait(context, fd, peer);
@@ -90,7 +90,7 @@ fn wait(context: &Context, fd: c_int, peer: SocketAddr) -> Accepted {
             let _ = sys::set_option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1);
             natively(context, peer)
         }
-        judged => settle(context, fd, peer, judged),
+        judged => act_on(context, fd, peer, judged),
     }
 }
 
@@ -137,7 +137,7 @@ fn look(context: &Context, fd: c_int, is_late: bool) -> Look<(c_int, Sockaddr)> 
         Err(Refusal::Silent) => return Look::Stays,
         judged => judged,
     };
-    match settle(context, fd, peer, judged) {
+    match act_on(context, fd, peer, judged) {
         Accepted::From(source) => Look::Found((fd, source)),
         Accepted::Native => Look::Found((fd, Sockaddr::from(peer))),
         Accepted::Dropped => Look::Gone,
@@ -145,7 +145,7 @@ fn look(context: &Context, fd: c_int, is_late: bool) -> Look<(c_int, Sockaddr)> 
 }
 
 /// Acts on the judgement, and reports it.
-fn settle(context: &Context, fd: c_int, peer: SocketAddr, judged: Result<SocketAddr, Refusal>) -> Accepted {
+fn act_on(context: &Context, fd: c_int, peer: SocketAddr, judged: Result<SocketAddr, Refusal>) -> Accepted {
     if context.debug {
         match &judged {
             Ok(source) => report::debug(format_args!("accept from {peer}: delivered, from {source}")),

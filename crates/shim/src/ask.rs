@@ -69,8 +69,8 @@ pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
             let heard = proceed(&mut asked[at], &question, token);
             if let Ok(Some(name)) = &heard {
                 let gateway = asked[at].gateway;
-                let of_gateway = |site: &&&Site| site.name == *name && site.gateways.contains(&gateway);
-                match (proven, candidates.iter().find(of_gateway)) {
+                let has_gateway = |site: &&&Site| site.name == *name && site.gateways.contains(&gateway);
+                match (proven, candidates.iter().find(has_gateway)) {
                     (Some(other), Some(site)) if other.name != site.name => return None,
                     (None, Some(site)) => {
                         proven = Some(site);

@@ -147,11 +147,11 @@ pub fn filter_one(entry: &[u8]) -> Shown {
         .split(|byte| *byte == 0)
         .next()
         .unwrap_or_default();
-    let mut of_site = context
+    let mut own = context
         .addresses
         .iter()
         .filter(|own| own.interface == name && context.here.has_node(own.ip));
-    of_site.find_map(|own| instead(own.ip)).unwrap_or(Shown::Nothing)
+    own.find_map(|own| instead(own.ip)).unwrap_or(Shown::Nothing)
 }
 
 #[cfg(test)]

@@ -41,8 +41,8 @@ fn decide<'a>(grid: &'a Grid, here: &'a Site, neighbours: &[Cidr], destination: 
         return Route::Native;
     };
     let v4 = destination.ip().to_canonical().is_ipv4();
-    let of_family = |v4: bool| here.gateways.iter().position(|gateway| gateway.is_ipv4() == v4);
-    let which = of_family(v4).or_else(|| of_family(!v4).filter(|_| !v4));
+    let gateway_in = |v4: bool| here.gateways.iter().position(|gateway| gateway.is_ipv4() == v4);
+    let which = gateway_in(v4).or_else(|| gateway_in(!v4).filter(|_| !v4));
     let way = which.and_then(|which| {
         let gateway = address::in_family_of(here.gateways[which], destination)?;
         Some(Way { to, gateway, which })

@@ -76,7 +76,7 @@ impl Tunnel {
         self.lanes
             .iter_mut()
             .flatten()
-            .for_each(|lane| lane.ring.settle());
+            .for_each(|lane| lane.ring.reclaim());
     }
 
     /// Where its lanes' memory comes from.

@@ -92,7 +92,7 @@ pub fn recover(
         frames(bytes).for_each(|(_, frame)| control.push(frame, &[]));
     }
     let ends = ends(found);
-    let lost = settle(&mut streams, &ends, moved, found, &mut control);
+    let lost = catch_up(&mut streams, &ends, moved, found, &mut control);
     Ok(Recovered {
         snapshot: Snapshot {
             side: core.side,
@@ -126,8 +126,8 @@ fn ahead(records: &Records, owner: u64) -> Result<HashMap<u32, Segments>, Snapsh
         let segments = ahead.entry(id_of(key)?).or_default();
         segments.insert(key.part, ByteBuf::from(bytes.clone()));
     }
-    let of_stream = |(id, held)| (id, Segments::of(held));
-    Ok(ahead.into_iter().map(of_stream).collect())
+    let with_segments = |(id, held)| (id, Segments::of(held));
+    Ok(ahead.into_iter().map(with_segments).collect())
 }
 
 /// The frames in the memory of lanes, and whether the far side has each.
@@ -157,8 +157,8 @@ fn ends(found: &[Found]) -> HashMap<u32, u64> {
 
 fn retransmits(found: &[Found]) -> Backlog {
     let mut retransmits = Backlog::default();
-    let of_a_lane = |header: &Header| matches!(header.kind, Kind::Ack | Kind::Ping);
-    let others = all_frames(found).filter(|(header, _, is_done)| !is_done && !of_a_lane(header));
+    let belongs_to_a_lane = |header: &Header| matches!(header.kind, Kind::Ack | Kind::Ping);
+    let others = all_frames(found).filter(|(header, _, is_done)| !is_done && !belongs_to_a_lane(header));
     others.for_each(|(_, frame, _)| retransmits.push(frame, &[]));
     retransmits
 }
@@ -194,7 +194,7 @@ fn make_frame(found: &mut [Found], stream: u32, position: u64, count: u64) -> bo
 }
 
 /// Brings streams up to date with their sockets; returns those that cannot continue.
-fn settle(
+fn catch_up(
     streams: &mut HashMap<u32, Stream>,
     ends: &HashMap<u32, u64>,
     moved: &HashMap<u32, Moved>,

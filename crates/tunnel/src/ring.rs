@@ -174,13 +174,13 @@ impl Ring {
             block.memory.set_done(done as usize);
         }
         if !self.shelf.arena.is_shared() {
-            self.settle();
+            self.reclaim();
         }
         true
     }
 
     /// Reuses a block that is acknowledged to its end, since what is known has been written down.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn reclaim(&mut self) {
         if let Some(block) = self.blocks.front_mut().filter(|_| self.acked == self.end) {
             (block.start, block.filled) = (self.end, 0);
             block.memory.set_filled(0);

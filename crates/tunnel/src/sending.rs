@@ -28,14 +28,14 @@ impl Tunnel {
         if self.lanes[lane].take().is_none() {
             return;
         }
-        self.bury();
+        self.keep_orphaned_retransmits();
         if self.lanes_up() == 0 {
             self.dark_since = Some(now);
         }
     }
 
     /// Keeps the retransmits, whose lanes are gone, for the next process.
-    pub(crate) fn bury(&mut self) {
+    pub(crate) fn keep_orphaned_retransmits(&mut self) {
         self.graves.clear();
         if !self.shelf.arena.is_shared() {
             return;
@@ -336,8 +336,8 @@ impl Tunnel {
         let from = state.retransmitted.max(state.ring.acked());
         for frame in state.ring.frames_beyond(from) {
             let (header, payload) = frame.split_at(HEADER_BYTES);
-            let of_this_lane = [Kind::Ack as u8, Kind::Ping as u8].contains(&header[0]);
-            if !of_this_lane {
+            let belongs_to_this_lane = [Kind::Ack as u8, Kind::Ping as u8].contains(&header[0]);
+            if !belongs_to_this_lane {
                 self.retransmits.push(header, payload);
             }
         }

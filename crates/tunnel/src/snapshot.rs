@@ -92,7 +92,7 @@ impl Snapshot {
             written: Written::default(),
         };
         tunnel.note_changes();
-        tunnel.bury();
+        tunnel.keep_orphaned_retransmits();
         Ok(tunnel)
     }
 
@@ -188,7 +188,7 @@ mod tests {
         let tunnel = recovered.snapshot.into_tunnel(times, (&arena, OWNER));
         // As after the first commit.
         drop(found);
-        arena.settle();
+        arena.reclaim();
         tunnel
     }
 

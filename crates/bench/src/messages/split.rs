@@ -64,11 +64,11 @@ fn pass(speak: &[Vec<i64>], second: &[bool]) -> Vec<(usize, usize)> {
         let both = ones
             .iter()
             .flat_map(|&one| others.iter().map(move |&other| (one, other)));
-        let of = |(one, other): (usize, usize)| gains[one] + gains[other] - 2 * speak[one][other];
-        let Some(change) = both.max_by_key(|&pair| of(pair)) else {
+        let saving = |(one, other): (usize, usize)| gains[one] + gains[other] - 2 * speak[one][other];
+        let Some(change) = both.max_by_key(|&pair| saving(pair)) else {
             break;
         };
-        saved += of(change);
+        saved += saving(change);
         changes.push(change);
         if saved > best.0 {
             best = (saved, changes.len());

@@ -422,11 +422,11 @@ fn text(store: &Store, summary: &Summaries) -> String {
     }
     for fit in &summary.fits {
         let (latency, rate) = (fit.line.latency_us / 1e3, fit.line.rate_mbit_per_second);
-        let of_limit = fit.of_limit.map_or_else(String::new, |(latency, rate)| {
+        let times_limit = fit.of_limit.map_or_else(String::new, |(latency, rate)| {
             format!(" ({latency:.3} and {rate:.3} of the limit)")
         });
         parts.push(format!(
-            "{}: latency {latency:.3} ms, rate {rate:.0} Mbit/s{of_limit}",
+            "{}: latency {latency:.3} ms, rate {rate:.0} Mbit/s{times_limit}",
             fit.cell
         ));
     }

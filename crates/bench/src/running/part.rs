@@ -66,8 +66,8 @@ pub fn tell_cores() -> Result<(), Error> {
 /// On how many cores the ranks that have said this may compute together; `None` if none has said any.
 pub fn cores_of(said: &str, hosts_share_cores: bool) -> Option<u32> {
     let lines = said.lines().filter_map(|line| line.trim().strip_prefix(CORES));
-    let of_hosts = lines.filter_map(|line| line.split_once(' '));
-    let all: BTreeSet<(&str, &str)> = of_hosts
+    let hosts = lines.filter_map(|line| line.split_once(' '));
+    let all: BTreeSet<(&str, &str)> = hosts
         .flat_map(|(host, cores)| cores.split(',').map(move |core| (host, core)))
         .map(|(host, core)| (if hosts_share_cores { "" } else { host }, core))
         .collect();

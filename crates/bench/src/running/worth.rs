@@ -313,13 +313,13 @@ fn text(found: &Found) -> String {
     });
     for (name, link) in [own].into_iter().chain(known) {
         let (same, twice) = (needs.seconds(link), needs.seconds_with_twice_the_ranks(link));
-        let of = |seconds: f64| {
+        let cells = |seconds: f64| {
             [
                 format!("{seconds:.2}"),
                 format!("{:.2}", seconds / found.one_site),
             ]
         };
-        let row = [vec![name], of(same).to_vec(), of(twice).to_vec()];
+        let row = [vec![name], cells(same).to_vec(), cells(twice).to_vec()];
         table.rows.push(row.concat());
     }
     let cores = match found.cores {

@@ -158,17 +158,17 @@ impl Session {
 
     /// The brokers' addresses, by number; those of the membership where the grid has one broker.
     pub(super) fn wanted(&self) -> BTreeMap<BrokerKey, Vec<String>> {
-        let of_several = self.trust.with_records(|records| {
+        let several = self.trust.with_records(|records| {
             let serving = records
                 .brokers()
                 .filter(|broker| broker.standing == BrokerStanding::Serving);
             let serving = serving.map(|broker| (broker.number, broker.public.clone()));
             serving.collect::<BTreeMap<_, _>>()
         });
-        if of_several.is_empty() {
+        if several.is_empty() {
             return BTreeMap::from([(ONLY, self.membership.borrow().brokers.clone())]);
         }
-        of_several
+        several
     }
 
     /// Adds a line to a broker, which takes its commands there.

@@ -218,11 +218,16 @@ impl Grid {
     }
 
     fn known(&self, party: usize, site: usize) -> Vec<Admission> {
-        let of_site = |statement: &Statement| match statement {
+        let admission_to_site = |statement: &Statement| match statement {
             Statement::Admitted(admitted) if admitted.site == NAMES[site] => Some(admitted.admission.clone()),
             _ => None,
         };
-        self.parties[party].disk.raw.iter().filter_map(of_site).collect()
+        self.parties[party]
+            .disk
+            .raw
+            .iter()
+            .filter_map(admission_to_site)
+            .collect()
     }
 
     /// Checks that everybody believes at once what a broker signs by what it believes.
@@ -299,7 +304,7 @@ impl Grid {
         settled
     }
 
-    fn settle(&mut self) {
+    fn exchange_until_stable(&mut self) {
         if self.has_flooded {
             self.parties.iter_mut().for_each(|party| party.is_full = false);
             self.expel(0);
@@ -395,7 +400,7 @@ fn run(seeds: std::ops::Range<u64>) {
             for _ in 0..steps {
                 grid.step();
             }
-            grid.settle();
+            grid.exchange_until_stable();
             grid.check();
         });
         if let Err(failed) = history {

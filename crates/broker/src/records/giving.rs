@@ -29,10 +29,10 @@ impl Records {
         let holder = self.holder_but_for_revocations(site);
         let holder = holder.map(|held| held.admission.clone());
         let until = self.revoked_until(site);
-        let of_one = member_since.filter(|since| until.is_none_or(|until| *since > until));
-        let holder = holder.or_else(|| of_one.map(Admission::from_single_broker));
+        let single = member_since.filter(|since| until.is_none_or(|until| *since > until));
+        let holder = holder.or_else(|| single.map(Admission::from_single_broker));
         // Else it would be void from its beginning, by a clock that is behind another's.
-        let after = until.max(self.last_given(site)).max(of_one);
+        let after = until.max(self.last_given(site)).max(single);
         let given = now.max(after.map_or(0, |after| after.saturating_add(1)));
         let new = Origin {
             given,

@@ -158,13 +158,13 @@ impl Records {
             return Ok(Added::Known);
         }
         let is_new = there.is_none_or(|there| !there.contains_key(&admission));
-        let of_site = there.map_or(0, |there| {
+        let count = there.map_or(0, |there| {
             there
                 .keys()
                 .filter(|known| known.broker == admission.broker)
                 .count()
         });
-        if is_new && (of_site >= MAX_OF_SITE || self.count_admitted(admission.broker) >= MAX_ADMISSIONS) {
+        if is_new && (count >= MAX_OF_SITE || self.count_admitted(admission.broker) >= MAX_ADMISSIONS) {
             return Err(Full(admission.broker));
         }
         let there = self.admitted.entry(site).or_default();
@@ -217,8 +217,8 @@ impl Records {
 
     /// How many sites a broker has revoked.
     pub fn count_revoked(&self, broker: u8) -> usize {
-        let of = (broker, String::new())..=(broker, LAST_NAME.to_owned());
-        self.revocations.range(of).count()
+        let keys = (broker, String::new())..=(broker, LAST_NAME.to_owned());
+        self.revocations.range(keys).count()
     }
 
     /// How many records are held.
@@ -235,8 +235,8 @@ impl Records {
         broker: u8,
         has_admitted: impl Fn(&str) -> bool,
     ) -> Vec<Revocation> {
-        let of = (expelled, String::new())..=(expelled, LAST_NAME.to_owned());
-        let said = self.revocations.range(of).map(|(_, held)| &held.what);
+        let keys = (expelled, String::new())..=(expelled, LAST_NAME.to_owned());
+        let said = self.revocations.range(keys).map(|(_, held)| &held.what);
         let lacks = |said: &&Revocation| {
             let own = self.revocations.get(&(broker, said.site.clone()));
             own.is_none_or(|own| own.what.until < said.until) && has_admitted(&said.site)
@@ -294,9 +294,13 @@ impl Records {
 
     /// Until when admissions of a site are void.
     pub fn revoked_until(&self, site: &str) -> Option<u64> {
-        let of = |broker: &u8| self.revocations.get(&(*broker, site.to_owned()));
+        let revocation_by = |broker: &u8| self.revocations.get(&(*broker, site.to_owned()));
         let signers: Vec<u8> = self.signers_of_revocations();
-        signers.iter().filter_map(of).map(|held| held.what.until).max()
+        signers
+            .iter()
+            .filter_map(revocation_by)
+            .map(|held| held.what.until)
+            .max()
     }
 
     fn signers_of_revocations(&self) -> Vec<u8> {
@@ -441,8 +445,8 @@ impl Records {
         let held = match statement {
             Statement::Broker(what) => self.brokers.get(&what.number).map(|held| &held.signed),
             Statement::Admitted(what) => {
-                let of_site = self.admitted.get(&what.site);
-                of_site.and_then(|there| Some(&there.get(&what.admission)?.signed))
+                let admissions = self.admitted.get(&what.site);
+                admissions.and_then(|there| Some(&there.get(&what.admission)?.signed))
             }
             Statement::Revocation(what) => {
                 let held = self.revocations.get(&(what.broker, what.site.clone()));

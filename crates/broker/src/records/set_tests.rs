@@ -130,23 +130,23 @@ fn an_admission_with_more_generations_than_there_was_time_for_keeps_nobody_out()
     let mut records = Records::default();
     let good = first(1, 1, 100);
     assert_eq!(admit(&mut records, "rennes", &good), Added::News);
-    let of_time = Admission {
+    let in_time = Admission {
         generation: 50,
         given: 150,
         broker: 2,
         token: token(2),
         ..good.clone()
     };
-    let of_none = Admission {
+    let newer_generation = Admission {
         generation: 51,
-        ..of_time.clone()
+        ..in_time.clone()
     };
-    let of_before = Admission {
+    let earlier = Admission {
         generation: 0,
         given: 99,
-        ..of_time.clone()
+        ..in_time.clone()
     };
-    for admission in [&of_none, &of_before] {
+    for admission in [&newer_generation, &earlier] {
         assert_eq!(admit(&mut records, "rennes", admission), Added::Known);
         assert!(matches!(
             records.judge("rennes", admission),
@@ -154,8 +154,8 @@ fn an_admission_with_more_generations_than_there_was_time_for_keeps_nobody_out()
         ));
     }
     assert_eq!(records.holder("rennes").map(|it| &it.admission), Some(&good));
-    assert_eq!(admit(&mut records, "rennes", &of_time), Added::News);
-    assert_eq!(records.judge("rennes", &of_time), Ok(()));
+    assert_eq!(admit(&mut records, "rennes", &in_time), Added::News);
+    assert_eq!(records.judge("rennes", &in_time), Ok(()));
 }
 
 #[test]
@@ -187,13 +187,13 @@ fn an_expelled_broker_has_admitted_and_revoked_nobody() {
     assert!(records.judge("rennes", &good).is_err());
     assert!(records.judge("nancy", &put_out).is_err() && records.holder("nancy").is_none());
     // The broker that let a site in says again that it is put out.
-    let of = |site: &str| Revocation {
+    let revocation = |site: &str| Revocation {
         site: site.to_owned(),
         until: 70,
         broker: 1,
     };
     let has_admitted = |site: &str| records.has_admitted(1, site);
-    assert_eq!(records.to_say_again(2, 1, has_admitted), [of("nancy")]);
+    assert_eq!(records.to_say_again(2, 1, has_admitted), [revocation("nancy")]);
     assert_eq!(records.to_say_again(2, 1, |_| false), []);
     assert_eq!(add(&mut records, broker(2, 1, Standing::Expelled)), Added::News);
     // The authority's own list may be an old copy.

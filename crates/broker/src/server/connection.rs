@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     let mut stopping = shared.stopping.subscribe();
     loop {
-        shared.slots.settled().await;
+        shared.slots.departures().await;
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => return,

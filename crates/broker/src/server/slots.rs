@@ -128,13 +128,13 @@ impl Slots {
     /// Notes that a connection is a site's.
     pub(super) fn recognise(&self, slot: &Slot, site: &str) -> Option<Displaced> {
         let mut inner = lock(&self.inner);
-        let of_site = inner
+        let connections = inner
             .present
             .iter()
             .filter(|(_, present)| present.site.as_deref() == Some(site));
-        let of_site: Vec<u64> = of_site.map(|(number, _)| *number).collect();
-        let displaced = match of_site.first() {
-            Some(&oldest) if of_site.len() >= self.per_site => {
+        let connections: Vec<u64> = connections.map(|(number, _)| *number).collect();
+        let displaced = match connections.first() {
+            Some(&oldest) if connections.len() >= self.per_site => {
                 inner.end(oldest, self.per_site, "crowd of a site")
             }
             _ => None,
@@ -150,7 +150,7 @@ impl Slots {
     }
 
     /// Waits until few of those that have to go are still there.
-    pub(super) async fn settled(&self) {
+    pub(super) async fn departures(&self) {
         let _ = self
             .open
             .subscribe()
@@ -281,7 +281,7 @@ mod tests {
         let slots = Slots::new(&limits, 1000);
         let address = IpAddr::from([192, 0, 2, 1]);
         let mut all: Vec<_> = (0..=LEAVING).map(|_| slots.enter(address).0.unwrap()).collect();
-        let settled = slots.settled();
+        let settled = slots.departures();
         tokio::pin!(settled);
         assert!(is_pending(settled.as_mut()).await);
         drop(all.remove(0));

@@ -118,7 +118,7 @@ impl State {
     /// The sites that joined while the grid had one broker, for its authority to sign.
     pub(crate) fn admitted_by_one(&self) -> Vec<Admitted> {
         let revoked = self.trust.revocations().now();
-        let of_members = self
+        let members = self
             .members
             .iter()
             .map(|member| (member.site.as_str(), member.not_before));
@@ -126,7 +126,7 @@ impl State {
         let joined = self.tokens.values().filter(|token| !token.void);
         let joined = joined.filter_map(|token| Some((token.site.as_str(), token.used_at()?)));
         let mut begun: BTreeMap<&str, u64> = BTreeMap::new();
-        for (site, at) in of_members.chain(joined) {
+        for (site, at) in members.chain(joined) {
             let earliest = begun.entry(site).or_insert(at);
             *earliest = at.min(*earliest);
         }

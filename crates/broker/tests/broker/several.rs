@@ -171,7 +171,7 @@ fn of_two_sites_that_brokers_apart_gave_one_name_the_first_has_it_everywhere_and
 #[test]
 fn brokers_are_added_retired_and_expelled_by_the_authority_alone() {
     let mut brokers = Brokers::running(2);
-    let of_two = brokers.join(&brokers.token(2, "nancy", &[]), "nancy").unwrap();
+    let nancy = brokers.join(&brokers.token(2, "nancy", &[]), "nancy").unwrap();
     let mut root = brokers.root();
     let place = brokers.place(3);
     let added = root
@@ -209,7 +209,7 @@ fn brokers_are_added_retired_and_expelled_by_the_authority_alone() {
             records: expelled.records,
         },
     );
-    let refused = brokers.renew(1, &of_two).unwrap_err();
+    let refused = brokers.renew(1, &nancy).unwrap_err();
     assert!(refused.message.contains("expelled"), "{refused:?}");
 }
 

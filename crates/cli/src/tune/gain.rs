@@ -40,7 +40,7 @@ pub fn measured(items: &mut [Item], carrier: Carrier, directories: &[PathBuf]) -
 
 /// The size whose time fell most from default to tuned, and the ratio.
 fn best(entries: &[Entry], mpi: &str, way: Way) -> Option<(u64, f64)> {
-    let of = |settings: Settings| {
+    let times = |settings: Settings| {
         let own = entries.iter().filter(move |entry| {
             let cell = &entry.cell;
             let is_quiet = cell.traffic == Traffic::Quiet;
@@ -48,8 +48,8 @@ fn best(entries: &[Entry], mpi: &str, way: Way) -> Option<(u64, f64)> {
         });
         own.filter(|entry| entry.quantity.measure == "one way")
     };
-    let ratios = of(Settings::Default).filter_map(|before| {
-        let after = of(Settings::Tuned).find(|after| after.quantity == before.quantity)?;
+    let ratios = times(Settings::Default).filter_map(|before| {
+        let after = times(Settings::Tuned).find(|after| after.quantity == before.quantity)?;
         Some((
             before.quantity.size_bytes?,
             after.interval.median / before.interval.median,

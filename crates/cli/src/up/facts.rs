@@ -211,7 +211,7 @@ impl Facts {
 
 fn addresses() -> Vec<Address> {
     let found = getifaddrs().into_iter().flatten().filter_map(|interface| {
-        let of = |storage: nix::sys::socket::SockaddrStorage| {
+        let to_ip = |storage: nix::sys::socket::SockaddrStorage| {
             let v4 = storage.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
             v4.or_else(|| {
                 storage
@@ -219,8 +219,8 @@ fn addresses() -> Vec<Address> {
                     .map(|address| IpAddr::from(address.ip()))
             })
         };
-        let ip = of(interface.address?)?;
-        let bits = match of(interface.netmask?)? {
+        let ip = to_ip(interface.address?)?;
+        let bits = match to_ip(interface.netmask?)? {
             IpAddr::V4(mask) => mask.to_bits().count_ones(),
             IpAddr::V6(mask) => mask.to_bits().count_ones(),
         };

@@ -229,8 +229,8 @@ fn explained(why: &str) -> String {
 fn next_run(args: &Args, sites: &[Site]) -> String {
     let names: Vec<&str> = sites.iter().map(|site| site.host.site.as_str()).collect();
     let is_listed = |name: &str| args.node.iter().any(|(site, _)| site == name);
-    let mut of_batch = sites.iter().filter(|site| site.facts.batch.is_some());
-    let (time, is_asked) = match of_batch.all(|site| is_listed(&site.host.site)) {
+    let mut batch_sites = sites.iter().filter(|site| site.facts.batch.is_some());
+    let (time, is_asked) = match batch_sites.all(|site| is_listed(&site.host.site)) {
         true => ("", false),
         false => (" --time 1h", true),
     };
@@ -356,15 +356,15 @@ fn not_accepted(site: &Site, names: &[String]) -> Vec<String> {
 }
 
 fn looked(args: &Args, site: &Site) -> Looked {
-    let of = |all: &[(String, String)]| -> Vec<String> {
+    let values_for_site = |all: &[(String, String)]| -> Vec<String> {
         let own = all.iter().filter(|(name, _)| *name == site.host.site);
         own.map(|(_, value)| value.clone()).collect()
     };
     Looked {
         site: site.host.site.clone(),
         facts: site.facts.clone(),
-        subnets: of(&args.subnet),
-        nodes: of(&args.node),
+        subnets: values_for_site(&args.subnet),
+        nodes: values_for_site(&args.node),
         proxy: meet::proxy_words(args, &site.host.site),
     }
 }

@@ -63,7 +63,7 @@ impl Place {
     }
 
     /// Has a broker listen at its own address alone.
-    fn settle(&self, directory: &str, number: u8) {
+    fn listen_at_own_address(&self, directory: &str, number: u8) {
         let file = self.path(directory).join("broker.toml");
         let text = std::fs::read_to_string(&file).unwrap();
         std::fs::write(&file, text.replace("[::]:7443", &self.address(number))).unwrap();
@@ -85,7 +85,7 @@ impl Place {
         );
         let start = |number: u8| {
             let directory = format!("grid/broker-{number}");
-            self.settle(&directory, number);
+            self.listen_at_own_address(&directory, number);
             assert!(!self.path(&directory).join("ca.key").exists());
             Running::start(&self.path(&directory))
         };
@@ -157,7 +157,7 @@ fn a_broker_is_added_one_replaced_and_one_taken_out_of_service_by_a_command_each
     place.join("grid/broker-3", "nancy");
     let authority = place.text("grid/authority");
     said(&["add-broker", &place.address(4), "--authority", &authority]);
-    place.settle("grid/broker-4", 4);
+    place.listen_at_own_address("grid/broker-4", 4);
     let fourth = Running::start(&place.path("grid/broker-4"));
     place.lists("grid/broker-1", &brokers[0], "broker 4 at");
     place.lists("grid/broker-4", &fourth, "nancy ");
@@ -169,7 +169,7 @@ fn a_broker_is_added_one_replaced_and_one_taken_out_of_service_by_a_command_each
         "--authority",
         &authority,
     ]);
-    place.settle("grid/broker-5", 5);
+    place.listen_at_own_address("grid/broker-5", 5);
     let fifth = Running::start(&place.path("grid/broker-5"));
     let gone = format!("broker 3 at {}: out of service", place.address(3));
     place.lists("grid/broker-2", &brokers[1], &gone);
@@ -199,7 +199,7 @@ fn a_grid_of_one_broker_is_given_another_and_its_authority_moves_away() {
     let place = Place::new(3);
     let grid = place.text("grid");
     said(&["create", "g5k", "--broker", &place.address(1), "--dir", &grid]);
-    place.settle("grid", 1);
+    place.listen_at_own_address("grid", 1);
     let first = Running::start(&place.path("grid"));
     place.join("grid", "rennes");
     let why = refused(&["move-authority", &place.text("stick"), "--dir", &grid]);
@@ -217,7 +217,7 @@ fn a_grid_of_one_broker_is_given_another_and_its_authority_moves_away() {
         "--out",
         &place.text("made"),
     ]);
-    place.settle("made/broker-2", 2);
+    place.listen_at_own_address("made/broker-2", 2);
     let second = Running::start(&place.path("made/broker-2"));
     place.lists("made/broker-2", &second, "rennes ");
     place.lists("grid", &first, "broker 2 at");

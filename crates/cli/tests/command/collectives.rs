@@ -31,7 +31,7 @@ fn rows(table: &str, operation: &str) -> Vec<Vec<String>> {
 }
 
 /// Returns the end of an operation's first range, in bytes.
-fn change(table: &str, operation: &str) -> u64 {
+fn first_boundary(table: &str, operation: &str) -> u64 {
     let rows = rows(table, operation);
     let [number, unit] = &rows[0][4..6] else {
         panic!("{rows:?}")
@@ -65,14 +65,14 @@ fn algorithms_change_over_near_where_they_were_measured_to() {
         ("alltoall", 1 << 10),
         ("reduce_scatter", 24 << 10),
     ] {
-        let at = change(&table, operation);
+        let at = first_boundary(&table, operation);
         assert!(
             (measured / 2..=2 * measured).contains(&at),
             "{operation} at {at}\n{table}"
         );
     }
     for operation in ["bcast", "reduce", "allreduce", "scan"] {
-        assert_eq!(change(&table, operation), 256 << 10, "{table}");
+        assert_eq!(first_boundary(&table, operation), 256 << 10, "{table}");
     }
 }
 

@@ -52,7 +52,7 @@ fn processes(keeper: u32, worker: u32) -> String {
     let children = children
         .split_whitespace()
         .filter_map(|number| number.parse().ok());
-    let of_one = |process: u32| {
+    let describe = |process: u32| {
         let status = read(format!("/proc/{process}/status"));
         let wanted = ["State", "Threads", "SigPnd", "ShdPnd", "SigBlk", "SigIgn"];
         let lines = status
@@ -63,7 +63,7 @@ fn processes(keeper: u32, worker: u32) -> String {
         format!("\n{process}: {lines:?} {waits:?}")
     };
     let all = [keeper, worker].into_iter().chain(children);
-    all.map(of_one).collect()
+    all.map(describe).collect()
 }
 
 fn how(status: &Status) -> &str {

@@ -300,11 +300,11 @@ impl Grid {
 
 fn children(process: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
-    let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+    let children_of = |task: std::io::Result<std::fs::DirEntry>| {
         // A thread may end meanwhile.
         std::fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default()
     };
-    let text: Vec<String> = tasks.map(of_task).collect();
+    let text: Vec<String> = tasks.map(children_of).collect();
     let numbers = text.iter().flat_map(|text| text.split_whitespace());
     numbers.map(|number| number.parse().unwrap()).collect()
 }

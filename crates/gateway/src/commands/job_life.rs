@@ -97,7 +97,7 @@ impl Commands {
         self.end_starters(context, token);
         context
             .membership
-            .settle_addresses(context.driver, context.tunnels);
+            .adopt_addresses(context.driver, context.tunnels);
     }
 
     /// Ends the jobs of a site whose tunnel has ended; ours need not wait for it.

@@ -55,9 +55,9 @@ pub struct Batch {
 impl Batch {
     /// Where what other sites have taken is kept.
     pub fn spent(&self) -> PathBuf {
-        let of = self.intents.file_name().unwrap_or_default().to_string_lossy();
-        let of = of.strip_prefix(INTENTS).unwrap_or(&of);
-        self.intents.with_file_name(format!("spent-{of}.json"))
+        let name = self.intents.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_prefix(INTENTS).unwrap_or(&name);
+        self.intents.with_file_name(format!("spent-{name}.json"))
     }
 
     /// Whether jobs of another site may use allocations here.

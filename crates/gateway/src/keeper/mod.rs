@@ -182,7 +182,7 @@ impl Keeper {
                 let text = format!("its worker {ended} before it served");
                 return Err(GatewayError::Keeper(io::Error::other(text)));
             }
-            before = Some(Before::Killed(self.bury(ended, began)));
+            before = Some(Before::Killed(self.record_death(ended, began)));
             if let Some(wait) = self.deaths.wait()
                 && self.is_told_to_stop_within(wait).map_err(GatewayError::Keeper)?
             {
@@ -200,7 +200,7 @@ impl Keeper {
     }
 
     /// Notes a death. What the worker had open is the next one's to take up, or to close.
-    fn bury(&mut self, ended: Ended, began: Instant) -> Left {
+    fn record_death(&mut self, ended: Ended, began: Instant) -> Left {
         let (streams, jobs) = self.memory.counts();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let end = End::new(now.as_secs(), ended);

@@ -26,7 +26,7 @@ pub(crate) fn write_down(flow: &mut Flow<'_>) {
         match book.commit(flow.driver.now) {
             Ok(()) => {
                 flow.tunnels.written_down();
-                flow.driver.arena.settle();
+                flow.driver.arena.reclaim();
                 flow.driver.book = Some(book);
             }
             Err(error) => without_memory(flow, book, &error),

@@ -36,7 +36,7 @@ impl Membership {
     }
 
     /// Takes the addresses that the broker gives, unless jobs run that know others.
-    pub(crate) fn settle_addresses(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
+    pub(crate) fn adopt_addresses(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
         let own = self.directory.own_site();
         let in_use = if own.is_virtual() {
             own.subnets.clone()
@@ -88,6 +88,6 @@ impl Membership {
             grid.ask_for(&given);
         }
         grid.given = given;
-        self.settle_addresses(driver, tunnels);
+        self.adopt_addresses(driver, tunnels);
     }
 }

@@ -45,13 +45,13 @@ pub(super) fn overlaps(own: &Site, other: &Site) -> Vec<String> {
 
 /// The first range that one site announces and a local network of another that have addresses in common.
 fn overlap(announces: &Site, has: &Site) -> Option<(Cidr, Cidr)> {
-    let of = |subnet: Cidr| {
+    let overlapping = |subnet: Cidr| {
         has.local
             .iter()
             .copied()
             .find(move |local| local.overlaps(&subnet))
     };
-    { announces.subnets.iter() }.find_map(|subnet| Some((*subnet, of(*subnet)?)))
+    { announces.subnets.iter() }.find_map(|subnet| Some((*subnet, overlapping(*subnet)?)))
 }
 
 #[cfg(test)]

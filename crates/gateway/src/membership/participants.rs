@@ -127,10 +127,10 @@ pub(crate) fn why_without(config: &Config, pair: &Pair, bare: bool) -> Option<Jo
 
 /// Tells a job to all that take part in it, or to one of them.
 fn tell(driver: &mut Driver, tunnels: &mut Tunnels, token: &Token, job: &Job, only: Option<PairKey>) {
-    let of_job = |site: &String| tunnels.pairs().key_of(site);
+    let pair_of = |site: &String| tunnels.pairs().key_of(site);
     let pairs: Vec<PairKey> = match only {
         Some(pair) => vec![pair],
-        None => job.told.iter().filter_map(of_job).collect(),
+        None => job.told.iter().filter_map(pair_of).collect(),
     };
     for pair in pairs {
         tunnels.pairs_mut().tell(driver, pair, job.announcement(token));

@@ -191,8 +191,8 @@ fn opening(asked: &Preface) -> Result<Opening, Reason> {
 /// files that this gateway may open, since shims, other gateways and commands need some too, and one site no
 /// more than half, if another one may want the rest.
 fn most_streams(files: usize, others: usize) -> (usize, usize) {
-    let of_all = files / 4 * 3;
-    (if others > 1 { files / 2 } else { of_all }, of_all)
+    let all = files / 4 * 3;
+    (if others > 1 { files / 2 } else { all }, all)
 }
 
 /// Refuses one more stream of a site.

@@ -131,14 +131,14 @@ fn budgets(batch: &Batch) -> Vec<BudgetStatus> {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs();
-    let of = |site: &str| BudgetStatus {
+    let budget = |site: &str| BudgetStatus {
         site: site.to_owned(),
         minutes_in_a_day: spent.within(site, DAY, now),
         hours_a_day: batch.budget.a_day,
         minutes_in_a_month: spent.within(site, MONTH, now),
         hours_a_month: batch.budget.a_month,
     };
-    spent.sites().map(of).collect()
+    spent.sites().map(budget).collect()
 }
 
 fn worker_end(end: End) -> WorkerEnd {
@@ -151,11 +151,13 @@ fn worker_end(end: End) -> WorkerEnd {
 /// Processor time of this process (getrusage(2)); a hand-over does not set it back.
 fn processor_microseconds() -> u64 {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
-    let of = |time: nix::sys::time::TimeVal| {
+    let as_microseconds = |time: nix::sys::time::TimeVal| {
         let microseconds = time.tv_sec() * 1_000_000 + time.tv_usec();
         u64::try_from(microseconds).unwrap_or(0)
     };
-    usage.map_or(0, |usage| of(usage.user_time()) + of(usage.system_time()))
+    usage.map_or(0, |usage| {
+        as_microseconds(usage.user_time()) + as_microseconds(usage.system_time())
+    })
 }
 
 /// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.

@@ -69,7 +69,7 @@ impl Chores<'_> {
     }
 
     /// Takes what connections of QUIC have for their endpoint, and the other way round.
-    pub(crate) fn settle_quic(&mut self, driver: &mut Driver) {
-        self.tunnels.settle_quic(driver);
+    pub(crate) fn drive_quic(&mut self, driver: &mut Driver) {
+        self.tunnels.drive_quic(driver);
     }
 }

@@ -153,7 +153,7 @@ fn a_job_has_its_streams_and_their_bytes_also_when_they_have_ended() {
     let (near, far) = grid.pair(&listener);
     cross(&near, &far, &pattern(1, 300_000));
     cross(&far, &near, &pattern(2, 20_000));
-    let of = |site| {
+    let job_at = |site| {
         let job = grid.status(site).jobs.remove(0);
         (
             job.name,
@@ -163,12 +163,12 @@ fn a_job_has_its_streams_and_their_bytes_also_when_they_have_ended() {
             job.received_bytes,
         )
     };
-    assert_eq!(of(1), ("test".to_owned(), 1, 1, 300_000, 20_000));
-    assert_eq!(of(2), ("test".to_owned(), 1, 1, 20_000, 300_000));
+    assert_eq!(job_at(1), ("test".to_owned(), 1, 1, 300_000, 20_000));
+    assert_eq!(job_at(2), ("test".to_owned(), 1, 1, 20_000, 300_000));
     drop((near, far));
     wait_for("the end of the stream", || {
         (1..=2).all(|site| grid.status(site).streams == 0)
     });
-    assert_eq!(of(1), ("test".to_owned(), 1, 0, 300_000, 20_000));
-    assert_eq!(of(2), ("test".to_owned(), 1, 0, 20_000, 300_000));
+    assert_eq!(job_at(1), ("test".to_owned(), 1, 0, 300_000, 20_000));
+    assert_eq!(job_at(2), ("test".to_owned(), 1, 0, 20_000, 300_000));
 }

@@ -149,15 +149,15 @@ fn a_gateway_that_sees_no_broker_hears_of_a_revocation_over_a_tunnel() {
     wait_for("the tunnel", || {
         grid.has_lane("rennes", "nancy") && grid.has_lane("nancy", "rennes")
     });
-    let of_nancy = grid.status("nancy").grid.unwrap();
+    let nancy = grid.status("nancy").grid.unwrap();
     assert!(
-        of_nancy.brokers.iter().all(|broker| broker.away.is_some()),
-        "{of_nancy:?}"
+        nancy.brokers.iter().all(|broker| broker.away.is_some()),
+        "{nancy:?}"
     );
-    let of_rennes = grid.status("rennes").grid.unwrap();
+    let rennes = grid.status("rennes").grid.unwrap();
     assert!(
-        of_rennes.brokers.iter().all(|broker| broker.away.is_none()),
-        "{of_rennes:?}"
+        rennes.brokers.iter().all(|broker| broker.away.is_none()),
+        "{rennes:?}"
     );
     let revoke = AdminRequest::Revoke {
         site: "lyon".into(),

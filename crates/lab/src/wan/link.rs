@@ -110,7 +110,7 @@ impl<P> Direction<P> {
     pub(crate) fn offer(&mut self, wire_bytes: u64, packet: P, now_ns: u64) -> Verdict<P> {
         let number = self.counters.offered;
         self.counters.offered += 1;
-        self.settle(now_ns);
+        self.advance(now_ns);
         if !self.up {
             self.counters.dropped_by_down += 1;
             return Verdict::Dropped(Dropped::Down, packet);
@@ -154,7 +154,7 @@ impl<P> Direction<P> {
         if self.travelling.front()?.due_ns > now_ns {
             return None;
         }
-        self.settle(now_ns);
+        self.advance(now_ns);
         let arrived = self.travelling.pop_front()?;
         debug_assert!(self.waiting <= self.travelling.len());
         let lateness_ns = now_ns - arrived.due_ns;
@@ -184,7 +184,7 @@ impl<P> Direction<P> {
     /// rate. A shorter rtt lets later packets catch up with earlier ones, never overtake them. Going down
     /// loses everything under way, as cutting a cable does. A smaller queue drops nothing that was accepted.
     pub(crate) fn change(&mut self, spec: &LinkSpec, now_ns: u64) -> Vec<P> {
-        self.settle(now_ns);
+        self.advance(now_ns);
         let old_rate = std::mem::replace(&mut self.rate_bits_per_second, spec.rate_bits_per_second);
         self.delay_ns = nanos(spec.rtt) / 2;
         self.queue_bytes = spec.queue_bytes;
@@ -204,7 +204,7 @@ impl<P> Direction<P> {
     }
 
     /// Moves packets whose serialisation has begun out of the queue.
-    fn settle(&mut self, now_ns: u64) {
+    fn advance(&mut self, now_ns: u64) {
         while self.waiting > 0 {
             let first = &self.travelling[self.travelling.len() - self.waiting];
             if first.starts_ns > now_ns {

@@ -87,7 +87,7 @@ fn transfer(testbed: &Testbed, bytes: usize) {
 }
 
 /// The two directions once all that was offered is through.
-fn settled(testbed: &Testbed) -> [LinkStats; 2] {
+fn stats_when_quiet(testbed: &Testbed) -> [LinkStats; 2] {
     let deadline = std::time::Instant::now() + DEADLINE;
     loop {
         let stats: [LinkStats; 2] = testbed.wan.stats().try_into().unwrap();
@@ -113,7 +113,7 @@ fn the_link_carries_the_segments_the_sender_counts_and_the_receiver_misses_none(
     };
     transfer(&testbed, 10_000_000);
     let [sender, receiver] = [0, 1].map(|end| counters(&testbed.ends[end]));
-    let [out, home] = settled(&testbed);
+    let [out, home] = stats_when_quiet(&testbed);
     // Read before the link settled: a last ACK may be missing here, never be one too many.
     let [sent, answered] = [&sender, &receiver].map(|end| end["Tcp.OutSegs"]);
     assert!(
@@ -150,7 +150,7 @@ fn devices_without_offload_headers_carry_the_same() {
             return;
         };
         transfer(&testbed, 5_000_000);
-        let [out, home] = settled(&testbed);
+        let [out, home] = stats_when_quiet(&testbed);
         let receiver = counters(&testbed.ends[1]);
         assert_eq!(
             (out.packets, home.packets),
@@ -172,7 +172,7 @@ fn segments_lost_within_a_super_segment_are_sent_again_and_the_bytes_are_whole()
         return;
     };
     transfer(&testbed, 5_000_000);
-    let [out, _] = settled(&testbed);
+    let [out, _] = stats_when_quiet(&testbed);
     let [sender, receiver] = [0, 1].map(|end| counters(&testbed.ends[end]));
     assert!(
         out.dropped_by_loss > 0 && sender["Tcp.RetransSegs"] > 0,
@@ -207,6 +207,6 @@ fn datagrams_cross_alone_and_as_segments_of_one_send() {
     }
     let counted = counters(to);
     assert_eq!((counted["Udp.InErrors"], counted["Udp.InCsumErrors"]), (0, 0));
-    let [out, _] = settled(&testbed);
+    let [out, _] = stats_when_quiet(&testbed);
     assert_eq!((out.packets, out.bytes), (20, 2 * (data.len() as u64 + 10 * 28)));
 }

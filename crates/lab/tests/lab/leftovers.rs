@@ -219,9 +219,11 @@ impl Supervisor {
             .flatten()
             .map(|one| one.file_name())
             .collect();
-        let of_a_lab = |name: &str| ["br0", "wan0", "up0"].contains(&name) || name.starts_with("lan");
+        let belongs_to_a_lab = |name: &str| ["br0", "wan0", "up0"].contains(&name) || name.starts_with("lan");
         assert!(
-            !interfaces.iter().any(|name| of_a_lab(&name.to_string_lossy())),
+            !interfaces
+                .iter()
+                .any(|name| belongs_to_a_lab(&name.to_string_lossy())),
             "{interfaces:?}"
         );
     }

@@ -187,12 +187,12 @@ fn add(times: &mut Times, way: usize, row: &str) -> Result<(), BenchError> {
     let (key, is_loop, seconds) =
         parse(row).ok_or_else(|| BenchError::output("collective_time", row, "4 columns"))?;
     let found = times.entry(key).or_default();
-    let of = if is_loop {
+    let values = if is_loop {
         &mut found.looped
     } else {
         &mut found.seconds
     };
-    of[way].push(seconds);
+    values[way].push(seconds);
     Ok(())
 }
 
@@ -267,12 +267,12 @@ fn show(part: &mut Part, name: &str, times: &Times, placement: &Placement, link:
                 continue;
             };
             let limit = limit(operation, *bytes, placement, link);
-            let of_limit = causeway.median / limit;
+            let times_limit = causeway.median / limit;
             let class = usize::from(*bytes > SMALL);
-            worst[class] = worst[class].max(of_limit);
-            let of_native = causeway.median / native.median;
-            if of_native > slowest.0 {
-                slowest = (of_native, format!("{operation}, {}", size(*bytes)));
+            worst[class] = worst[class].max(times_limit);
+            let times_native = causeway.median / native.median;
+            if times_native > slowest.0 {
+                slowest = (times_native, format!("{operation}, {}", size(*bytes)));
             }
             table
                 .rows

@@ -215,9 +215,9 @@ fn table(found: &Found) -> Table {
 }
 
 fn claims(found: &Found) -> Vec<Claim> {
-    let of = |event: Event| {
-        let of_event = found.iter().filter(|((other, _), _)| *other == event);
-        let ratios = of_event.filter_map(|(_, times)| ratio(times).map(|(before, after)| after / before));
+    let worst = |event: Event| {
+        let sizes = found.iter().filter(|((other, _), _)| *other == event);
+        let ratios = sizes.filter_map(|(_, times)| ratio(times).map(|(before, after)| after / before));
         ratios.reduce(f64::max)
     };
     let events = Event::ALL.into_iter().filter(|event| *event != Event::Nothing);
@@ -228,8 +228,8 @@ fn claims(found: &Found) -> Vec<Claim> {
                     "messages 1 s after: {}, of those before, worst size",
                     event.name()
                 ),
-                direct: of(Event::Nothing),
-                figure: of(event)?,
+                direct: worst(Event::Nothing),
+                figure: worst(event)?,
                 unit: "",
                 bar: Bar::AtMost(1.05),
             })

@@ -173,7 +173,7 @@ fn table(found: &[(String, Vec<Carried>)]) -> Table {
             median(carried, value).map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
         };
         let per_core = median(carried, Carried::gbit_per_core_second).filter(|_| name != NOTHING_BETWEEN);
-        let of_perfect = per_core
+        let share_of_perfect = per_core
             .zip(perfect)
             .map(|(own, perfect)| format!("{:.2}", own / perfect));
         table.rows.push(vec![
@@ -181,7 +181,7 @@ fn table(found: &[(String, Vec<Carried>)]) -> Table {
             cell(|one| one.gbit_per_second, 2),
             cell(|one| one.cpu_seconds / (one.bytes as f64 / 1e9), 2),
             per_core.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}")),
-            of_perfect.unwrap_or_else(|| "-".to_owned()),
+            share_of_perfect.unwrap_or_else(|| "-".to_owned()),
             cell(|one| one.one_way_us, 1),
             carried.len().to_string(),
         ]);

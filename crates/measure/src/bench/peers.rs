@@ -100,13 +100,13 @@ fn table(found: &Found) -> Table {
     cells.dedup();
     for (mpi, bytes) in cells {
         let limit = Link::RENNES_NANCY.one_way_us(bytes);
-        let of = |way| found.get(&(mpi.to_owned(), bytes, way));
+        let medians = |way| found.get(&(mpi.to_owned(), bytes, way));
         let mut line = vec![mpi.to_owned(), size(bytes), format!("{:.2}", limit / 1e3)];
         line.extend(WAYS.map(|way| {
-            let median = of(way).and_then(|times| summary(times));
+            let median = medians(way).and_then(|times| summary(times));
             median.map_or_else(String::new, |times| format!("{:.3}", times.median / limit))
         }));
-        let runs = WAYS.map(|way| of(way).map_or(0, Vec::len));
+        let runs = WAYS.map(|way| medians(way).map_or(0, Vec::len));
         line.push(runs.into_iter().min().unwrap_or(0).to_string());
         table.rows.push(line);
     }
@@ -119,11 +119,11 @@ mod tests {
 
     #[test]
     fn the_table_has_each_way_of_the_limit_and_how_many_runs_a_line_has() {
-        let of = |way, time| (("MPICH".to_owned(), 1, way), vec![time; 3]);
+        let runs = |way, time| (("MPICH".to_owned(), 1, way), vec![time; 3]);
         let mut found = Found::from([
-            of("direct", 5800.0),
-            of("wireguard", 6380.0),
-            of("causeway", 5916.0),
+            runs("direct", 5800.0),
+            runs("wireguard", 6380.0),
+            runs("causeway", 5916.0),
         ]);
         found.insert(("MPICH".into(), 1, "ssh"), vec![8700.0, 8700.0]);
         let wanted = ["MPICH", "1 B", "5.80", "1.000", "1.100", "1.500", "1.020", "2"];

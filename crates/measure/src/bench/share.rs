@@ -270,8 +270,8 @@ fn median(runs: &Runs, value: impl Fn(&Rates) -> f64) -> Option<f64> {
 
 fn claims(all: &[Runs]) -> Vec<Claim> {
     let least = |way: Way| {
-        let of_way = all.iter().filter(|runs| runs.way == way.name());
-        let shares = of_way.filter_map(|runs| median(runs, |rates| rates.job / rates.fair()));
+        let runs_of_way = all.iter().filter(|runs| runs.way == way.name());
+        let shares = runs_of_way.filter_map(|runs| median(runs, |rates| rates.job / rates.fair()));
         shares.reduce(f64::min)
     };
     let share = least(Way::Causeway);

@@ -86,7 +86,7 @@ pub fn main(args: &Args) -> ExitCode {
     match Holder::begin(args, input, output, &sender) {
         Ok(mut holder) => {
             holder.run(&events);
-            holder.settle();
+            holder.charge();
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -297,7 +297,7 @@ impl<'a> Holder<'a> {
     }
 
     /// Charges what an allocation has used. If this process is killed, all that was requested is charged.
-    fn settle(&mut self) {
+    fn charge(&mut self) {
         if let Some(taken) = self.taken.take() {
             let ran = self.runs_since.map_or(0, |since| since.elapsed().as_secs());
             self.args.spending.give_back(&taken, ran);

@@ -37,7 +37,7 @@ impl Spending {
             a_day: self.core_hours_a_day,
             a_month: self.core_hours_a_month,
         };
-        let taken = change(file, |spent| spent.take(site, (ranks, minutes), bounds, now));
+        let taken = update(file, |spent| spent.take(site, (ranks, minutes), bounds, now));
         let taken =
             taken.map_err(|error| format!("write down what {site} takes in {}: {error}", file.display()))?;
         taken.map(Some)
@@ -47,7 +47,7 @@ impl Spending {
     pub fn give_back(&self, taken: &Taken, seconds: u64) {
         if let Some(file) = &self.spent {
             // If that fails, it counts as used.
-            let _ = change(file, |spent| {
+            let _ = update(file, |spent| {
                 spent.give_back(taken, seconds);
                 Ok(())
             });
@@ -55,8 +55,8 @@ impl Spending {
     }
 }
 
-/// Changes what is kept. An error of `change` leaves it as it is.
-fn change<T>(
+/// Updates what is kept. An error of `change` leaves it as it is.
+fn update<T>(
     file: &Path,
     change: impl FnOnce(&mut Spent) -> Result<T, String>,
 ) -> io::Result<Result<T, String>> {

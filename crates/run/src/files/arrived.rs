@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_name_that_two_sites_have_gets_the_second_ones_and_links_lead_nowhere_else() {
         let here = tempfile::tempdir().unwrap();
-        let of = |text: &'static str| {
+        let files = |text: &'static str| {
             vec![
                 (FILE, "./out/log", text),
                 (LINK, "out/last", "log"),
@@ -316,9 +316,9 @@ mod tests {
             ]
         };
         let sent = [
-            ("rennes", of("one")),
-            ("nancy", of("two")),
-            ("nancy", of("three")),
+            ("rennes", files("one")),
+            ("nancy", files("two")),
+            ("nancy", files("three")),
         ];
         let (has_come, failures) = fetch(here.path(), &["out"], &sent);
         assert!(has_come && failures.is_empty(), "{failures}");

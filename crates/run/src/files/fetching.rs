@@ -189,16 +189,16 @@ mod tests {
             fs::write(job.join(name), name).unwrap();
         }
         std::os::unix::fs::symlink("nowhere", job.join("out-link")).unwrap();
-        let of = |patterns: &[&str]| {
+        let packed_names = |patterns: &[&str]| {
             let (names, is_well) = packed(&job, patterns);
             assert!(is_well);
             names.into_iter().collect::<Vec<_>>()
         };
-        assert_eq!(of(&[".*"]), ["./.hidden"]);
-        assert_eq!(of(&["./out-*"]), ["./out-1", "./out-link"]);
-        assert_eq!(of(&["*/*"]), ["./logs/a b", "./logs/odd\nname"]);
-        assert_eq!(of(&["?out"]), ["./-out"]);
-        assert_eq!(of(&["none*"]), [] as [&str; 0]);
+        assert_eq!(packed_names(&[".*"]), ["./.hidden"]);
+        assert_eq!(packed_names(&["./out-*"]), ["./out-1", "./out-link"]);
+        assert_eq!(packed_names(&["*/*"]), ["./logs/a b", "./logs/odd\nname"]);
+        assert_eq!(packed_names(&["?out"]), ["./-out"]);
+        assert_eq!(packed_names(&["none*"]), [] as [&str; 0]);
     }
 
     #[test]

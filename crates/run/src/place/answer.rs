@@ -157,10 +157,10 @@ mod tests {
         let text = "[groups.master]\nranks = 1\nsites = ['nancy']\n[groups.work]\nranks = 14\n\
                     sites = ['rennes', 'nancy']\n";
         let placed = placed(text);
-        let of_nancy = placed.sites.iter().find(|(site, _)| site == "nancy").unwrap().1;
+        let nancy = placed.sites.iter().find(|(site, _)| site == "nancy").unwrap().1;
         assert_eq!(placed.sites.iter().map(|(_, ranks)| ranks).sum::<u32>(), 15);
         assert_eq!(placed.sites[0].0, "nancy");
-        let expected = format!("0=master,1-{}=work,{of_nancy}-14=work", of_nancy - 1);
+        let expected = format!("0=master,1-{}=work,{nancy}-14=work", nancy - 1);
         assert_eq!(placed.value, expected);
         assert!(
             placed

@@ -164,7 +164,7 @@ fn resources(
     warnings: &mut Vec<String>,
 ) -> (Resources, BTreeSet<usize>) {
     let mut found = Resources::default();
-    let mut of_batch_systems = BTreeSet::new();
+    let mut batch_sites = BTreeSet::new();
     for status in sites.sites.iter().filter(|site| site.unreachable.is_none()) {
         let Some(info) = &status.info else { continue };
         let name = &info.name;
@@ -187,7 +187,7 @@ fn resources(
             }
         };
         if info.nodes.is_empty() {
-            of_batch_systems.insert(found.sites.len());
+            batch_sites.insert(found.sites.len());
         }
         found.sites.push(Site {
             name: name.clone(),
@@ -195,7 +195,7 @@ fn resources(
         });
     }
     found.links = links(sites, &found.sites);
-    (found, of_batch_systems)
+    (found, batch_sites)
 }
 
 /// Listed nodes by their slots. The job cannot choose among them, so each class has the memory and the speed

@@ -98,12 +98,15 @@ pub fn classes(site: &str, offer: &Offer, measured: &Measured, asked: &Asked) ->
 
 /// Refuses a job that takes longer than its partition or its account allows.
 fn check_time(partition: &Partition, limit: Option<&Limit>, asked: &Asked) -> Result<(), String> {
-    let of_account = |limit: &Limit| {
+    let account_limit = |limit: &Limit| {
         let whose = format!("account {} with QOS {}", limit.account, limit.qos);
         (limit.max_seconds, whose)
     };
-    let of_partition = (partition.max_seconds, format!("partition {}", partition.name));
-    for (most, whose) in [Some(of_partition), limit.map(of_account)].into_iter().flatten() {
+    let partition_limit = (partition.max_seconds, format!("partition {}", partition.name));
+    for (most, whose) in [Some(partition_limit), limit.map(account_limit)]
+        .into_iter()
+        .flatten()
+    {
         if let (Some(most), Some(seconds)) = (most, asked.seconds)
             && seconds > most
         {

@@ -68,17 +68,17 @@ pub fn measure(
         say::error(format_args!("causeway resources: {}", kind.describe()));
     }
     add_speeds(&token, &command, &targets, &kinds, &mut seen);
-    let mut of_sites: BTreeMap<&str, Vec<(String, Seen)>> = BTreeMap::new();
+    let mut by_site: BTreeMap<&str, Vec<(String, Seen)>> = BTreeMap::new();
     for (number, seen) in seen {
         let target = &targets[number];
-        let of_site = of_sites.entry(&target.site).or_default();
-        of_site.push((target.name.clone(), seen));
+        let seen_at_site = by_site.entry(&target.site).or_default();
+        seen_at_site.push((target.name.clone(), seen));
     }
     let listed: BTreeSet<(&str, &str)> = targets
         .iter()
         .map(|target| (target.site.as_str(), target.name.as_str()))
         .collect();
-    for (site, seen) in of_sites {
+    for (site, seen) in by_site {
         // A site has more nodes than those of an allocation; one that is silent now was seen before.
         let has = |name: &str| allocations.contains_key(site) || listed.contains(&(site, name));
         measured.add(site, seen, has, now);
@@ -197,17 +197,17 @@ fn kinds(targets: &[Target], seen: &BTreeMap<usize, Seen>) -> Vec<Kind> {
     for (number, seen) in seen {
         let (target, node) = (&targets[*number], &seen.node);
         let key = (&target.site, &node.processor, node.cores, node.memory_bytes);
-        let of_it = || Kind {
+        let new_kind = || Kind {
             nodes: Vec::new(),
             first: *number,
             seen: seen.clone(),
             name: format!("{} of {}", target.name, target.site),
         };
-        let kind = kinds.entry(key).or_insert_with(of_it);
+        let kind = kinds.entry(key).or_insert_with(new_kind);
         if node.load_thousandths < kind.seen.node.load_thousandths {
             *kind = Kind {
                 nodes: std::mem::take(&mut kind.nodes),
-                ..of_it()
+                ..new_kind()
             };
         }
         kind.nodes.push(*number);

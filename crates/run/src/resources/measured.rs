@@ -118,8 +118,8 @@ mod tests {
         measured.add("rennes", vec![seen("b")], |name| name != "a", 2);
         measured.add("nancy", vec![seen("d")], |_| false, 3);
         let at = |site: &str, name: &str| measured.of(site, name).map(|known| known.at);
-        let of_rennes = ["a", "b", "c"].map(|name| at("rennes", name));
-        assert_eq!(of_rennes, [None, Some(2), Some(1)]);
+        let rennes = ["a", "b", "c"].map(|name| at("rennes", name));
+        assert_eq!(rennes, [None, Some(2), Some(1)]);
         assert_eq!(measured.of("nancy", "d").unwrap().speed_thousandths, Some(1500));
     }
 }

@@ -51,13 +51,13 @@ pub fn add(site: &mut Site, offer: Offer, measured: &Measured) {
     site.classes.retain(|class| !class.nodes.is_empty());
     let taken = site.classes.iter().map(|class| class.name.clone()).collect();
     let classes = classes_of(nodes, &taken);
-    let of = |name: &str, classes: &[(Class, BTreeSet<String>)]| -> Vec<String> {
-        let of_it = classes.iter().filter(|(_, partitions)| partitions.contains(name));
-        of_it.map(|(class, _)| class.name.clone()).collect()
+    let classes_in = |name: &str, classes: &[(Class, BTreeSet<String>)]| -> Vec<String> {
+        let own = classes.iter().filter(|(_, partitions)| partitions.contains(name));
+        own.map(|(class, _)| class.name.clone()).collect()
     };
     site.partitions = { offer.partitions.into_iter() }
         .map(|partition| Partition {
-            classes: of(&partition.name, &classes),
+            classes: classes_in(&partition.name, &classes),
             name: partition.name,
             is_default: partition.is_default,
             is_up: partition.is_up,

@@ -228,10 +228,10 @@ fn the_users_own_hosts_need_no_site() {
         ..line(&[Some(4)])
     };
     assert!(choose(&known(), None, &hosts).unwrap().shares.is_empty());
-    let of_user = CommandLine {
+    let with_user = CommandLine {
         hosts: vec!["me@nancy-1".to_owned()],
         ..hosts
     };
-    let refused = choose(&known(), None, &of_user).err();
+    let refused = choose(&known(), None, &with_user).err();
     assert!(refused.is_some_and(|refused| refused.to_string().contains("leave out the user's name")));
 }

@@ -56,7 +56,7 @@ fn lanes_of_different_delay_put_every_stream_together_again() {
     for seed in 0..10 {
         let mut sim = Sim::new(seed, settings(), &[5, 40, 90]);
         let streams = start(&mut sim, 500_000);
-        sim.settle(LONG);
+        sim.run_until_quiet(LONG);
         check(&sim, &streams);
     }
 }
@@ -76,7 +76,7 @@ fn lanes_that_die_and_return_lose_repeat_and_reorder_nothing() {
             }
         }
         assert!(cuts > 3);
-        sim.settle(LONG);
+        sim.run_until_quiet(LONG);
         check(&sim, &streams);
     }
 }
@@ -89,7 +89,7 @@ fn a_single_lane_reset_every_hundred_milliseconds_still_brings_everything() {
         (0..100 + round % 7).for_each(|_| sim.step());
         sim.cut(0, Duration::from_millis(10));
     }
-    sim.settle(LONG);
+    sim.run_until_quiet(LONG);
     check(&sim, &streams);
 }
 
@@ -109,7 +109,7 @@ fn ends_that_go_on_in_other_processes_lose_repeat_and_reorder_nothing() {
             }
         }
         assert!(moves > 3);
-        sim.settle(LONG);
+        sim.run_until_quiet(LONG);
         check(&sim, &streams);
     }
 }
@@ -125,7 +125,7 @@ fn a_blackout_of_every_lane_delays_and_does_nothing_else() {
     (0..30_000).for_each(|_| sim.step());
     let late = pattern(77, 50_000);
     let id = sim.ends[0].open(late.clone());
-    sim.settle(LONG);
+    sim.run_until_quiet(LONG);
     assert!(sim.ends[1].arrived[&id] == late);
     check(&sim, &streams);
 }
@@ -167,7 +167,7 @@ fn a_lane_that_stalls_is_relieved_by_another_within_its_round_trips() {
             "waits for the stalled lane"
         );
     }
-    sim.settle(LONG);
+    sim.run_until_quiet(LONG);
     check(&sim, &streams);
 }
 
@@ -205,7 +205,7 @@ fn a_silence_with_an_answer_due_is_told_once_until_the_lane_is_heard_again() {
         (0..8000).for_each(|_| sim.step());
         assert_eq!(sim.ends[0].silent, vec![0; time]);
         assert!(sim.ends[0].tunnel.is_silent(0));
-        sim.settle(LONG);
+        sim.run_until_quiet(LONG);
         assert!(sim.ends[1].arrived[&id] == payload && !sim.ends[0].tunnel.is_silent(0));
     }
     assert!(sim.ends.iter().all(|end| end.dead.is_empty()));
@@ -305,7 +305,7 @@ fn a_reader_that_stops_stops_its_own_stream_only_whatever_the_lanes_do() {
     assert!(sim.ends[1].arrived[&free] == pattern(2, 2_000_000));
     assert!(sim.ends[1].arrived[&stuck].len() as u64 <= settings().limits.initial);
     sim.ends[1].stuck.clear();
-    sim.settle(LONG);
+    sim.run_until_quiet(LONG);
     assert!(sim.ends[1].arrived[&stuck] == pattern(1, 2_000_000));
 }
 
@@ -325,7 +325,7 @@ fn a_reset_comes_after_the_bytes_before_it_though_it_overtook_them() {
             left.push(end.unsent.remove(id).map_or(0, |unsent| unsent.len()));
             end.tunnel.reset(*id, Reason::Reset);
         }
-        sim.settle(LONG);
+        sim.run_until_quiet(LONG);
         for (index, id) in ids.iter().enumerate() {
             let far = &sim.ends[1];
             let sent = &pattern(index, 60_000)[..60_000 - left[index]];
@@ -362,7 +362,7 @@ fn what_waits_for_lanes_stays_within_the_stated_bound() {
             sim.ends[0].tunnel.kept_bytes()
         );
     }
-    sim.settle(LONG);
+    sim.run_until_quiet(LONG);
 }
 
 #[test]

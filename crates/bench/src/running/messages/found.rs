@@ -91,10 +91,10 @@ fn better(counted: &Counted, sites: &[u32]) -> Option<Better> {
             .zip(&split.second)
             .filter(move |(_, second)| **second == half)
     };
-    let of = |half| ranks_of(half).map(|(rank, _)| rank).collect();
+    let ranks_in = |half| ranks_of(half).map(|(rank, _)| rank).collect();
     (split.messages * 10 <= crossing(&pairs, &plain) * 9 && split.messages < crossing(&pairs, &plain)).then(
         || Better {
-            sites: [of(false), of(true)],
+            sites: [ranks_in(false), ranks_in(true)],
             messages: split.messages,
         },
     )

@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn amounts_have_three_digits() {
-        let of = [0, 999, 1000, 1_320, 46_628_694, 999_600_000, 5_900_000_000_000];
-        let said = of.map(amount);
+        let amounts = [0, 999, 1000, 1_320, 46_628_694, 999_600_000, 5_900_000_000_000];
+        let said = amounts.map(amount);
         assert_eq!(
             said,
             [

@@ -57,7 +57,7 @@ impl Grid {
             broker: self.random.below(4) as u8,
             token: token.clone(),
         };
-        let of_one = Origin {
+        let single_broker = Origin {
             given: 0,
             broker: ROOT,
             token: String::new(),
@@ -65,7 +65,7 @@ impl Grid {
         let origin = match self.random.below(3) {
             0 => known.unwrap_or(forged),
             1 => forged,
-            _ => of_one,
+            _ => single_broker,
         };
         let most = given.saturating_sub(origin.given).min(u64::from(u32::MAX)) as u32;
         let generation = match self.random.below(4) {

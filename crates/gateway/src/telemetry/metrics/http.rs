@@ -80,20 +80,20 @@ mod tests {
 
     #[test]
     fn other_paths_other_methods_and_other_protocols_get_what_they_deserve() {
-        let of = |line: &str| wanted(format!("{line}\r\n\r\n").as_bytes()).unwrap();
+        let answer_to = |line: &str| wanted(format!("{line}\r\n\r\n").as_bytes()).unwrap();
         for line in [
             "GET / HTTP/1.1",
             "GET /metrics/ HTTP/1.1",
             "POST /status HTTP/1.0",
         ] {
-            assert_eq!(of(line), Wanted::Elsewhere, "{line}");
+            assert_eq!(answer_to(line), Wanted::Elsewhere, "{line}");
         }
         for line in [
             "HEAD /metrics HTTP/1.1",
             "POST /metrics HTTP/1.0",
             "get /metrics HTTP/1.0",
         ] {
-            assert_eq!(of(line), Wanted::NotGet, "{line}");
+            assert_eq!(answer_to(line), Wanted::NotGet, "{line}");
         }
         for line in [
             "",
@@ -104,7 +104,7 @@ mod tests {
             "G\u{1}T /metrics HTTP/1.1",
             "GET /metrics HTTP/1.1 more",
         ] {
-            assert!(matches!(of(line), Wanted::Nothing(_)), "{line}");
+            assert!(matches!(answer_to(line), Wanted::Nothing(_)), "{line}");
         }
         assert!(matches!(wanted(b"\xff\xfe\n\n"), Some(Wanted::Nothing(_))));
     }

@@ -90,9 +90,9 @@ impl RelayServer {
 
     /// Lists what has this site at either end, whether the two have met or not.
     fn splices_at(&self, site: &str) -> Vec<SpliceKey> {
-        let of_site = self.splices.iter();
-        let of_site = of_site.filter(|(_, splice)| splice.sites.iter().any(|end| end == site));
-        of_site.map(|(key, _)| key).collect()
+        let found = self.splices.iter();
+        let found = found.filter(|(_, splice)| splice.sites.iter().any(|end| end == site));
+        found.map(|(key, _)| key).collect()
     }
 
     /// Connections carried or awaited.

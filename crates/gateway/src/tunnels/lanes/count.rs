@@ -82,15 +82,15 @@ impl Tunnels {
         // Beside TCP it stands because of losses; alone, where nothing else gets through.
         let is_auto = driver.config.transport == Transport::Auto;
         let is_lossy = peer.is_lossy || (is_auto && !beside.is_empty());
-        let of_others = match is_auto {
+        let others_rate = match is_auto {
             true => seen.max(peer.paths.direct_rate(true)),
             false => peer.paths.direct_rate(false) / driver.config.lanes.unwrap_or(1) as u64,
         };
-        let share = own.unwrap_or(of_others);
+        let share = own.unwrap_or(others_rate);
         if let Some(session) = lane.carrier.quic() {
             let mut model = session.model.get();
             if share > 0 {
-                model.settle(share);
+                model.adopt_rate(share);
             }
             model.reserve(reserved);
             drop(model);

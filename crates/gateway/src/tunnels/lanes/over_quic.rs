@@ -289,7 +289,7 @@ impl Tunnels {
                 }
             }
         }
-        self.settle_quic(driver);
+        self.drive_quic(driver);
     }
 
     /// The far side's address may have changed under the connection (RFC 9000, section 9).
@@ -306,7 +306,7 @@ impl Tunnels {
     }
 
     /// Passes what connections have for the endpoint, and it for them.
-    pub(in crate::tunnels) fn settle_quic(&mut self, driver: &mut Driver) {
+    pub(in crate::tunnels) fn drive_quic(&mut self, driver: &mut Driver) {
         let Some(wire) = self.quic.as_ref().map(|quic| quic.wire.clone()) else {
             return;
         };

@@ -171,7 +171,7 @@ impl Model {
     }
 
     /// Takes the path's rate from a source that knows it.
-    pub(crate) fn settle(&mut self, rate: u64) {
+    pub(crate) fn adopt_rate(&mut self, rate: u64) {
         (self.phase, self.rate, self.best) = (Phase::Steady, rate, self.best.max(rate));
         self.restart();
         self.fit_window();
@@ -183,7 +183,7 @@ impl Model {
         let before = std::mem::replace(&mut self.reserved, rate);
         if let Some(rate) = rate.filter(|_| before != rate) {
             self.best = rate;
-            self.settle(rate);
+            self.adopt_rate(rate);
         }
     }
 
@@ -453,7 +453,7 @@ impl Model {
             false => {
                 // Acknowledgements in bunches count for more than was sent.
                 self.best = self.best.clamp(1, self.rate + self.rate / 8);
-                self.settle(self.best);
+                self.adopt_rate(self.best);
             }
         }
     }

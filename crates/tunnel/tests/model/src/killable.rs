@@ -157,7 +157,7 @@ impl End {
         self.old.clear();
         self.tunnel.written_down();
         self.act()?;
-        self.arena.settle();
+        self.arena.reclaim();
         self.act()
     }
 

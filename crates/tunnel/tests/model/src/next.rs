@@ -18,7 +18,7 @@ pub fn process_of(tunnel: &mut Tunnel, settings: Settings, now: Instant) -> Tunn
     let mut journal = Journal::shared().unwrap();
     tunnel.write_down(&mut journal, now);
     journal.commit(now).unwrap();
-    settle(tunnel);
+    end_turn(tunnel);
     let (_, records) = Journal::open(journal.duplicate().unwrap()).unwrap();
     let (arena, mut found) = Arena::open(tunnel.arena().duplicate().unwrap()).unwrap();
     tunnel.arena().abandon();
@@ -32,7 +32,7 @@ pub fn process_of(tunnel: &mut Tunnel, settings: Settings, now: Instant) -> Tunn
 }
 
 /// A turn has ended: memory is used again.
-pub fn settle(tunnel: &mut Tunnel) {
+pub fn end_turn(tunnel: &mut Tunnel) {
     tunnel.written_down();
-    tunnel.arena().settle();
+    tunnel.arena().reclaim();
 }

@@ -79,7 +79,7 @@ pub fn play(program: &[u8]) {
         world
             .ends
             .iter_mut()
-            .for_each(|end| next::settle(&mut end.tunnel));
+            .for_each(|end| next::end_turn(&mut end.tunnel));
         world.check_bounds();
     }
     world.heal();

@@ -233,7 +233,7 @@ impl Sim {
                 }
             }
             state.read(&mut self.random);
-            next::settle(&mut state.tunnel);
+            next::end_turn(&mut state.tunnel);
             self.send(end);
         }
         for lane in 0..self.wires.len() {
@@ -242,7 +242,7 @@ impl Sim {
     }
 
     /// Steps until both ends have sent all, every lane is quiet, and nothing has happened for a while.
-    pub fn settle(&mut self, most: Duration) {
+    pub fn run_until_quiet(&mut self, most: Duration) {
         let end = self.now + most;
         let mut quiet = 0;
         while quiet < 200 {

@@ -252,7 +252,7 @@ impl RememberedRate {
         }
         if is_bulk {
             let is_trusted = busy >= empty_rtt * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
-            return self.look_at_bulk(path, bbr, is_trusted);
+            return self.examine_bulk(path, bbr, is_trusted);
         }
         self.judge_loss(path);
         if path.is_recovering {
@@ -301,7 +301,7 @@ impl RememberedRate {
     }
 
     /// How a lane goes on that carries as much as it can; `is_trusted`: what BBR sees is what the path has.
-    fn look_at_bulk(&mut self, path: &PathInfo, bbr: &Bbr, is_trusted: bool) -> Step {
+    fn examine_bulk(&mut self, path: &PathInfo, bbr: &Bbr, is_trusted: bool) -> Step {
         // What BBR loses while it looks for more says nothing of the remembered pace.
         self.count_loss(path);
         if !is_trusted {

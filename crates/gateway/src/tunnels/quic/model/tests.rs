@@ -111,9 +111,9 @@ fn a_start_up_finds_the_rate_of_any_path_whatever_chance_loses() {
                 network.fill(&mut model, SECOND * 5);
                 // More than may be under way is out of reach.
                 let most = MAX_WINDOW as f64 / network.rtt.as_secs_f64();
-                let of_path = model.rate() as f64 / network.rate.min(most);
-                let case = format!("{megabits} Mbit/s, {milliseconds} ms, {loses:?}: {of_path:.3}");
-                assert!(model.is_known() && (0.9..1.13).contains(&of_path), "{case}");
+                let share = model.rate() as f64 / network.rate.min(most);
+                let case = format!("{megabits} Mbit/s, {milliseconds} ms, {loses:?}: {share:.3}");
+                assert!(model.is_known() && (0.9..1.13).contains(&share), "{case}");
                 let by_chance = loses.map_or(0, |every| network.sent / every);
                 assert!(
                     network.lost < by_chance * 2 + network.sent / 20,
@@ -144,8 +144,8 @@ fn a_path_that_has_become_slower_or_faster_is_followed() {
     for megabits in [200.0, 1000.0] {
         network.rate = megabits * 125_000.0;
         network.fill(&mut model, SECOND * 20);
-        let of_path = model.rate() as f64 / network.rate;
-        assert!((0.85..1.2).contains(&of_path), "{megabits} Mbit/s: {of_path:.3}");
+        let share = model.rate() as f64 / network.rate;
+        assert!((0.85..1.2).contains(&share), "{megabits} Mbit/s: {share:.3}");
     }
 }
 
@@ -158,8 +158,8 @@ fn a_path_that_has_become_five_times_as_fast_is_filled_within_thirty_counts() {
         network.rate *= 5.0;
         let count = (network.rtt * 2).max(COUNTED);
         network.fill(&mut model, count * 30);
-        let of_path = model.rate() as f64 / network.rate;
-        assert!((0.9..1.2).contains(&of_path), "{milliseconds} ms: {of_path:.3}");
+        let share = model.rate() as f64 / network.rate;
+        assert!((0.9..1.2).contains(&share), "{milliseconds} ms: {share:.3}");
         // And what it finds it does not exceed for long.
         let (sent, lost) = (network.sent, network.lost);
         network.fill(&mut model, count * 100);
@@ -202,9 +202,9 @@ fn a_start_up_whose_host_lets_it_run_now_and_then_fills_its_path_within_thirty_c
         hold_up(&mut network, &mut model, SECOND * 2);
         let count = (network.rtt * 2).max(COUNTED);
         network.fill(&mut model, count * 30);
-        let of_path = model.rate() as f64 / network.rate;
-        let case = format!("{megabits} Mbit/s, {milliseconds} ms: {of_path:.3}");
-        assert!((0.9..1.13).contains(&of_path), "{case}");
+        let share = model.rate() as f64 / network.rate;
+        let case = format!("{megabits} Mbit/s, {milliseconds} ms: {share:.3}");
+        assert!((0.9..1.13).contains(&share), "{case}");
         assert!(network.lost < network.sent / 20, "{case}: {} lost", network.lost);
     }
 }
@@ -216,8 +216,8 @@ fn a_start_up_ends_where_the_host_is_slower_than_the_path() {
         network.host = 250_000_000.0;
         let mut model = Model::new();
         network.fill(&mut model, SECOND * 2);
-        let of_host = model.rate() as f64 / network.host;
-        assert!((0.9..1.2).contains(&of_host), "{milliseconds} ms: {of_host:.3}");
+        let share = model.rate() as f64 / network.host;
+        assert!((0.9..1.2).contains(&share), "{milliseconds} ms: {share:.3}");
     }
 }
 
@@ -268,14 +268,14 @@ fn a_path_that_has_become_longer_keeps_its_rate() {
     network.rest(&mut model, SECOND);
     network.rtt *= 5;
     network.fill(&mut model, SECOND * 60);
-    let of_path = model.rate() as f64 / network.rate;
-    assert!((0.9..1.2).contains(&of_path), "{of_path:.3}");
+    let share = model.rate() as f64 / network.rate;
+    assert!((0.9..1.2).contains(&share), "{share:.3}");
 }
 
 #[test]
 fn a_reservation_is_never_exceeded() {
     let mut model = Model::new();
-    model.settle(50_000_000);
+    model.adopt_rate(50_000_000);
     model.reserve(Some(40_000_000));
     assert_eq!(model.pace(), Some(40_000_000));
     let mut model = Model::new();
@@ -315,7 +315,7 @@ fn a_reservation_that_the_path_does_not_have_is_slowed_by_what_it_loses_and_take
 #[test]
 fn what_is_under_way_is_bounded_on_every_path() {
     let mut model = Model::new();
-    model.settle(u64::MAX / 4);
+    model.adopt_rate(u64::MAX / 4);
     model.keep_least(Duration::from_secs(3), Instant::now());
     assert_eq!(model.window(), MAX_WINDOW);
 }
