@@ -75,6 +75,7 @@ lint: setup ## formatting, clippy, licences, links and figures of documents, the
 	tools/lint/columns.py
 	tools/lint/pipes.py
 	tools/lint/circles.py
+	tools/lint/crates.py
 	tools/lint/owners.py
 	tools/lint/mpis.py
 	tools/lint/sizes.py

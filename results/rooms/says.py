@@ -1,4 +1,4 @@
-"""What README.md says, computed from rooms.csv and lines.csv."""
+"""What README.md says, computed from rooms.csv, lines.csv and visits.csv."""
 
 from figures import line, median, read, values, where
 
@@ -23,3 +23,5 @@ def texts():
                    f"{middle['after'] / middle['before']:.3f}", f"{middle['after'] / middle['unchecked']:.3f}")
     for row in read("lines.csv"):
         yield line(row["crate"], *(f"{int(row[when]):,}".replace(",", " ") if row[when] else "" for when in ("before", "after")))
+    for row in read("visits.csv"):
+        yield line(row["from"], row["visits"], row["files"], row["returns"])

@@ -1,7 +1,7 @@
 //! All that can happen in a run, in one queue: signals, the gateway's end, the rendezvous, the ends of
 //! commands. Each has a thread that waits for it, and all threads end with the process.
 
-use super::course::Ended;
+use super::supervisor::Ended;
 use crate::child::{ENDING, hear};
 use causeway_rendezvous::{self, Server};
 use causeway_service::signals::heeded;

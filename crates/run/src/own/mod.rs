@@ -5,15 +5,15 @@
 //!    |--- node-exec -- sh -c COMMAND     at the own site
 //!    `=== gateways === start-node -- node-exec -- sh -c COMMAND     at each other one
 //! ```
-//! Read `course` first: what an event means for the others. `command` has what a site's command is told,
+//! Read `supervisor` first: what an event means for the others. `command` has what a site's command is told,
 //! `site` its stream, `rendezvous` how the ranks learn of each other.
 
 mod command;
-mod course;
 mod events;
 mod lines;
 pub mod program;
 mod site;
+mod supervisor;
 
 use super::allocations::Allocations;
 use super::error::RunError;
@@ -33,11 +33,11 @@ use causeway_rendezvous::{Meeting, Origins, Server};
 use causeway_wire::Token;
 use command::Facts;
 pub use command::refuse_launcher;
-use course::{Course, Ended, Order};
 use events::{Event, Events};
 use site::Site;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use supervisor::{Ended, Order, Supervisor};
 
 /// Runs the commands to their end; the status is the first failing site's.
 ///
@@ -75,7 +75,7 @@ pub fn run(run: &Run, own: &Path) -> Result<u8, RunError> {
         preloads: &preloads,
         collectives: &collectives,
     };
-    let mut course = Course::new(&names, &ranks, run.is_verbose);
+    let mut supervisor = Supervisor::new(&names, &ranks, run.is_verbose);
     tell(run, &commands, &nodes, &facts);
     let mut started = Vec::new();
     phase::report_running(run.report.as_deref()).map_err(RunError::Report)?;
@@ -89,11 +89,11 @@ pub fn run(run: &Run, own: &Path) -> Result<u8, RunError> {
             Ok(site) => started.push(Some(site)),
             Err(reason) => {
                 started.push(None);
-                course.on_ended(number, Ended::Failed(reason), std::time::Instant::now());
+                supervisor.on_ended(number, Ended::Failed(reason), std::time::Instant::now());
             }
         }
     }
-    let status = follow(&mut course, &events, &mut started);
+    let status = follow(&mut supervisor, &events, &mut started);
     begun.finish(status, files, &mut || events.asked_to_end())
 }
 
@@ -135,34 +135,34 @@ fn asked(run: &Run, own: &Path) -> Result<(Vec<SiteCommand>, Vec<u32>), RunError
 }
 
 /// Takes events until the run is over.
-fn follow(course: &mut Course, events: &Events, started: &mut [Option<Site>]) -> u8 {
+fn follow(supervisor: &mut Supervisor, events: &Events, started: &mut [Option<Site>]) -> u8 {
     loop {
-        while let Some(order) = course.poll_order() {
+        while let Some(order) = supervisor.poll_order() {
             match order {
                 Order::Say(line) => say::error(format_args!("causeway: {line}")),
                 Order::Interrupt(site) => drop(started[site].as_ref().map(Site::interrupt)),
                 Order::End(site) => drop(started[site].as_ref().map(Site::end)),
             }
         }
-        if let Some(status) = course.status() {
+        if let Some(status) = supervisor.status() {
             return status;
         }
-        let event = events.next(course.deadline());
+        let event = events.next(supervisor.deadline());
         let now = std::time::Instant::now();
         match event {
             None => {}
-            Some(Event::Rendezvous(event)) => course.on_rendezvous(event, now),
-            Some(Event::RendezvousFailed(error)) => course.on_rendezvous_failed(&error, now),
+            Some(Event::Rendezvous(event)) => supervisor.on_rendezvous(event, now),
+            Some(Event::RendezvousFailed(error)) => supervisor.on_rendezvous_failed(&error, now),
             Some(Event::Ended(site, how)) => {
                 if let Some(site) = started[site].as_mut() {
                     site.collect();
                 }
-                course.on_ended(site, how, now);
+                supervisor.on_ended(site, how, now);
             }
-            Some(Event::Signal(signal)) => course.on_signal(signal, now),
-            Some(Event::GatewayGone) => course.on_gateway_gone(now),
+            Some(Event::Signal(signal)) => supervisor.on_signal(signal, now),
+            Some(Event::GatewayGone) => supervisor.on_gateway_gone(now),
         }
-        course.on_time(now);
+        supervisor.on_time(now);
     }
 }
 

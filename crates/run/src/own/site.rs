@@ -3,8 +3,8 @@
 //! Both ways lead to `causeway node-exec`, which ends all that it has started when this stream ends. So
 //! nothing is left of a command, however this process ends.
 
-use super::course::Ended;
 use super::lines::Lines;
+use super::supervisor::Ended;
 use causeway_control::{self as control, ControlError, SiteMpi};
 use causeway_remote::frame::{Frame, FrameError, MAX_DATA, Request};
 use causeway_remote::node_exec::MpiWords;

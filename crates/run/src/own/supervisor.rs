@@ -1,4 +1,4 @@
-//! The course of a run over sites that each run their own MPI: what an event means for the others, and which
+//! Supervises a run over sites that each run their own MPI: what an event means for the others, and which
 //! status comes out. Pure: events and the time go in, orders come out.
 //!
 //! A site is done when its ranks have said DONE and its command has ended. One whose command ends otherwise
@@ -33,7 +33,7 @@ pub enum Ended {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Course {
+pub struct Supervisor {
     sites: Vec<Site>,
     orders: VecDeque<Order>,
     /// The status of what failed first.
@@ -83,15 +83,15 @@ const FAREWELL: Duration = Duration::from_secs(8);
 /// Status of a run whose input the user must correct, as of `causeway run` in general.
 const WRONG_USE: u8 = 2;
 
-impl Course {
+impl Supervisor {
     /// Begins the run of these sites with these ranks each; `ranks` is empty if the commands decide.
-    pub fn new(names: &[String], ranks: &[u32], is_verbose: bool) -> Course {
+    pub fn new(names: &[String], ranks: &[u32], is_verbose: bool) -> Supervisor {
         let site = |(number, name): (usize, &String)| Site {
             name: name.clone(),
             ranks: ranks.get(number).copied(),
             ..Site::default()
         };
-        Course {
+        Supervisor {
             sites: names.iter().enumerate().map(site).collect(),
             orders: VecDeque::new(),
             failure: None,
@@ -112,7 +112,7 @@ impl Course {
         is_over.then_some(self.failure.unwrap_or(0))
     }
 
-    /// The time at which [`Course::on_time`] is to be called.
+    /// The time at which [`Supervisor::on_time`] is to be called.
     pub fn deadline(&self) -> Option<Instant> {
         let running = self.sites.iter().filter(|site| site.ended.is_none());
         let orders = running.flat_map(|site| [site.end_at, site.kill_at, site.awaited]);
