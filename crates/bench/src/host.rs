@@ -43,3 +43,45 @@ fn proc_value(path: &str, key: &str) -> String {
 pub fn unknown() -> String {
     "unknown".to_owned()
 }
+
+/// The commit of the checkout, with a mark when files differ from it.
+pub fn commit() -> String {
+    let commit = first_line("git", &["rev-parse", "--short=12", "HEAD"]);
+    // Results of a run lie in the tree too and are no change of the program.
+    let changed = first_line(
+        "git",
+        &[
+            "status",
+            "--porcelain",
+            "--untracked-files=no",
+            "--",
+            "crates",
+            "Cargo.lock",
+        ],
+    );
+    if changed == unknown() || commit == unknown() {
+        commit
+    } else {
+        format!("{commit}, with changes")
+    }
+}
+
+/// What a launcher says of its version.
+pub fn mpi_version(launcher: &str) -> String {
+    let Ok(output) = Command::new(launcher).arg("--version").output() else {
+        return unknown();
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text
+        .lines()
+        .map(str::trim)
+        .find(|line| line.contains("Version:") || line.contains("Open MPI"));
+    version
+        .or_else(|| text.lines().next())
+        .map_or_else(unknown, |line| {
+            line.split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .replace("Version:", "MPICH")
+        })
+}

@@ -3,9 +3,9 @@
 //! terminal, in a log and in one HTML page.
 
 use crate::checkout::repository;
-use crate::netpipe;
 use causeway_bench::lab::Lab;
 use causeway_bench::limit::Link;
+use causeway_bench::output::{OutputError, netpipe};
 use causeway_bench::program::{Ended, Program, ProgramError, io};
 use causeway_bench::table::{Table, size};
 use causeway_report::page::Page;
@@ -29,9 +29,9 @@ pub enum DemoError {
     /// A program of the demo.
     #[error("{0}")]
     Program(#[from] ProgramError),
-    /// NetPIPE's file.
-    #[error("{0}")]
-    NetPipe(#[from] netpipe::NotNetPipe),
+    /// What NetPIPE printed.
+    #[error("NetPIPE: {0}")]
+    NetPipe(#[from] OutputError),
     /// What should have failed did not, or the other way round.
     #[error("{0}")]
     Unexpected(String),
@@ -262,14 +262,12 @@ wait $!
         for (name, launcher, program, _) in MPIS {
             let directory = self.directory(program)?;
             let command = format!(
-                "causeway run --sites rennes=1,nancy=1 -- {launcher} -n 2 {program} -u {MAX_BYTES} -p 0 -n 3 -o np.out"
+                "causeway run --sites rennes=1,nancy=1 -- {launcher} -n 2 {program} -u {MAX_BYTES} -p 0 -n 3"
             );
             self.say(&format!("$ {command}"));
             let ended = self.program(&command, &directory)?.succeed()?;
             self.say(&format!("({name}: {:.1} s)\n", ended.elapsed.as_secs_f64()));
-            let file = directory.join("np.out");
-            let text = std::fs::read_to_string(&file).map_err(io(format!("read {}", file.display())))?;
-            curves.push((name, netpipe::parse(&text)?));
+            curves.push((name, curve(&ended.stderr)?));
         }
         let verdict = verdict(&curves);
         self.say(&format!("{verdict}\n"));
@@ -321,14 +319,24 @@ fn code(ended: &Ended) -> String {
         .map_or_else(|| ended.status.to_string(), |code| code.to_string())
 }
 
-type Curve = (&'static str, Vec<netpipe::Row>);
+/// One-way times in microseconds, by size in bytes.
+type Times = Vec<(u64, f64)>;
+
+type Curve = (&'static str, Times);
+
+/// What NetPIPE printed: the best of its trials for each size.
+fn curve(said: &str) -> Result<Times, OutputError> {
+    let values = netpipe(said)?.into_iter();
+    let times = values.filter_map(|value| Some((value.quantity.size_bytes?, value.summary.median)));
+    Ok(times.collect())
+}
 
 /// What the curves come to, in one line.
 fn verdict(curves: &[Curve]) -> String {
     let range = |(name, rows): &Curve| {
         let ratios = rows
             .iter()
-            .map(|row| row.one_way_us / Link::RENNES_NANCY.one_way_us(row.size_bytes));
+            .map(|(bytes, us)| us / Link::RENNES_NANCY.one_way_us(*bytes));
         let (least, most) = ratios.fold((f64::INFINITY, 0.0), |(least, most), ratio| {
             (ratio.min(least), ratio.max(most))
         });
@@ -355,14 +363,11 @@ fn times(curves: &[Curve]) -> Table {
         let limit = Link::RENNES_NANCY.one_way_us(bytes);
         let mut row = vec![size(bytes), format!("{:.3}", limit / 1e3)];
         for (_, rows) in curves {
-            match rows.iter().find(|row| row.size_bytes == bytes) {
-                Some(found) => row.extend([
-                    format!("{:.3}", found.one_way_us / 1e3),
-                    format!("{:.2}", found.one_way_us / limit),
-                    format!(
-                        "{:.1}",
-                        causeway_bench::limit::mbit_per_second(bytes, found.one_way_us)
-                    ),
+            match rows.iter().find(|(size, _)| *size == bytes) {
+                Some((_, us)) => row.extend([
+                    format!("{:.3}", us / 1e3),
+                    format!("{:.2}", us / limit),
+                    format!("{:.1}", causeway_bench::limit::mbit_per_second(bytes, *us)),
                 ]),
                 None => row.extend(["-".to_owned(), "-".to_owned(), "-".to_owned()]),
             }
@@ -398,7 +403,7 @@ fn plot(
     let mut series: Vec<Series> = curves
         .iter()
         .map(|(name, rows)| {
-            let point = |row: &netpipe::Row| (row.size_bytes as f64, value(row.size_bytes, row.one_way_us));
+            let point = |(bytes, us): &(u64, f64)| (*bytes as f64, value(*bytes, *us));
             Series::measured(
                 format!("{name} through Causeway"),
                 rows.iter().map(point).collect(),

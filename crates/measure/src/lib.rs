@@ -4,15 +4,13 @@
 //! It knows nothing of tunnels: it sees what a user sees. Only the bench's `loopback` speaks as `causeway
 //! run` and a shim do, to have nothing but gateways between two sockets.
 //!
-//! `demo` and `bench` are the two workloads. `claim`, `netpipe` and `pingpong` hold the numbers, and those of
-//! the crate causeway-bench. `results` makes what people read, with the crate causeway-report. `host` and
-//! `checkout` are the machine.
+//! `demo` and `bench` are the two workloads. `claim` and `pingpong` hold the numbers, and those of the
+//! crate causeway-bench, which runs, times and reads programs. `results` makes what people read, with the
+//! crate causeway-report. `checkout` finds the files of this checkout.
 
 pub mod bench;
 pub mod checkout;
 pub mod claim;
 pub mod demo;
-pub mod host;
-pub mod netpipe;
 pub mod pingpong;
 pub mod results;

@@ -22,6 +22,7 @@ mod twin;
 use crate::checkout::repository;
 use crate::pingpong::NotPingPong;
 use crate::results::{Part, Report};
+use causeway_bench::host;
 use causeway_bench::lab::Lab;
 use causeway_bench::program::{ProgramError, io};
 use causeway_bench::store::StoreError;
@@ -298,8 +299,11 @@ pub fn main(args: &Args) -> Result<(), BenchError> {
         resume: args.resume,
         operations: args.operations.clone(),
     };
-    let launchers = [&MPIS[0], &MPIS[1], &INTEL].map(|mpi| (mpi.name, mpi.launcher()));
-    let mut report = Report::new(crate::host::describe(&launchers), made_by(args));
+    let mut host = host::describe();
+    host.insert(1, ("causeway".to_owned(), host::commit()));
+    let launchers = [&MPIS[0], &MPIS[1], &INTEL];
+    host.extend(launchers.map(|mpi| (mpi.name.to_owned(), host::mpi_version(&mpi.launcher()))));
+    let mut report = Report::new(host, made_by(args));
     for &section in Section::value_variants() {
         if args.only.is_empty() || args.only.contains(&section) {
             run(&bench, section, &mut report)?;
