@@ -138,7 +138,7 @@ static int combine_sites(struct multi_leader_allreduce *run, int i, void *segmen
         if (overlap(run, i, m, &at) == 0)
             continue;
         TRY(status, requests_wait_for(&run->received, run->next_received++));
-        /* `combine` overwrites this site's sum, so it must have been sent. */
+        /* `combine` may overwrite this site's sum, so it must have been sent. */
         TRY(status, requests_wait_for(&run->sent, run->next_sent++));
     }
     for (int s = 0; s < on->sites; s++)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The MPI's own libraries and ours only pass window calls on; they make no windows themselves. For an
- * exception see mpich_settings.h. */
+ * exception (ROMIO) see mpich_settings.c. */
 static const char *const of_mpi[] = {
     "libmpi.so",       "libmpich.so", "libmpi_abi.so",     "libmpifort.so",  "libmpicxx.so",
     "libmpichfort.so", "libpmpi.so",  "libmpifort_abi.so", "libmpichcxx.so", "libcauseway_"};
