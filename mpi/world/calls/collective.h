@@ -98,8 +98,8 @@ int collective_has_part(const struct comm *on, int root);
                             : NATIVE(Name, I##name, ARGUMENTS(Name)), \
           return PASS(I##name, ARGUMENTS(Name), request))
 
-/* MPICH's Ibcast of an intercommunicator hands out what the wrong rank has. No program is fast by these, so
- * that all operations of intercommunicators are left as they are. */
+/* MPICH's Ibcast on an intercommunicator distributes the wrong rank's data. No program depends on the speed
+ * of operations on intercommunicators, so all of them use the blocking form. */
 #define COLLECTIVE(Name, name) COLLECTIVE_BUT(Name, name, native_is_inter(comm))
 
 #endif
