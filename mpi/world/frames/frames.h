@@ -15,9 +15,9 @@ enum frame_kind {
     FRAME_DATA = 3,
     /* The sender gets this much more credit, in counted bytes and in messages without a receive. */
     FRAME_CREDIT = 4,
-    /* A receive has the message: the rest may be sent without credit. */
+    /* A receive has matched the message: the rest may be sent without credit. */
     FRAME_GRANT = 5,
-    /* A receive has the message, for the sender of a synchronous one. */
+    /* A receive has matched a synchronous message: its send may complete. */
     FRAME_MATCHED = 6,
     /* Nothing more follows. */
     FRAME_BYE = 7,
