@@ -10,7 +10,8 @@
 #define CAUSEWAY_MPI_H
 
 /* The ranks of one site, for MPI_COMM_TYPE_HW_GUIDED (MPI 4.0, section 7.4.2) and
- * MPI_COMM_TYPE_RESOURCE_GUIDED (MPI 4.1). "cluster", which Open MPI and others also know, means the same. */
+ * MPI_COMM_TYPE_RESOURCE_GUIDED (MPI 4.1). "cluster", which Open MPI and others also know, has the same
+ * meaning. */
 #define CAUSEWAY_RESOURCE_SITE "causeway:site"
 
 /* The ranks of one group of the job's profile (causeway run --groups). Ranks of no group get

@@ -28,7 +28,7 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
         for (int s = 0; s < on->sites; s++) {
             int there = site_size(on, s);
             /* A block holds what each rank of this site has for the ranks of site s. This site's own block
-             * goes directly to its final place. */
+             * goes directly to where the blocks from other sites arrive. */
             char *block = s == on->site ? in + here * on->first[s] * length : to;
             for (int r = 0; r < here; r++)
                 memcpy(block + r * there * length, rows + r * row + on->first[s] * length, there * length);

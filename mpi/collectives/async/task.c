@@ -13,7 +13,7 @@
 
 /* A task that runs a plan. */
 struct planned {
-    /* First: its address is the task's. */
+    /* First, because its address is the task's. */
     struct task task;
     struct plan *plan;
     /* A copy of the plan's hierarchy, with this task's own tags. */

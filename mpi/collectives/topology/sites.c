@@ -15,7 +15,7 @@ static int learnt;
 
 struct place {
     char site[SITE_NAME_BYTES];
-    /* The site is part of a place, because two sites may have hosts of one name. */
+    /* The site is part of a place, because two sites may have hosts of the same name. */
     char host[SITE_NAME_BYTES];
 };
 

@@ -24,7 +24,7 @@ struct task_kind {
 /* The first member of the structure in which a library describes its task. The library sets `kind`, and
  * zeroes the rest. */
 struct task {
-    /* First: its address is the task's. */
+    /* First, because its address is the task's. */
     struct coroutine coroutine;
     const struct task_kind *kind;
     struct task *next;

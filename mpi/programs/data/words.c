@@ -40,7 +40,7 @@ struct float_int {
     float a;
     int b;
 };
-/* Fortran's REAL(16). Compilers have __float128 only where long double is another type. */
+/* Fortran's REAL(16). Compilers have __float128 only if long double is a different type. */
 #if __LDBL_MANT_DIG__ == 113
 typedef long double quadruple;
 #else

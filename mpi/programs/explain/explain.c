@@ -98,7 +98,7 @@ static void write_row(enum operation operation, int64_t low, int64_t high)
     }
     enum algorithm algorithm = chosen(operation, low);
     printf("%-12s at ", algorithm_names[algorithm]);
-    /* The costs are those of the middle of the range, or of SHOWN_BYTES where it has no end. */
+    /* The costs are those of the middle of the range, or of SHOWN_BYTES if it has no end. */
     int64_t at = high < INT64_MAX ? low + (high - low) / 2 : low > SHOWN_BYTES ? low : SHOWN_BYTES;
     write_costs(operation, algorithm, operation == OF_BARRIER ? 0 : at);
     printf("\n");

@@ -99,7 +99,7 @@ int collective_has_part(const struct comm *on, int root);
           return PASS(I##name, ARGUMENTS(Name), request))
 
 /* MPICH's Ibcast on an intercommunicator distributes the wrong rank's data. No program depends on the speed
- * of operations on intercommunicators, so all of them use the blocking form. */
+ * of operations on intercommunicators, so all of them use the blocking form there. */
 #define COLLECTIVE(Name, name) COLLECTIVE_BUT(Name, name, native_is_inter(comm))
 
 #endif

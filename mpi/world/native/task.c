@@ -15,7 +15,7 @@ enum {
 _Static_assert(FIRST_TAG + TAGS_EACH * OPERATIONS <= SLOT_TAGS, "tags of tasks lie in the slot");
 
 struct beside {
-    /* First: its address is the task's. */
+    /* First, because its address is the task's. */
     struct task task;
     struct work work;
     /* The record of the request. It belongs to no message, and may outlive the task. */
