@@ -1,8 +1,8 @@
 /* R + 2 s/(S B), for three or more sites: each rank combines its part from all sites
  * (reduce_scatter_multi_leader), and sends it to all ranks (allgather_multi_leader). If sites exchanged
- * everything, each would send s S - 1 times; this way each sends 2 s (S - 1)/S, and no site combines more
- * than its share. With a hub, only the hub's ranks have parts: s crosses once to and once from each other
- * site, and nothing crosses between the other sites. Both ways give the same bits. */
+ * everything, each would send s to all S - 1 others; this way each sends only 2 s (S - 1)/S, and no site
+ * combines more than its share. With a hub, only the hub's ranks have parts: s crosses once to and once from
+ * each other site, and nothing crosses between the other sites. Both ways give the same bits. */
 #include "collectives/algorithms/algorithms.h"
 
 #include <stdlib.h>
