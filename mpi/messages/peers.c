@@ -6,13 +6,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Attribute of a communicator: the world's rank of each of its ranks, after their number. */
+/* Attribute of a communicator: the number of its ranks, then the world rank of each. */
 static int keyval = MPI_KEYVAL_INVALID;
 static MPI_Group world;
 static int world_size;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A duplicate finds out for itself. */
+/* A duplicated communicator gets its own attribute when it is first needed. */
 static int copy_nothing(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
 {
     (void)comm, (void)key, (void)extra, (void)value, (void)copy;
@@ -46,7 +46,7 @@ static int group_of(MPI_Comm comm, MPI_Group *group)
     return TRY(status, is_inter ? remote_group(comm, group) : real.Comm_group(comm, group));
 }
 
-/* The world's ranks of a group after their number; NULL on an error. */
+/* The number of ranks of a group, then the world rank of each; NULL on an error. */
 static int *ranks_of(MPI_Group group)
 {
     int size = 0;

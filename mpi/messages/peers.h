@@ -1,4 +1,4 @@
-/* Says whom a message goes to, and how many bytes it has. */
+/* Finds the destination of a message, and its size in bytes. */
 #ifndef CAUSEWAY_PEERS_H
 #define CAUSEWAY_PEERS_H
 
@@ -6,17 +6,18 @@
 
 #include <stdint.h>
 
-/* Once MPI runs. False where it cannot be. */
+/* Call it once MPI is initialised. Returns false on failure. */
 int peers_begin(void);
 
-/* The rank in MPI_COMM_WORLD of a communicator's rank; of an intercommunicator it is a rank of the other
- * group. NO_RANK where it is none of the world. */
+/* The rank in MPI_COMM_WORLD of a communicator's rank, or of a rank of the other group of an
+ * intercommunicator. NO_RANK if it is not in the world. */
 int peers_rank(MPI_Comm comm, int rank);
-/* The same of a window's rank. */
+/* The same for a window's rank. */
 int peers_rank_of_window(MPI_Win win, int rank);
 
 int peers_count(MPI_Comm comm);
-/* To how many ranks a process of a topology sends, as if a grid's edges had neighbours beyond them. */
+/* The number of ranks to which a process of a topology sends, as if ranks on a grid's edges had neighbours
+ * beyond them. */
 int peers_neighbours(MPI_Comm comm);
 
 int64_t peers_bytes(int64_t count, MPI_Datatype type);

@@ -24,7 +24,7 @@ static struct kept **chain_of(MPI_Request request)
     return &chains[number * 0x9e3779b97f4a7c15u >> 54];
 }
 
-/* Where the link to such a request is; its value is NULL where there is none. */
+/* The link to a request's entry; its value is NULL if there is none. */
 static struct kept **find(MPI_Request request)
 {
     struct kept **at = chain_of(request);

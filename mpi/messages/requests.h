@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 void requests_keep(MPI_Request request, const char *call, int to, int64_t bytes);
-/* Counts it, where it is a send that was kept. */
+/* Counts the send of a request that was kept; ignores other requests. */
 void requests_started(MPI_Request request);
 void requests_forget(MPI_Request request);
 

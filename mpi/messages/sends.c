@@ -1,4 +1,4 @@
-/* Messages from one rank to one other. */
+/* Point-to-point messages. */
 #define _GNU_SOURCE
 #include "messages/counting.h"
 
@@ -22,7 +22,7 @@ BOTH_COUNTS_REQUEST(Issend, Send, MESSAGE(Issend));
 BOTH_COUNTS_REQUEST(Irsend, Send, MESSAGE(Irsend));
 BOTH_COUNTS_STATUS(Sendrecv, Exchange, MESSAGE(Sendrecv));
 BOTH_COUNTS_STATUS(Sendrecv_replace, Replace, MESSAGE(Sendrecv_replace));
-/* Open MPI 5 has these, and the header that both versions are built with does not. */
+/* Open MPI 5 has these, but the header with which the library for both versions is built does not. */
 BOTH_COUNTS_REQUEST(Isendrecv, Exchange, MESSAGE(Isendrecv));
 BOTH_COUNTS_REQUEST(Isendrecv_replace, Replace, MESSAGE(Isendrecv_replace));
 

@@ -1,4 +1,4 @@
-/* One-sided operations. What is fetched comes from the rank that is named. */
+/* One-sided operations. Fetched data comes from the target rank, and is counted there. */
 #define _GNU_SOURCE
 #include "messages/counting.h"
 
@@ -13,7 +13,7 @@ static void moved(const char *call, int64_t bytes, int to, MPI_Win window)
 BOTH_COUNTS(Put, Put, MOVED(Put));
 BOTH_COUNTS(Get, Get, MOVED(Get));
 BOTH_COUNTS(Accumulate, Accumulate, MOVED(Accumulate));
-/* With MPI_NO_OP what is given may be anything. */
+/* With MPI_NO_OP the origin arguments may be anything, so the size of the result counts. */
 #define FETCHED(Name) moved(#Name, peers_bytes(result_count, result_type), to, window)
 BOTH_COUNTS(Get_accumulate, Get_accumulate, FETCHED(Get_accumulate));
 BOTH_COUNTS_REQUEST(Rput, Put, MOVED(Rput));

@@ -1,14 +1,14 @@
-/* Lets MPICH over UCX end. It is part of the preload library for jobs of MPICH.
+/* Keeps MPICH over UCX from hanging in MPI_Finalize. Part of the preload library for jobs of MPICH.
  *
- * In MPI_Finalize each rank closes its UCX endpoints. That waits for an answer, which the peer gives only
- * from ucp_worker_progress(). Then the rank waits in a PMI barrier, a blocking read() without progress. A
- * rank that gets there before a peer's request has arrived leaves that peer waiting for ever. On a LAN the
- * request is mostly faster. Across a WAN about every third run of 4 ranks hung, with or without Causeway
+ * In MPI_Finalize each rank closes its UCX endpoints. It waits for an answer, which the peer sends only from
+ * ucp_worker_progress(). Then the rank waits in a PMI barrier, a blocking read() without progress. A rank
+ * that gets there before a peer's request has arrived leaves that peer waiting for ever. On a LAN the request
+ * usually arrives first. Across a WAN about one in three runs of 4 ranks hung, with or without Causeway
  * (MPICH 4.0.2, UCX 1.13: src/mpid/ch4/netmod/ucx/ucx_init.c, uct/tcp/tcp_ep.c; uct_tcp_ep_flush sends a put
  * of no bytes and waits for its acknowledgement).
  *
- * So a rank goes on answering while it waits for its process manager inside MPI_Finalize. Nothing else is
- * touched. */
+ * So a rank keeps answering while it waits for its process manager inside MPI_Finalize. Nothing else is
+ * changed. */
 #define _GNU_SOURCE
 #include "next.h"
 
@@ -18,20 +18,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* These are as in ucp/api/ucp.h, which need not be installed: two pointers and a status. */
+/* As in ucp/api/ucp.h, which need not be installed: two pointers and a status. */
 typedef void *ucp_worker_h;
 typedef int (*worker_create_fn)(void *context, const void *params, ucp_worker_h *worker);
 typedef void (*worker_destroy_fn)(ucp_worker_h worker);
 typedef unsigned (*worker_progress_fn)(ucp_worker_h worker);
 
-/* MPICH has one worker for each virtual interface, by default one. A peer's request comes to the one it
- * knows. */
+/* MPICH has one worker for each virtual interface, by default one. A peer's request arrives at the worker
+ * that the peer knows. */
 #define MAX_WORKERS 64
 static _Atomic(ucp_worker_h) workers[MAX_WORKERS];
 static atomic_int finalizing;
 static worker_progress_fn progress;
 
-/* What a hook answers where it does not find what it stands in front of. The headers of MPI and UCX need not
+/* What a hook returns if it does not find the function that it overrides. The headers of MPI and UCX need not
  * be installed: 16 is MPI_ERR_INTERN of MPICH and MPI_ERR_OTHER of the standard ABI, -22 is
  * UCS_ERR_UNSUPPORTED. */
 #define NO_MPI 16
@@ -74,7 +74,7 @@ static int finalize(const char *name)
     return status;
 }
 
-/* C programs call the first; Fortran programs call one or the other, by flavour. */
+/* C programs call the first; Fortran programs call either, depending on the flavour. */
 int MPI_Finalize(void) { return finalize("MPI_Finalize"); }
 int PMPI_Finalize(void) { return finalize("PMPI_Finalize"); }
 
@@ -97,8 +97,8 @@ ssize_t read(int fd, void *buffer, size_t length)
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         int kept = errno;
         int polled;
-        /* There is a millisecond between two rounds: the peer waits for one answer, not for a fast one. A
-         * signal, say of a profiler's timer, is no reason to fall into the read. */
+        /* One round per millisecond is enough: the peer needs an answer, not a fast one. A signal, such as a
+         * profiler's timer, must not end the loop, because the read blocks without progress. */
         while ((polled = poll(&ready, 1, 1)) == 0 || (polled < 0 && errno == EINTR)) {
             for (int i = 0; i < MAX_WORKERS; i++) {
                 ucp_worker_h worker = atomic_load(&workers[i]);

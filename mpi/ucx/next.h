@@ -1,4 +1,4 @@
-/* Finds what a hook stands in front of. */
+/* Finds the function that a hook overrides. */
 #ifndef CAUSEWAY_MPICH_UCX_NEXT_H
 #define CAUSEWAY_MPICH_UCX_NEXT_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /* Returns the function that would have been called without this library. Python loads its MPI with dlopen()
- * and local scope, where RTLD_NEXT does not look. So the library is then asked for by name, without loading
- * it. */
+ * and local scope, where RTLD_NEXT does not look. So the function is then looked up in libraries by name,
+ * without loading them. */
 static inline void *next(const char *name)
 {
     static const char *libraries[] = {"libucp.so.0", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1"};

@@ -1,14 +1,13 @@
-/* Lets MPICH over UCX receive what ends inside an element. It is part of the preload library for jobs of
- * MPICH.
+/* Lets MPICH over UCX receive messages whose fragments end inside an element. Part of the preload library for
+ * jobs of MPICH.
  *
- * UCX hands a long message over in fragments, which end where a segment is full. For a datatype with gaps
- * MPICH unpacks each fragment by itself (before 4.2 in every receive, since then in matched ones), and it
- * unpacks whole elements only. Where a fragment ends inside an element, the rest of it is lost, and the
- * receive ends with MPI_ERR_TRUNCATE or with wrong data (docs/decisions/0012-unpack.md has versions and
- * sources).
+ * UCX delivers a long message in fragments, which end where a segment is full. For a datatype with gaps,
+ * MPICH unpacks each fragment separately (before 4.2 in every receive, since then in matched ones), and
+ * unpacks only whole elements. If a fragment ends inside an element, the rest of it is lost, and the receive
+ * ends with MPI_ERR_TRUNCATE or with wrong data (docs/decisions/0012-unpack.md has versions and sources).
  *
- * So this puts the fragments together, and unpacks when all are there. What comes in one piece is unpacked as
- * before. */
+ * So this code assembles the fragments, and unpacks when all have arrived. A message that arrives in one
+ * piece is unpacked as before. */
 #define _GNU_SOURCE
 #include "next.h"
 
@@ -26,8 +25,8 @@
 #define UNSUPPORTED (-22)
 typedef signed char status;
 
-/* This is as in ucp/api/ucp.h, which need not be installed. The order and meaning of the fields are part of
- * UCX's binary interface. */
+/* As in ucp/api/ucp.h, which need not be installed. The order and meaning of the fields are part of UCX's
+ * binary interface. */
 struct generic_operations {
     void *(*start_pack)(void *context, const void *buffer, size_t count);
     void *(*start_unpack)(void *context, void *buffer, size_t count);
@@ -37,8 +36,8 @@ struct generic_operations {
     void (*finish)(void *state);
 };
 
-/* MPICH has one set of operations for all its datatypes. If something else uses UCX, its set stays as it
- * is. */
+/* MPICH has one set of operations for all its datatypes. If other code uses UCX, its set is left
+ * unchanged. */
 static struct generic_operations mpich;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
@@ -47,7 +46,7 @@ struct message {
     void *own; /* MPICH's state */
     int is_received;
     int is_unpacked;
-    unsigned char *fragments; /* put together, as soon as there are several */
+    unsigned char *fragments; /* assembled, once there are several */
     size_t capacity;          /* bytes that the datatype holds */
     size_t arrived;
 };
@@ -55,7 +54,7 @@ struct message {
 static struct message *begin(void *own, int is_received)
 {
     struct message *message = calloc(1, sizeof *message);
-    /* UCX has no way to be told of the failure. */
+    /* The failure cannot be reported to UCX. */
     if (!message)
         abort();
     message->own = own;
@@ -103,9 +102,9 @@ static status unpack(void *state, size_t offset, const void *source, size_t leng
                                                  : OK;
 }
 
-/* UCX calls it after the last fragment, and tells MPICH afterwards that the message is there. A message may
- * be shorter than what it is received with; whether it was the last fragment is known only here, where no
- * error can be returned. */
+/* UCX calls this after the last fragment, and tells MPICH afterwards that the message has arrived. A message
+ * may be shorter than the receive buffer; only here is it known that no fragment follows, but no error can be
+ * returned. */
 static void finish(void *state)
 {
     struct message *message = state;

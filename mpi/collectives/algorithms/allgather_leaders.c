@@ -1,5 +1,5 @@
-/* R/2 + n s/B, S * (S - 1) messages: the ranks of a site give what they have to one of them; these exchange
- * it, and hand everything out. */
+/* R/2 + n s/B, S * (S - 1) messages: the leader of each site gathers its ranks' parts, the leaders exchange
+ * them, and each broadcasts the whole within its site. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/intra_site.h"
 #include "collectives/topology/tags.h"

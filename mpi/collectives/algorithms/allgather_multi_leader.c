@@ -1,19 +1,19 @@
-/* R/2 + n s/B + one segment inside a site: every rank sends its part to one rank of each other site at once,
- * in segments, and to the ranks of its own; who gets a segment from another site sends it on to those as soon
- * as it is there. Everything goes from its place to its place, several ranks carry in parallel, and nobody
- * waits for a step of the others. */
+/* R/2 + n s/B + one segment inside a site: every rank at once sends its part in segments to one rank of each
+ * other site, and to the ranks of its own site. A rank that receives a segment from another site forwards it
+ * to the ranks of its own site as soon as it arrives. Data goes directly between the user's buffers, several
+ * ranks transfer in parallel, and no rank waits for a step of the others. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/topology/tags.h"
 #include "collectives/transfer/requests.h"
 #include "collectives/transfer/segments.h"
 
-/* The rank of a site that takes what member `member` of another site sends. */
+/* The rank of `site` that receives the part of member `member` of another site. */
 static int taker(const struct hierarchy *on, int member, int site)
 {
     return on->members[on->first[site] + on->local_rank_of[on->members[member]] % site_size(on, site)];
 }
 
-/* Where piece `piece` of `pieces` of a part begins. */
+/* The offset of piece `piece` in a part that is cut into `pieces`. */
 static int64_t cut(int64_t length, int piece, int pieces)
 {
     return length / pieces * piece + length % pieces * piece / pieces;
@@ -25,7 +25,7 @@ static int hand_on(struct hierarchy *on, struct requests *sent, const char *room
 {
     int status = MPI_SUCCESS;
     for (int r = 1; r < on->local_size; r++) {
-        /* The next rank first, so that not all send to the same one. */
+        /* Each rank starts with the rank after itself, so that not all send to the same rank at once. */
         int to = on->members[on->first[on->site] + (on->local_rank + r) % on->local_size];
         TRY(status, requests_send(sent, on, room + at, length, handle.byte, to, TAG_PART + m % MAX_PARTS));
     }
@@ -42,9 +42,9 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
     for (int m = 0; m < on->size; m++)
         longest = lengths[m] > longest ? lengths[m] : longest;
     int pieces = segments_of(longest, 1, segment).pieces;
-    /* Step 1: every rank gets ready to receive. A part of its own site comes whole, from whom it belongs to.
-     * A part of another site comes in pieces: from there, where this rank takes them for its site, or else
-     * from the rank of its site that does. */
+    /* Step 1: every rank posts its receives. A part of its own site arrives whole, from its owner. A part of
+     * another site arrives in pieces: from its owner if this rank is the taker for its site, otherwise from
+     * the taker. */
     for (int i = 0; i < pieces; i++)
         for (int m = 0; m < on->size; m++) {
             int giver = on->members[m], there = on->site_of[giver] != on->site;
@@ -61,7 +61,8 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
                 TRY(status, requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by,
                                              TAG_PART + m % MAX_PARTS));
         }
-    /* Step 2: every rank sends its part to one rank of each other site, in pieces, and whole to its own. */
+    /* Step 2: every rank sends its part in pieces to one rank of each other site, and whole to the ranks of
+     * its own site. */
     for (int i = 0; i < pieces; i++)
         for (int s = 0; s < on->sites; s++) {
             int64_t at = cut(lengths[own], i, pieces), length = cut(lengths[own], i + 1, pieces) - at;
@@ -71,7 +72,7 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
         }
     if (lengths[own] > 0)
         TRY(status, hand_on(on, &sent, room, room_at[own], lengths[own], own));
-    /* Step 3: whoever has taken a piece from another site sends it on to its own as soon as it is there. */
+    /* Step 3: each taker forwards a piece from another site to the ranks of its own as soon as it arrives. */
     for (int i = 0, next = 0; i < pieces; i++)
         for (int m = 0; m < on->size; m++) {
             int64_t at = cut(lengths[m], i, pieces), length = cut(lengths[m], i + 1, pieces) - at;

@@ -1,6 +1,6 @@
-/* R + s/B to and from the farthest site, for three sites and more of which two are far from each other: to
- * one rank of a site that is near all of them, and from there back. It puts together in the order of sites,
- * as allreduce_segments does: which of both it is changes no bit. */
+/* R + s/B to and from the farthest site, for three or more sites, two of which are far from each other:
+ * reduces to one rank of a site that is near all of them, and broadcasts from there. It combines in the order
+ * of sites, as allreduce_segments does, so both give the same bits. */
 #include "collectives/algorithms/algorithms.h"
 
 int allreduce_hub(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,

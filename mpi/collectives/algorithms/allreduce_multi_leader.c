@@ -1,9 +1,9 @@
-/* R/2 + s/B + one segment inside a site: of each segment every rank of a site adds up one part
- * (reduce-scatter), exchanges it with the ranks of other sites whose parts overlap it, and hands what the
- * sites come to to its own site (allgather). Several ranks carry in parallel, and none adds up or hands out
- * more than its part: where a site's network is no faster than the way to the others, one rank would have to
- * take in the message three times. `ahead` segments are added up before the first is handed out: so many as
- * cover the way there. */
+/* R/2 + s/B + one segment inside a site. In each segment, every rank of a site sums one part
+ * (reduce-scatter), exchanges it with the ranks of other sites whose parts overlap it, and sends the combined
+ * result to its own site (allgather). Several ranks transfer in parallel, and none sums or hands out more
+ * than its part: with one leader, in a site whose network is no faster than the link to the others, that
+ * leader would have to receive the message three times. `ahead` segments are summed before the first is
+ * handed out: enough to cover the link's latency. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/local_reduction.h"
 #include "collectives/topology/tags.h"
@@ -19,30 +19,28 @@ struct multi_leader_allreduce {
     const struct shape *shape;
     MPI_Op op;
     struct segments segments;
-    /* How the segment at hand is cut: each local rank's part has counts[r] elements and begins at
-     * displs[r]. */
+    /* How the current segment is cut: local rank r's part has counts[r] elements and begins at displs[r]. */
     int *counts, *displs;
-    /* What each site found for this rank's parts, one segment's behind the other's. */
+    /* Each site's result for this rank's parts, segment after segment. */
     struct parts parts;
-    /* How many elements of `parts` this site has added up, and how many are handed out. */
+    /* How many elements of `parts` this site has summed, and how many have been handed out. */
     int64_t reduced, handed;
-    /* Messages from and to other sites, and the next of each that is to be waited for. */
+    /* Messages to and from other sites, and the next one of each to wait for. */
     struct requests sent, received;
     int next_sent, next_received;
-    /* The reduction inside the site of segment i is number i % 2, and so are the messages that hand it
-     * out. */
+    /* Segment i uses entry i % 2 for its reduction inside the site, and for the messages that hand it out. */
     struct local_reduction reductions[2];
     struct requests handing[2];
-    /* Room for one pointer for each site. */
+    /* Room for one pointer per site. */
     void **piece;
 };
 
-/* Parts begin at multiples of so many elements of a segment: MPIs add up vectors of up to so many floats at
- * once, and what is left over one by one, where the greatest of a number and of what is none may be the other
- * one. Sites of different sizes must find the same. */
+/* Parts begin at multiples of this many elements of a segment. MPIs reduce vectors of up to this many floats
+ * at once and the remainder one by one, and the two ways may differ in the maximum of a number and a NaN.
+ * Sites of different sizes must get the same result. */
 #define TOGETHER 16
 
-/* Where the part of rank r of `ranks` begins in segment i. */
+/* Where the part of rank r (of `ranks`) begins in segment i. */
 static int share_at(const struct multi_leader_allreduce *run, int i, int ranks, int r)
 {
     int64_t count = segment_count(&run->segments, i),
@@ -50,7 +48,7 @@ static int share_at(const struct multi_leader_allreduce *run, int i, int ranks, 
     return (int)(at < count && r < ranks ? at : count);
 }
 
-/* Cuts segment i for this site's ranks. Returns how many elements this rank has of it. */
+/* Cuts segment i among this site's ranks. Returns the number of elements in this rank's part. */
 static int share_out(struct multi_leader_allreduce *run, int i)
 {
     struct hierarchy *on = run->on;
@@ -61,8 +59,8 @@ static int share_out(struct multi_leader_allreduce *run, int i)
     return run->counts[on->local_rank];
 }
 
-/* How many elements of segment i this rank shares with member m of another site; they begin at *at of this
- * rank's part. None with ranks of the own site. */
+/* The number of elements of segment i that this rank shares with member m of another site; they begin at *at
+ * in this rank's part. It is 0 for ranks of this rank's own site. */
 static int overlap(const struct multi_leader_allreduce *run, int i, int m, int *at)
 {
     const struct hierarchy *on = run->on;
@@ -75,8 +73,8 @@ static int overlap(const struct multi_leader_allreduce *run, int i, int m, int *
     return site != on->site && high > low ? high - low : 0;
 }
 
-/* Step 1: this rank gets ready to receive what the other sites find for its part of segment i. `before` is
- * how many elements its parts of earlier segments have. */
+/* Step 1: this rank posts receives for the other sites' results for its part of segment i. `before` is the
+ * number of elements in its parts of earlier segments. */
 static int receive(struct multi_leader_allreduce *run, int i, int64_t before)
 {
     struct hierarchy *on = run->on;
@@ -105,7 +103,7 @@ static int give(struct multi_leader_allreduce *run, int i)
     return local_reduction_begin(local, run->on, run->shape);
 }
 
-/* Step 3: each rank adds up its part of segment i. The next segment is on its way meanwhile. */
+/* Step 3: each rank sums its part of segment i while the next segment is in transit. */
 static int reduce_in_site(struct multi_leader_allreduce *run, int i, void *sum)
 {
     int status = i == 0 ? give(run, i) : MPI_SUCCESS;
@@ -130,8 +128,7 @@ static int send_across(struct multi_leader_allreduce *run, int i, void *sum)
     return status;
 }
 
-/* Step 5: each rank waits for the sums of the other sites, and puts all together in its part of the
-
+/* Step 5: each rank waits for the sums of the other sites, and combines all of them in its part of the
  * result. */
 static int combine_sites(struct multi_leader_allreduce *run, int i, void *segment)
 {
@@ -141,7 +138,7 @@ static int combine_sites(struct multi_leader_allreduce *run, int i, void *segmen
         if (overlap(run, i, m, &at) == 0)
             continue;
         TRY(status, requests_wait_for(&run->received, run->next_received++));
-        /* `combine` writes to this site's sum, so nobody may still read it. */
+        /* `combine` may overwrite this site's sum, so it must have been sent. */
         TRY(status, requests_wait_for(&run->sent, run->next_sent++));
     }
     for (int s = 0; s < on->sites; s++)
@@ -163,14 +160,14 @@ static int hand_out(struct multi_leader_allreduce *run, int i, void *segment)
         if (r != own && counts[r] > 0)
             TRY(status, requests_receive(some, on, element_at(segment, displs[r], run->shape), counts[r],
                                          run->shape->type, here[r], TAG_HANDED));
-    /* The next rank first, so that not all send to the same one. */
+    /* Each rank starts with the rank after itself, so that not all send to the same rank at once. */
     for (int n = 1; n < on->local_size && counts[own] > 0; n++)
         TRY(status, requests_send(some, on, element_at(segment, displs[own], run->shape), counts[own],
                                   run->shape->type, here[(own + n) % on->local_size], TAG_HANDED));
     return status;
 }
 
-/* Makes room for everything, and takes step 1 for all segments: whatever comes finds its place. */
+/* Allocates everything, and takes step 1 for all segments, so that every message finds its receive posted. */
 static int begin(struct multi_leader_allreduce *run)
 {
     struct hierarchy *on = run->on;
@@ -196,7 +193,7 @@ static int begin(struct multi_leader_allreduce *run)
     return status;
 }
 
-/* Waits for what is handed out, and frees everything. */
+/* Waits until the results have been handed out, and frees everything. */
 static int end(struct multi_leader_allreduce *run, int status)
 {
     for (int i = 0; i < 2; i++) {
@@ -223,14 +220,15 @@ int allreduce_multi_leader(struct hierarchy *on, const void *from, void *into, i
                                          .segments = segments_of(count, shape->size, segment)};
     int status = begin(&run);
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
-        /* Steps 2 to 4: the site adds segment i up, each rank its part, and sends it to the other sites. */
+        /* Steps 2 to 4: each rank sums its part of segment i for its site, and sends it to the other
+         * sites. */
         if (i < run.segments.pieces && status == MPI_SUCCESS) {
             void *sum = element_at(run.parts.origin[on->site], run.reduced, shape);
             status = reduce_in_site(&run, i, sum);
             TRY(status, send_across(&run, i, sum));
         }
-        /* Steps 5 and 6: what the other sites found for the segment sent `ahead` segments ago has come
-         * meanwhile. Each rank adds it to its part, and hands the part to its site. */
+        /* Steps 5 and 6: the other sites' results for the segment sent `ahead` segments ago have arrived
+         * meanwhile. Each rank combines them with its part, and hands the part out in its site. */
         if (i >= ahead && status == MPI_SUCCESS) {
             void *result = element_at(into, segment_at(&run.segments, i - ahead), shape);
             status = combine_sites(&run, i - ahead, result);

@@ -1,6 +1,6 @@
-/* R/2 + s/B + two segments inside a site: each site reduces segment after segment to one rank; these exchange
- * what they have, put it together in the order of sites, and hand it out. `ahead` segments are reduced before
- * the first is handed out: so many as cover the way there. */
+/* R/2 + s/B + two segments inside a site: each site reduces segment after segment to its leader; the leaders
+ * exchange their results, combine them in the order of sites, and broadcast them within their sites. `ahead`
+ * segments are reduced before the first is handed out: enough to cover the link's latency. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/combine.h"
 #include "collectives/intra_site/intra_site.h"
@@ -17,7 +17,7 @@ struct segmented_allreduce {
     const struct shape *shape;
     MPI_Op op;
     struct segments segments;
-    /* What each site found; the leader alone has it. */
+    /* Each site's result; only the leader has it. */
     struct parts parts;
     struct requests sent, received;
     void **piece;
@@ -55,7 +55,7 @@ static int hand_out(struct segmented_allreduce *run, int i)
                 TRY(status, requests_wait_for(&run->received, i * (on->sites - 1) + at++));
             run->piece[s] = element_at(run->parts.origin[s], segment_at(&run->segments, i), run->shape);
         }
-        /* The result replaces what is still being sent, so that must be gone first. */
+        /* The result overwrites this site's sum, so that must have been sent first. */
         for (int s = 0; s < on->sites - 1; s++)
             TRY(status, requests_wait_for(&run->sent, i * (on->sites - 1) + s));
         TRY(status, combine(run->piece, on->sites, own, count, run->shape, run->op));

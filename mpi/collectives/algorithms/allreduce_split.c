@@ -1,8 +1,8 @@
-/* R + 2 s/(S B), for three sites and more: each rank puts its part together for all sites
- * (reduce_scatter_multi_leader), and hands it to all (allgather_multi_leader). Where sites exchange all they
- * have, s crosses S - 1 times from each; this way 2 s (S - 1)/S does, and no site puts together more than its
- * share. By way of a hub: only its ranks have parts, s crosses once from and to each other site, and nothing
- * between these. Which of both it is changes no bit. */
+/* R + 2 s/(S B), for three or more sites: each rank combines its part from all sites
+ * (reduce_scatter_multi_leader), and sends it to all ranks (allgather_multi_leader). If sites exchanged
+ * everything, each would send s to all S - 1 others; this way each sends only 2 s (S - 1)/S, and no site
+ * combines more than its share. With a hub, only the hub's ranks have parts: s crosses once to and once from
+ * each other site, and nothing crosses between the other sites. Both ways give the same bits. */
 #include "collectives/algorithms/algorithms.h"
 
 #include <stdlib.h>

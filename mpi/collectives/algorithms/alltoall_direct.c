@@ -1,9 +1,9 @@
-/* R/2 + n n s/B: everything is sent at once, to other sites first; no step waits for another. */
+/* R/2 + n n s/B: every rank sends everything at once, to other sites first; no step waits for another. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/topology/tags.h"
 #include "collectives/transfer/requests.h"
 
-/* Both ends of a message know its bytes; counts of a datatype without bytes may differ. */
+/* Both ends of a message agree on its size in bytes, but may differ in the count of a datatype of size 0. */
 static int has_bytes(MPI_Count count, MPI_Datatype type)
 {
     MPI_Count size = 0;
@@ -22,7 +22,7 @@ int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count coun
                                          into_types[i], i, TAG_ALLTOALL));
     for (int here = 0; here < 2; here++)
         for (int i = 1; i <= on->size; i++) {
-            /* Each begins with the rank behind its own, so that not all send to the same one first. */
+            /* Each rank starts with the rank after itself, so that not all send to the same rank at once. */
             int to = (on->rank + i) % on->size;
             if ((on->site_of[to] == on->site) == here && has_bytes(counts[to], types[to]))
                 TRY(status, requests_send(&some, on, (const char *)from + displs[to], counts[to], types[to],

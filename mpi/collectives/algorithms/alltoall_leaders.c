@@ -1,5 +1,5 @@
-/* R/2 + n n s/B, S * (S - 1) messages, and twice as much inside a site: one rank of each site gathers what
- * its site has for each other one, and hands out what came. */
+/* R/2 + n n s/B, S * (S - 1) messages, and twice the data inside a site: one rank of each site gathers what
+ * its site has for each other site, exchanges it, and scatters what it receives. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/intra_site.h"
 #include "collectives/topology/tags.h"
@@ -27,8 +27,8 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
         char *to = out;
         for (int s = 0; s < on->sites; s++) {
             int there = site_size(on, s);
-            /* A block holds what each rank here has for the ranks there. For ranks here it is already in
-             * place. */
+            /* A block holds what each rank of this site has for the ranks of site s. This site's own block
+             * goes directly to where the blocks from other sites arrive. */
             char *block = s == on->site ? in + here * on->first[s] * length : to;
             for (int r = 0; r < here; r++)
                 memcpy(block + r * there * length, rows + r * row + on->first[s] * length, there * length);
@@ -42,7 +42,7 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
             }
         }
         TRY(status, requests_wait(&some));
-        /* From site s comes, for each rank there, what it has for each rank here. */
+        /* The block from site s holds, for each rank there, what it sends to each rank of this site. */
         char *sorted = rows + here * row;
         for (int s = 0; s < on->sites; s++)
             for (int m = 0; m < site_size(on, s); m++)

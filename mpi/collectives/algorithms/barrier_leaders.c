@@ -1,5 +1,5 @@
-/* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and
- * then its own. */
+/* R/2, and S * (S - 1) empty messages: the ranks of each site synchronize, the leader of each site notifies
+ * the other leaders, and then its own site. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/intra_site.h"
 #include "collectives/topology/tags.h"
@@ -23,7 +23,7 @@ int barrier_leaders(struct hierarchy *on)
             }
         TRY(status, requests_wait(&some));
     }
-    /* One byte is broadcast, since a broadcast of none need not wait for anybody. */
+    /* Broadcasts one byte, because a broadcast of no bytes need not wait for anybody. */
     if (on->local_size > 1)
         TRY(status, intra_site_bcast(on, &go, 1, handle.byte, 0));
     requests_free(&some, status);

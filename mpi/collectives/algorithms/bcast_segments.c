@@ -1,6 +1,6 @@
-/* R/2 + s/B + one segment inside a site: the root sends one message to each other site, in segments; whoever
- * receives them there hands each on while the next is under way. Where sites are reached faster by way of
- * others, these pass the segments on to them. */
+/* R/2 + s/B + one segment inside a site: the root sends the message to each other site once, in segments; the
+ * leader there broadcasts each segment while the next is in transit. Where a site is reached faster through
+ * another, the other site forwards the segments to it. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/intra_site.h"
 #include "collectives/topology/tags.h"
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Sends one segment to the sites that this one passes it on to. */
+/* Sends one segment to the sites to which this one forwards it. */
 static int pass_on(struct hierarchy *on, const struct bytes *bytes, const struct segments *segments, int i,
                    int root, const int parent[], struct requests *some)
 {
@@ -69,7 +69,7 @@ int bcast_segments(struct hierarchy *on, void *buffer, int count, const struct s
     int status = on->rank == root ? bytes_pack(buffer, count, shape, &bytes)
                                   : bytes_room(buffer, count, shape, &bytes);
     struct segments segments = segments_of(bytes.length, 1, segment);
-    /* Where sites name unlike lengths of a text, all find the same tree. */
+    /* Sites may give different lengths for the same text; all must compute the same tree. */
     int64_t length = texts_may_differ(bytes.length) ? TEXTS_LONGEST : bytes.length;
     int *parent = malloc(on->sites * sizeof *parent);
     if (!parent)

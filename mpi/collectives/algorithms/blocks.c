@@ -1,6 +1,6 @@
-/* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n
- * s/2B or so for the exchange of blocks, and R/2 + s/2B for handing out what they add up to (none for
- * reduce_scatter, n s/2B for a scan). */
+/* Each rank combines one block of the vector in the order of ranks, whatever their sites. Costs about R/2 + n
+ * s/2B for the exchange of blocks, and R/2 + s/2B for handing out the results (nothing for reduce_scatter, n
+ * s/2B for a scan). */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/combine.h"
 
@@ -13,7 +13,7 @@ struct block_reduction {
     /* Rank i's block has counts[i] elements and begins at byte displs[i] of the vector. */
     MPI_Count *counts;
     MPI_Aint *displs;
-    /* parts holds this rank's block as each rank has it. Once put together, part i is the sum of ranks 0 to
+    /* parts holds each rank's values of this rank's block. Once combined, part i is the sum of ranks 0 to
      * i. */
     void *memory, *parts;
     MPI_Count *part_counts;
@@ -34,8 +34,8 @@ static void block_reduction_free(struct block_reduction *run)
     free(run->memory);
 }
 
-/* Cuts the vector into blocks: of counts[i] elements for rank i, or, without `counts`, into equal ones of
- * `count` elements in all. */
+/* Cuts the vector into blocks: of counts[i] elements for rank i, or, if `counts` is NULL, into equal blocks
+ * of `count` elements in total. */
 static int block_reduction_make(struct block_reduction *run, struct hierarchy *on, const int counts[],
                                 int64_t count, const struct shape *shape)
 {
@@ -145,8 +145,8 @@ int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, c
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    /* Each rank gets the sum of what lies before it, with or without itself. Without itself the first of all
-     * gets nothing, and its buffer stays as it is. */
+    /* Each rank gets the sum of the ranks before it, including itself in an inclusive scan. In an exclusive
+     * scan rank 0 gets nothing, and its buffer is left unchanged. */
     for (int i = on->size - 1; !inclusive && status == MPI_SUCCESS && i >= 0; i--) {
         run.part_counts[i] = i > 0 ? run.part_counts[i] : 0;
         run.part_displs[i] = i > 0 ? run.part_displs[i - 1] : 0;

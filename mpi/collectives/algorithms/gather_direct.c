@@ -1,5 +1,5 @@
-/* R/2 + n s/B: everybody sends to the root at once. Nothing waits inside a site, and nothing is copied but
- * what an MPI would have wait. */
+/* R/2 + n s/B: every rank sends to the root at once. No rank waits for another inside a site, and data is
+ * copied only where the MPI would otherwise make it wait (requests_send_cut). */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/topology/tags.h"
 #include "collectives/transfer/requests.h"

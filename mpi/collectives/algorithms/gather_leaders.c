@@ -1,4 +1,4 @@
-/* R/2 + n s/B, one message from each other site: the ranks of a site give what they have to one of them. */
+/* R/2 + n s/B, one message from each other site: the ranks of a site gather their parts at one of them. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/intra_site.h"
 #include "collectives/topology/tags.h"

@@ -1,5 +1,5 @@
-/* R/2 + n s/B: the root, or everybody, gets what all ranks have, and puts it together in the order of ranks,
- * whatever sites they are at. For small messages. */
+/* R/2 + n s/B: the root, or every rank, receives all ranks' data and combines it in the order of ranks,
+ * whatever their sites. For small messages. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/combine.h"
 

@@ -1,5 +1,6 @@
-/* R/2 + what one site's ranks get / B + twice the whole inside a site: each site reduces everything to one
- * rank, which sends each other site what its ranks get, puts together what its own get, and hands it out. */
+/* R/2 + (the bytes that one site's ranks get)/B + twice the whole vector inside a site: each site reduces
+ * everything to its leader, which sends each other site the part for that site's ranks, combines the part for
+ * its own ranks, and scatters it. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/combine.h"
 #include "collectives/intra_site/intra_site.h"
@@ -18,7 +19,7 @@ static int64_t site_elements(const struct hierarchy *on, const int counts[], int
     return sum;
 }
 
-/* Puts the blocks of a site's ranks one behind the other. */
+/* Copies the blocks of a site's ranks into `into`, one after the other. */
 static int collect(struct hierarchy *on, const void *all, const int64_t at[], const int counts[], int site,
                    const struct shape *shape, void *into)
 {

@@ -1,8 +1,8 @@
-/* R/2 + n s/B + one segment inside a site: what a rank gets is added up by itself in its own site, in each
- * other one segment by segment by its ranks in turn, to whom the site's others send theirs, and which send it
- * there. What goes to other sites comes first, what the site's own ranks get while that is under way. In each
- * reduction every rank of a site adds up one segment, and the next reduction's segments are sent
- * meanwhile. */
+/* R/2 + n s/B + one segment inside a site. Each rank's block is summed by the rank itself at its own site; at
+ * each other site, that site's ranks take turns, segment by segment: the others send the rank whose turn it
+ * is their values, and it sends the sum to the block's owner. Segments for other sites come first; those for
+ * the site's own ranks are summed while the former are in transit. In each reduction every rank of a site
+ * sums one segment, while the segments of the next reduction are being sent. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/local_reduction.h"
 #include "collectives/topology/tags.h"
@@ -11,62 +11,62 @@
 
 #include <stdlib.h>
 
-/* A rank takes in as many segments at once as its site has ranks. Where a site has more ranks than these, the
- * segments are smaller. */
+/* A rank receives as many segments at once as its site has ranks. If a site has more ranks than this,
+ * segments are made smaller. */
 #define WHOLE_SEGMENTS 8
 #define MIN_SEGMENT (16 * 1024)
 
-/* A segment of what rank `to` gets: `count` elements from its `at`-th. A count of 0 means that none is
-
+/* A segment of rank `to`'s block: `count` elements from element `at` on. A count of 0 means that none is
  * left. */
 struct piece {
     int to, count;
     int64_t at;
 };
 
-/* Which segment one of this site's ranks adds up next: counted from the first member of the next site. */
+/* The segment that one of this site's ranks sums next. Members are counted from the first member of the next
+ * site. */
 struct place {
     int member, segment;
 };
 
 struct multi_leader_reduce_scatter {
     struct hierarchy *on;
-    /* This rank's elements for all ranks: counts[r] of them are for rank r, and begin at the at[r]-th. */
+    /* This rank's elements for all ranks: counts[r] of them are for rank r, and begin at element at[r]. */
     const void *all;
     const int *counts;
     int64_t *at;
     const struct shape *shape;
     MPI_Op op;
     int64_t segment;
-    /* How far each local rank has come. */
+    /* The position of each local rank in the list of segments. */
     struct place *displs;
-    /* One reduction inside the site is added up while the other's segments are on their way. mine[i] is what
-     * this rank adds up in reductions[i]. */
+    /* One reduction inside the site is summed while the other's segments are in transit. mine[i] is the
+     * segment that this rank sums in reductions[i]. */
     struct local_reduction reductions[2];
     struct piece mine[2];
-    /* What each site found for this rank. */
+    /* Each site's result for this rank. */
     struct parts own;
-    /* What this rank found for ranks of other sites: `done` elements so far. `memory` is what to free. */
+    /* This rank's sums for ranks of other sites: `done` elements so far. `memory` is the pointer to free. */
     void *found, *memory;
     int64_t done;
     struct requests received, sent;
 };
 
-/* The local rank that adds up, at a site, a segment of what rank `to` gets: `to` itself at its own site; at
- * others the ranks take turns. */
+/* The local rank that sums a segment of rank `to`'s block at `site`: `to` itself at its own site; at other
+ * sites the ranks take turns. */
 static int adder(const struct hierarchy *on, int site, int to, int segment)
 {
     return on->site_of[to] == site ? on->local_rank_of[to]
                                    : (on->local_rank_of[to] + segment) % site_size(on, site);
 }
 
-/* Cuts what rank `to` gets into segments. */
+/* Cuts rank `to`'s block into segments. */
 static struct segments cut(const struct multi_leader_reduce_scatter *run, int to)
 {
     return segments_of(run->counts[to], run->shape->size, run->segment);
 }
 
-/* The next segment that local rank r adds up. Those for other sites come first. */
+/* The next segment that local rank r sums. Those for other sites come first. */
 static struct piece next(struct multi_leader_reduce_scatter *run, int r)
 {
     const struct hierarchy *on = run->on;
@@ -85,9 +85,7 @@ static struct piece next(struct multi_leader_reduce_scatter *run, int r)
     return (struct piece){0};
 }
 
-/* Names what goes into reduction `number`: the next segment of each local rank. False when nothing is
-
- * left. */
+/* Fills reduction `number` with the next segment of each local rank. Returns false when none is left. */
 static int prepare(struct multi_leader_reduce_scatter *run, int number)
 {
     struct local_reduction *local = &run->reductions[number];
@@ -103,7 +101,8 @@ static int prepare(struct multi_leader_reduce_scatter *run, int number)
     return is_left;
 }
 
-/* Adds up this rank's segment of reduction `number`. What is for another site's rank goes there at once. */
+/* Sums this rank's segment of reduction `number`. If it belongs to a rank of another site, sends it there at
+ * once. */
 static int finish(struct multi_leader_reduce_scatter *run, int number)
 {
     struct hierarchy *on = run->on;
@@ -120,7 +119,7 @@ static int finish(struct multi_leader_reduce_scatter *run, int number)
     return status;
 }
 
-/* Gets ready to receive each segment from each other site, whoever adds it up there. */
+/* Posts a receive for each segment from each other site, from the rank that sums it there. */
 static int receive(struct multi_leader_reduce_scatter *run)
 {
     struct hierarchy *on = run->on;
@@ -136,7 +135,7 @@ static int receive(struct multi_leader_reduce_scatter *run)
     return status;
 }
 
-/* Cuts everything, and makes room for it. */
+/* Computes the segments, and allocates room for them. */
 static int prepare_all(struct multi_leader_reduce_scatter *run)
 {
     const struct hierarchy *on = run->on;
@@ -186,21 +185,21 @@ int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *in
                                               .shape = shape,
                                               .op = op,
                                               .segment = segment};
-    /* Step 1: every rank gets ready for what other sites send it. */
+    /* Step 1: every rank posts its receives from other sites. */
     int status = prepare_all(&run), now = 0;
     TRY(status, receive(&run));
-    /* Step 2: the ranks of a site send each other the first segments that each is to add up. */
+    /* Step 2: the ranks of a site send each other the first segments that each is to sum. */
     int is_left = status == MPI_SUCCESS && prepare(&run, now);
     if (is_left)
         status = local_reduction_begin(&run.reductions[now], on, shape);
     for (; is_left && status == MPI_SUCCESS; now = !now) {
-        /* Step 3: they send each other the next ones, add up those that have come, and send the sums to the
-         * ranks of other sites that get them. */
+        /* Step 3: they send each other the next segments, sum those that have arrived, and send the sums to
+         * their owners at other sites. */
         if ((is_left = prepare(&run, !now)))
             status = local_reduction_begin(&run.reductions[!now], on, shape);
         TRY(status, finish(&run, now));
     }
-    /* Step 4: every rank puts together what all sites found for it. */
+    /* Step 4: every rank combines the results of all sites for its block. */
     TRY(status, requests_wait(&run.received));
     TRY(status, combine(run.own.origin, on->sites, into, counts[on->rank], shape, op));
     TRY(status, requests_wait(&run.sent));

@@ -1,7 +1,6 @@
-/* R/2 + s/B + one segment inside a site: each site reduces segment after segment to one rank, which sends it
- * to the root; the root puts the sites' results together. Where the root is reached faster by way of other
- * sites, these pass the segments on as they are: what is put together, and in which order, does not depend on
- * the ways. */
+/* R/2 + s/B + one segment inside a site: each site reduces segment after segment to its leader, which sends
+ * each to the root; the root combines the sites' results. Where the root is reached faster through other
+ * sites, these forward the segments unchanged, so the result does not depend on the routes. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/combine.h"
 #include "collectives/intra_site/intra_site.h"
@@ -11,10 +10,11 @@
 
 #include <stdlib.h>
 
-/* The tag of what a site found says which site it was. */
+/* The tag of a site's result identifies the site. */
 #define TAG_OF(site) (TAG_PART + (site) % MAX_PARTS)
 
-/* The last site before `to` on the way of `site` to the root; -1 where the way does not pass `to`. */
+/* The last site before `to` on the path from `site` to the root; -1 if the path does not pass through
+ * `to`. */
 static int last_before(const int parent[], int site, int to)
 {
     for (; site >= 0; site = parent[site])
@@ -60,7 +60,7 @@ static int at_root(struct hierarchy *on, const void *from, void *into, const str
     return status;
 }
 
-/* What other sites send to the root by way of this one. */
+/* What other sites send to the root through this one. */
 struct passing {
     struct requests received, sent;
     void *memory, *origin;
@@ -110,7 +110,7 @@ static int passing_end(struct passing *this, struct hierarchy *on, const struct 
     return status;
 }
 
-/* What a rank does that is not the root. */
+/* What every rank other than the root does. */
 static int to_root(struct hierarchy *on, const void *from, const struct shape *shape, MPI_Op op, int root,
                    const struct segments *segments, const int parent[])
 {
@@ -148,8 +148,8 @@ int reduce_segments(struct hierarchy *on, const void *from, void *into, int coun
         return MPI_ERR_NO_MEM;
     links_tree(on->links, on->sites, on->site_of[root], (int64_t)count * shape->size, parent);
     if (on->rank == root) {
-        /* Inside the site the reduction is not in place: MPICH 4.0.2 crashes on that where the root is not
-         * rank 0. */
+        /* The reduction inside the site is not in place: MPICH 4.0.2 crashes on an in-place reduction whose
+         * root is not rank 0. */
         if (from == MPI_IN_PLACE) {
             memory = elements(count, shape, &found);
             TRY(status, memory ? elements_copy(into, found, count, shape) : MPI_ERR_NO_MEM);

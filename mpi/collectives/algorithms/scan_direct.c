@@ -1,5 +1,6 @@
-/* R/2 + n s/B, for operations that commute and ranks in any order: inside each site a scan; who has added up
- * the ranks of its site that lie before a rank of another site sends it that, at once. */
+/* R/2 + n s/B, for operations that commute and ranks in any order. Each site does a scan. For each rank of
+ * another site, the last rank of this site that comes before it then has the sum of all that do, and sends it
+ * that sum at once. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/combine.h"
 #include "collectives/intra_site/intra_site.h"
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* How many ranks of a site lie before a rank. */
+/* The number of ranks of `site` that come before `rank`. */
 static int before(const struct hierarchy *on, int site, int rank)
 {
     int count = 0;
@@ -40,7 +41,8 @@ int scan_direct(struct hierarchy *on, const void *from, void *into, int count, c
     for (int rank = 0; rank < on->size; rank++)
         if (on->site_of[rank] != on->site && before(on, on->site, rank) == on->local_rank + 1)
             TRY(status, requests_send(&sent, on, sum, count, shape->type, rank, TAG_SCAN));
-    /* This rank adds what lies before it in its own site, with or without itself. */
+    /* This rank adds the sum of the ranks before it in its own site, including itself in an inclusive
+     * scan. */
     if (inclusive)
         TRY(status, elements_copy(sum, parts.origin[on->site], count, shape));
     else
@@ -49,7 +51,7 @@ int scan_direct(struct hierarchy *on, const void *from, void *into, int count, c
     for (int s = 0; s < on->sites && status == MPI_SUCCESS; s++)
         if (s == on->site ? inclusive || on->local_rank > 0 : before(on, s, on->rank) > 0)
             piece[pieces++] = parts.origin[s];
-    /* The first rank of all has nothing before it, and its buffer stays as it is. */
+    /* In an exclusive scan no rank comes before rank 0, and its buffer is left unchanged. */
     if (pieces > 0)
         TRY(status, combine(piece, pieces, into, count, shape, op));
     TRY(status, requests_wait(&sent));

@@ -1,6 +1,6 @@
-/* R/2 + s/B + two segments inside a site, where each site's ranks follow each other: the last rank of a site
- * knows what the site adds up to and tells every later site, whose first rank puts together what lies before
- * it and hands that out. */
+/* R/2 + s/B + two segments inside a site, for sites whose ranks are consecutive: the last rank of a site has
+ * the site's sum and sends it to every later site, whose first rank combines the sums of the earlier sites
+ * and broadcasts the result within its site. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/combine.h"
 #include "collectives/intra_site/intra_site.h"
@@ -26,7 +26,7 @@ struct segmented_scan {
 
 static int is_last(const struct hierarchy *on) { return on->local_rank == on->local_size - 1; }
 
-/* Scans a segment inside the site, and sends what it adds up to off to the later sites. */
+/* Scans a segment inside the site; the site's last rank sends the site's sum to the later sites. */
 static int scan_in_site(struct segmented_scan *run, int i)
 {
     struct hierarchy *on = run->on;
@@ -58,7 +58,7 @@ static int scan_in_site(struct segmented_scan *run, int i)
     return status;
 }
 
-/* Adds what lies before the site to what its ranks have. */
+/* Adds the sum of the earlier sites to the results of this site's ranks. */
 static int add_before(struct segmented_scan *run, int i)
 {
     struct hierarchy *on = run->on;

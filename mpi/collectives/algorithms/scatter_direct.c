@@ -1,4 +1,4 @@
-/* R/2 + n s/B: the root sends to everybody at once, to other sites first. */
+/* R/2 + n s/B: the root sends to all ranks at once, to other sites first. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/topology/tags.h"
 #include "collectives/transfer/requests.h"

@@ -1,4 +1,4 @@
-/* R/2 + n s/B, one message to each other site, whose ranks get their parts from one of them. */
+/* R/2 + n s/B, one message to each other site, whose leader scatters it there. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/intra_site/intra_site.h"
 #include "collectives/topology/tags.h"

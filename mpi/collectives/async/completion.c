@@ -6,14 +6,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Each completion has a tag of its own. Every MPI has so many on each communicator. */
+/* Each completion has a tag of its own. Every MPI has at least this many tags on each communicator. */
 #define PER_COMMUNICATOR 32768
 
-/* Guards what follows. It is never held over a call of the MPI's, in which an operation may end. */
+/* Guards the variables below. It is never held during a call of the MPI, because an operation may end in that
+ * call. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm *selves;
 static int self_count;
-/* How many completions have been made, and those of them that are free to be used again. */
+/* The number of completions made so far, and those of them that are free for reuse. */
 static int made, free_count, *free_ones;
 static struct failure {
     struct failure *next;
@@ -24,8 +25,8 @@ static struct failure {
 static MPI_Errhandler raising;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
-/* The MPI calls this where it completes a request whose operation failed. It does not say which one, so all
- * that have failed by now are reported. */
+/* The MPI calls this error handler when it completes a request whose operation failed. It does not say which
+ * request, so the handler reports every operation that has failed by now. */
 static void raise_failures(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
@@ -55,8 +56,8 @@ static void remember(struct hierarchy *on, int status)
     pthread_mutex_unlock(&lock);
 }
 
-/* A call that completes a request returns success in MPICH where a handler of somebody's own was called. It
- * must not where the program wants errors returned. */
+/* In MPICH, a call that completes a request returns success after it has called a user-defined error handler.
+ * It must return the error if the program has set MPI_ERRORS_RETURN. */
 static void expect_failure(MPI_Comm self, struct hierarchy *on, int status)
 {
     MPI_Errhandler wanted;
@@ -83,7 +84,7 @@ static int make_self(MPI_Comm *self)
     return status;
 }
 
-/* Makes room for more completions. */
+/* Adds a communicator, and with it room for more completions. */
 static int add_self(void)
 {
     MPI_Comm self;
@@ -104,7 +105,7 @@ static int add_self(void)
     return room ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Takes a free completion. False where there is none. */
+/* Takes a free completion. Returns false if there is none. */
 static int take(int *completion)
 {
     pthread_mutex_lock(&lock);

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Each request has tags of its own, because ranks may start them in different order (MPI 4.0, section
+/* Each request has its own tags, because ranks may start requests in different orders (MPI 4.0, section
  * 6.13). */
 static struct persistent {
     struct persistent *next;
@@ -44,7 +44,8 @@ int persistent_make(const struct plan *plan, MPI_Request *request)
     return status;
 }
 
-/* Finds what belongs to a request; NULL where it is none of these. `out` takes it out of the list. */
+/* Finds the entry of a request; returns NULL if it is not one of these. With `out`, removes the entry from
+ * the list. */
 static struct persistent *find(MPI_Request request, int out)
 {
     if (!atomic_load_explicit(&count, memory_order_relaxed))
@@ -67,7 +68,7 @@ int persistent_any(void) { return atomic_load(&count); }
 int persistent_start(MPI_Request request)
 {
     struct persistent *one = find(request, 0);
-    /* The program starts the request after this. A completion that comes before that waits for it. */
+    /* The caller starts the request after this. A completion message that is sent earlier waits for it. */
     return one ? hierarchy_leave(one->plan->on, task_start(one->plan, one->completion)) : MPI_SUCCESS;
 }
 
@@ -89,7 +90,7 @@ void persistent_free(MPI_Request request)
 
 void persistent_end(void)
 {
-    /* The requests themselves are the program's to free, even in what MPI_Finalize calls. */
+    /* The program frees the requests themselves, possibly in a callback that MPI_Finalize calls. */
     while (all)
         free_one(find(all->request, 1));
 }

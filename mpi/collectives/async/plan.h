@@ -1,4 +1,4 @@
-/* One call of a collective operation: its arguments as the program gave them, and how it is done. */
+/* One call of a collective operation: its arguments as the program gave them, and how to run it. */
 #ifndef CAUSEWAY_PLAN_H
 #define CAUSEWAY_PLAN_H
 
@@ -8,7 +8,7 @@
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
-/* Counts and displacements by rank. A call has either ints or large ones. */
+/* Counts and displacements by rank. A call uses either the int arrays or the large ones. */
 struct vector {
     const int *counts, *displs;
     const MPI_Count *large_counts;
@@ -31,17 +31,17 @@ static inline int has_both(const struct vector *said) { return has_counts(said) 
 
 struct plan {
     enum form form;
-    /* NULL leaves the call to the MPI. */
+    /* NULL if the call is left to the MPI. */
     struct hierarchy *on;
     struct choice choice;
     struct shape shape, into_shape;
     const void *from;
     void *into;
     int64_t count, into_count;
-    /* What a call with v or w in its name sends, and what it receives. */
+    /* The vectors that a call with v or w in its name sends and receives. */
     struct vector out, in;
-    /* The three that follow are for a plan that outlives its call: the memory of `out` and `in`, how many
-     * hold the plan, and the next plan. */
+    /* The next three members are for a plan that outlives its call: the memory of `out` and `in`, the
+     * reference count, and the next plan. */
     void *owned;
     int holders;
     struct plan *next;
@@ -49,9 +49,9 @@ struct plan {
     const MPI_Datatype *types, *into_types;
     MPI_Op op;
     int root, inclusive;
-    /* Where the tags of its messages begin, unless the call waits. */
+    /* The first tag of its messages. A blocking call does not use it. */
     int tags;
-    /* Does the operation, on plan->on or on communicators of the same ranks. It may wait. */
+    /* Runs the operation, on plan->on or on a copy of it with tags of its own. May block. */
     int (*run)(struct hierarchy *on, const struct plan *plan);
 };
 

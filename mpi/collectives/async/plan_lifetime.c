@@ -11,7 +11,7 @@
 static struct plan *all;
 static atomic_int count;
 
-/* A handle that the program has freed, and how many plans still name it. */
+/* A handle that the program has freed, and the number of plans that still use it. */
 static struct freed {
     struct freed *next;
     int users, is_type;
@@ -41,8 +41,8 @@ static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Da
     return types ? own : NULL;
 }
 
-/* MPI wants a program to keep its arrays as long as they may be needed. But every MPI has read them when the
- * call returns, and mpi4py frees them then. */
+/* MPI requires a program to keep its arrays as long as the operation may need them. But every MPI has read
+ * them by the time the call returns, and mpi4py frees them then. */
 static int own_arrays(struct plan *plan)
 {
     int size = plan->on->size;
@@ -113,9 +113,9 @@ void plan_release(struct plan *plan)
     free(plan);
 }
 
-/* --- What they name --- */
+/* --- Handles that plans use --- */
 
-/* Takes one that no plan names any more out of the list. */
+/* Removes the handles that no plan uses any more from the list, and returns them as a list. */
 static struct freed *take_unused(void)
 {
     struct freed *unused = NULL;
@@ -134,7 +134,8 @@ static struct freed *take_unused(void)
     return unused;
 }
 
-/* This is not done where the last plan ends: a datatype's attributes may call the program's functions. */
+/* Not called when the last plan ends, because freeing a datatype may call the program's attribute
+ * callbacks. */
 void plan_lifetime_free_unused(void)
 {
     struct freed *list = take_unused();
@@ -149,7 +150,7 @@ void plan_lifetime_free_unused(void)
     }
 }
 
-/* Puts off what the program frees, if a plan names it. Returns whether one does. */
+/* Defers the freeing of a handle if a plan uses it. Returns whether it was deferred. */
 static int put_off(struct freed what)
 {
     struct freed *this = NULL;

@@ -4,7 +4,7 @@
 #include "common/tasks/tasks.h"
 
 static int (*run)(void);
-/* Where sites run MPIs of their own, the library that joins them makes progress with every MPI. */
+/* Where each site runs its own MPI, the library that joins them drives progress, whatever the MPI. */
 static int is_in_world, has_hook;
 
 void progress_find(int (*work)(void))

@@ -11,12 +11,12 @@
 
 #include <stdlib.h>
 
-/* A task that does what a plan says. */
+/* A task that runs a plan. */
 struct planned {
-    /* First: its address is the task's. */
+    /* First, because its address is the task's. */
     struct task task;
     struct plan *plan;
-    /* The plan's hierarchy, with tags of this task's own. */
+    /* A copy of the plan's hierarchy, with this task's own tags. */
     struct hierarchy on;
     int completion, status;
 };
@@ -37,7 +37,7 @@ static int has_same_tags(const struct task *task, const struct task *earlier)
 static void end(struct task *task)
 {
     struct planned *planned = (struct planned *)task;
-    /* The program may go on from here, and free what it named. */
+    /* From here on the program may continue, and free the handles it passed. */
     completion_send(planned->completion, planned->plan->on, planned->status);
     if (planned->plan->form == NONBLOCKING)
         completion_free(planned->completion, NULL);
@@ -49,7 +49,7 @@ static const struct task_kind kind = {.run = run_plan, .has_same_tags = has_same
 
 static int is_task(void) { return task_running() != NULL; }
 
-/* The request that a task waits for, and what becomes known of it. */
+/* The request that a task waits for, and its outcome. */
 struct awaited {
     MPI_Request *request;
     MPI_Status *received;
@@ -129,12 +129,12 @@ static int is_on(struct task *task, void *of) { return ((const struct planned *)
 
 void tasks_finish(const struct hierarchy *on)
 {
-    /* No message has this tag. The call lets the MPI make progress. */
+    /* No message has this tag; the call only lets the MPI make progress. */
     for (int there; tasks_visit(is_on, (void *)on);)
         real.Iprobe(0, 0, on->across, &there, MPI_STATUS_IGNORE);
 }
 
-/* Holds the plan of the first task there is. */
+/* Takes a reference to the plan of the first task in the list. */
 static int hold_plan(struct task *task, void *of)
 {
     struct plan *plan = ((struct planned *)task)->plan;

@@ -19,20 +19,20 @@ void delivery_end(void) {}
 #include <stdio.h>
 #include <string.h>
 
-/* True until something else is known. */
+/* True until this is known to be unnecessary. */
 int delivery_is_awaited = 1, delivery_is_cut = 1;
 
 static int is_set, was_read;
 
-/* Returns the rest of the line that begins with `title`, of what MPICH says of itself. */
+/* Returns what follows `title` in MPICH's version text. */
 static const char *told(const char *version, const char *title)
 {
     const char *found = strstr(version, title);
     return found ? found + strlen(title) : "";
 }
 
-/* Whether MPICH goes over libfabric. Where it was built for both UCX and libfabric it uses the first, unless
- * the user says otherwise. */
+/* Whether MPICH uses libfabric. If it was built for both UCX and libfabric, it uses the one named first,
+ * unless the user chooses the other. */
 static int is_over_libfabric(const char *version)
 {
     const char *device = told(version, "MPICH Device:"), *chosen = mpich_settings_netmod();
@@ -43,9 +43,9 @@ static int is_over_libfabric(const char *version)
     return chosen && *chosen ? strcmp(chosen, "ofi") == 0 : ofi < ucx;
 }
 
-/* Whether the version is one in which this setting was seen to spoil windows alone: 5.0.0, 5.0.1 and 5.0.2. A
- * version before a release, or a vendor's own, has a longer name. An MPICH that was built for active messages
- * alone sends everything the way that fails. */
+/* Whether the version is one in which this setting was seen to break only windows and partitioned
+ * communication: 5.0.0, 5.0.1 and 5.0.2. A prerelease or a vendor's version has a longer name. An MPICH built
+ * with "am-only" (active messages only) sends everything the way that fails. */
 static int is_known(const char *version)
 {
     int patch, end = 0;
@@ -79,15 +79,16 @@ void delivery_begin(void)
 
 void delivery_end(void)
 {
-    /* The setting goes again, so that what this process starts decides for itself. */
+    /* Removes the setting again, so that programs which this process starts decide for themselves. */
     if (is_set)
         mpich_settings_take_back();
 }
 
 void delivery_settings_are_read(void) { was_read = 1; }
 
-/* An error would not do. The call is collective, so others wait in it, and a program that does not look at
- * errors would go on: its one-sided operations may crash, or meet others that do them otherwise. */
+/* An error code would not be enough. The call is collective, so other ranks would wait in it, and a program
+ * that ignores error codes would continue: its one-sided operations might crash, or meet ranks that do them
+ * in another way. */
 void delivery_refuse(const char *call)
 {
     if (is_set)

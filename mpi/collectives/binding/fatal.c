@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* MPICH's MPI_Abort has the launcher kill all at once. That lost what was said before in one case of ten. */
+/* MPICH's MPI_Abort makes the launcher kill all processes at once, which lost the message in one run of ten.
+ * So this calls MPI_COMM_WORLD's error handler, after making it the fatal one. */
 void fatal(const char *format, ...)
 {
     char text[512];

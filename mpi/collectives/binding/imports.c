@@ -7,28 +7,28 @@
 #include <link.h>
 #include <string.h>
 
-/* The MPI's own libraries, and ours, hand windows on and make none of themselves. mpich_settings.h has an
- * exception. */
+/* The MPI's own libraries and ours only pass window calls on; they make no windows themselves. For an
+ * exception (ROMIO) see mpich_settings.c. */
 static const char *const of_mpi[] = {
     "libmpi.so",       "libmpich.so", "libmpi_abi.so",     "libmpifort.so",  "libmpicxx.so",
     "libmpichfort.so", "libpmpi.so",  "libmpifort_abi.so", "libmpichcxx.so", "libcauseway_"};
 
-/* These libraries ask for dlopen or dlsym in MPICH's processes: libfabric and UCX of PyPI's, hwloc of
- * Debian's, the next three where a site builds it with them, and OpenMP's in C and Fortran. Each loads
- * plugins of its own kind, none of which calls an MPI. What is not in this list may load anything: languages,
- * LLVM's OpenMP (it loads tools), profilers. */
+/* These libraries import dlopen or dlsym in MPICH's processes: libfabric and UCX from PyPI, hwloc from
+ * Debian, the next three if a site builds MPICH with them, and GCC's OpenMP for C and Fortran. Each loads
+ * only its own plugins, none of which calls an MPI. Libraries that are not in this list may load anything:
+ * language runtimes, LLVM's OpenMP (it loads tools), profilers. */
 static const char *const loads_no_windows[] = {"libfabric.so", "libucs.so",  "libucm.so",     "libhwloc.so",
                                                "libxml2.so",   "libpmix.so", "libibverbs.so", "libgomp.so"};
 
-/* Whether a name is that of a call for windows, or for partitions, which go the same way: in C, in any
- * Fortran, and as tools call them (PMPI). It may stand anywhere in the name, because compilers put a module's
- * name before it. */
+/* Whether a name is that of a window call, or of a partitioned call, which uses the same mechanism: in C, in
+ * any Fortran, or as a PMPI name. It may be anywhere in the symbol, because compilers put a module's name
+ * before it. */
 static int names_windows(const char *name)
 {
     return strcasestr(name, "mpi_win_") || strcasestr(name, "mpi_psend_") || strcasestr(name, "mpi_precv_");
 }
 
-/* Whether a name is that of a call that can find others which no import shows: later, or under any name. */
+/* Whether a name is that of a call that can find functions which are not imported. */
 static int names_loading(const char *name)
 {
     static const char *const calls[] = {"dlopen", "dlmopen", "dlsym", "dlvsym"};
@@ -61,14 +61,14 @@ static int may_make_windows(const struct imports *of, const ElfW(Rela) *all, siz
     return 0;
 }
 
-/* Returns where a dynamic section's entry points to. The loader relocates entries, except where the section
- * is read-only. */
+/* Returns the address that an entry of a dynamic section refers to. The loader relocates the entries unless
+ * the section is read-only. */
 static const void *pointed(const struct dl_phdr_info *object, ElfW(Addr) address)
 {
     return (const void *)(address < object->dlpi_addr ? object->dlpi_addr + address : address);
 }
 
-/* Looks at one object. Ends the iteration with 1 where the object may make windows. */
+/* Examines one object. Ends the iteration by returning 1 if the object may make windows. */
 static int look(struct dl_phdr_info *object, size_t size, void *unused)
 {
     (void)size, (void)unused;
@@ -102,7 +102,7 @@ static int look(struct dl_phdr_info *object, size_t size, void *unused)
         case DT_RELASZ:
             others_bytes = section->d_un.d_val;
             break;
-        /* This is an older form of relocations, which this library does not read: it may say anything. */
+        /* An older form of relocations, which this code does not read: they may refer to any symbol. */
         case DT_REL:
             return 1;
         case DT_PLTREL:

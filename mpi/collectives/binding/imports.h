@@ -1,4 +1,5 @@
-/* Looks at what the objects of this process import: whether any could make a window, or load what does. */
+/* Examines the imports of the objects in this process: whether any object could make a window, or load code
+ * that does. */
 #ifndef CAUSEWAY_IMPORTS_H
 #define CAUSEWAY_IMPORTS_H
 

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every rank's counts[rank] elements come to byte displs[rank] of `into`, at all ranks. */
+/* At every rank, `into` receives the counts[rank] elements of each rank at byte displs[rank]. */
 static int allgather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
                      void *into, const MPI_Count counts[], const MPI_Aint displs[],
                      const struct shape *into_shape, const struct choice *choice)
 {
     struct bytes own = {0};
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
-    /* With several leaders everything comes to its place at once, where its bytes lie in a row. */
+    /* The multi-leader algorithm receives directly into the final place if the datatype is contiguous. */
     int multi_leader = choice->algorithm == MULTI_LEADER,
         in_place = multi_leader && into_shape->is_contiguous;
     if (!lengths)
@@ -103,7 +103,7 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
         return 0;
     if (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape)))
         return give_up(plan);
-    /* Parts of different lengths have this algorithm alone. */
+    /* This is the only algorithm for parts of different lengths. */
     plan->choice.algorithm = MULTI_LEADER;
     return 1;
 }

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Sends small blocks by way of one rank of each site. */
+/* Sends small blocks through one rank of each site. */
 static int alltoall_small(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
                           void *into, int64_t into_count, const struct shape *into_shape)
 {
@@ -41,7 +41,7 @@ static int run_alltoall(struct hierarchy *on, const struct plan *plan)
     struct columns out = {0}, in = {0};
     void *memory = NULL, *copy = NULL;
     int status = MPI_SUCCESS;
-    /* In place everything is sent from a copy. */
+    /* With MPI_IN_PLACE, everything is sent from a copy. */
     if (from == MPI_IN_PLACE) {
         memory = elements(into_count * on->size, &into_shape, &copy);
         status = memory ? elements_copy(plan->into, copy, (int)into_count * on->size, &into_shape)
@@ -67,7 +67,7 @@ static int plan_alltoall(struct plan *plan, LARGE_PARAMETERS(Alltoall))
     plan->into_shape = plan->shape;
     if (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape)))
         return give_up(plan);
-    /* The bound is in bytes, which all ranks find alike. */
+    /* The limit is in bytes because all ranks compute the same number of bytes. */
     return into_count * plan->into_shape.size * plan->on->size <= INT_MAX || give_up(plan);
 }
 FORMS(Alltoall, alltoall);
@@ -85,7 +85,7 @@ static int run_alltoallv(struct hierarchy *on, const struct plan *plan)
     return status;
 }
 
-/* The MPI is left to say what is wrong. */
+/* Whether all counts are valid. If not, the call goes to the MPI, which reports the error. */
 static int are_counts(const struct vector *said, int size)
 {
     int are = 1;
@@ -98,7 +98,7 @@ static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype typ
                            MPI_Datatype into_type, MPI_Comm comm)
 {
     plan->from = from, plan->into = into, plan->run = run_alltoallv;
-    /* Either every rank says MPI_IN_PLACE or none does. */
+    /* MPI requires that either every rank passes MPI_IN_PLACE or none does. */
     if (from == MPI_IN_PLACE || !enter_any(plan, comm, OF_ALLTOALL))
         return 0;
     return (has_both(&plan->out) && has_both(&plan->in) && are_counts(&plan->out, plan->on->size) &&
@@ -126,7 +126,7 @@ LARGE_FORMS(Alltoallv, alltoallv, plan_large_alltoallv);
 static int run_alltoallw(struct hierarchy *on, const struct plan *plan)
 {
     struct columns out = {0}, in = {0};
-    /* Places are in bytes, and the types are the program's. */
+    /* Displacements are in bytes, and the types are the program's. */
     int status = columns_of(&out, on, &plan->out, 1, handle.byte);
     TRY(status, columns_of(&in, on, &plan->in, 1, handle.byte));
     TRY(status, alltoall_direct(on, plan->from, out.counts, out.displs, plan->types, plan->into, in.counts,

@@ -1,5 +1,5 @@
-/* The calls that begin and end the MPI: there this library learns what it must know, and frees what it
- * has. */
+/* The calls that start and end the MPI. In them this library learns what it must know, and frees what it
+ * holds. */
 #define _GNU_SOURCE
 #include "collectives/async/completion.h"
 #include "collectives/async/persistent.h"
@@ -14,8 +14,8 @@
 #include "collectives/transfer/copies.h"
 #include "common/binding/export.h"
 
-/* A communicator gets its hierarchy while it is made, where one tells us: its first collective may be one
- * that does not wait, and then there is no time for that. */
+/* If the world library tells us of a new communicator, its hierarchy is made at once: its first collective
+ * may be non-blocking, and a non-blocking call must not wait for the other ranks to make one. */
 static void prepare(MPI_Comm comm)
 {
     struct hierarchy *on = hierarchy_enter(comm);
@@ -23,7 +23,8 @@ static void prepare(MPI_Comm comm)
         hierarchy_leave(on, MPI_SUCCESS);
 }
 
-/* Where there are many, MPI's bound on communicators is for the program's own: the rest are not improved. */
+/* If there are already many communicators, those that the MPI still allows are left for the program:
+ * collectives on further ones are not improved. */
 static void prepare_new(MPI_Comm comm, int are_few)
 {
     if (are_few)
@@ -75,7 +76,7 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 BOTH(Init_thread);
 
 #if !defined(OPEN_MPI)
-/* These, too, have MPICH read its settings. */
+/* These calls, too, make MPICH read its settings. */
 EXPORT int MPI_T_init_thread(int required, int *provided)
 {
     delivery_settings_are_read();

@@ -1,18 +1,17 @@
-/* A block for each rank, as calls of any kind describe them. */
+/* One block for each rank, whichever kind of call describes them. */
 #ifndef CAUSEWAY_COLUMNS_H
 #define CAUSEWAY_COLUMNS_H
 
 #include "collectives/async/plan.h"
 
-/* How many elements each rank's block has, and at which byte it begins; `types` is made only where it is
- * asked for. */
+/* The number of elements in each rank's block, the byte at which it begins, and its type. */
 struct columns {
     MPI_Count *counts;
     MPI_Aint *displs;
     MPI_Datatype *types;
 };
 
-/* Makes equal blocks, one behind the other. */
+/* Makes equal blocks, one after the other. */
 int columns_even(struct columns *all, const struct hierarchy *on, int64_t count, const struct shape *shape);
 
 /* Makes the blocks that a call with v in its name describes, all of the type `type`. */

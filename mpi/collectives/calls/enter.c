@@ -22,8 +22,8 @@ int give_up(struct plan *plan)
 
 static struct hierarchy *hierarchy_for(const struct plan *plan, MPI_Comm comm)
 {
-    /* To make a communicator's hierarchy, ranks wait for each other. A call that does not wait may not do
-     * that. */
+    /* Making a communicator's hierarchy makes ranks wait for each other, which a non-blocking call must not
+     * do. */
     if (plan->form != BLOCKING &&
         (!tasks_possible() || (plan->form == NONBLOCKING && !hierarchy_known(comm))))
         return NULL;
@@ -44,8 +44,8 @@ static struct choice choose_on(const struct hierarchy *on, enum operation operat
     return choose(layout, operation, bytes);
 }
 
-/* Where sites may name unlike lengths of a text, each rank's part is a message of its own, and no choice
- * depends on the length. */
+/* Where sites may give different lengths for the same text, each rank's part is a message of its own, and no
+ * choice depends on the length. */
 static void choose_for_texts(struct choice *choice, enum operation operation)
 {
     choice->segment = MAX_BYTES;
@@ -55,7 +55,7 @@ static void choose_for_texts(struct choice *choice, enum operation operation)
         choice->algorithm = DIRECT;
 }
 
-/* Whether the library that makes one world of sites forbids it: between unlike processors. */
+/* Whether the world library forbids this reduction, between sites with different processors. */
 static int is_forbidden(MPI_Datatype type, MPI_Op op)
 {
     static int (*forbids)(MPI_Datatype, MPI_Op);
@@ -67,15 +67,16 @@ static int is_forbidden(MPI_Datatype type, MPI_Op op)
     return forbids && forbids(type, op);
 }
 
-/* The MPI below knows which operations a type has, and says so where all ranks ask: it refuses to combine
- * nothing by another. */
+/* The MPI below knows which operations a type supports, and all ranks can ask it: it refuses an unsupported
+ * one even for 0 elements. */
 static int is_combined(MPI_Datatype type, MPI_Op op)
 {
     char in[1] = {0}, into[1] = {0};
     return !is_forbidden(type, op) && real.Reduce_local(in, into, 0, type, op) == MPI_SUCCESS;
 }
 
-/* `op` is the operation of a reduction. Where it does not commute the order of ranks must be kept. */
+/* `op` is the operation of a reduction, otherwise NULL. If it does not commute, the order of ranks must be
+ * kept. */
 static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count,
                       MPI_Datatype type, const MPI_Op *op)
 {

@@ -1,7 +1,7 @@
-/* What the calls of collective operations share. Each has several forms, and each is improved where the
- * communicator spans sites and the arguments allow it; else the call is the MPI's own. MPI_X and PMPI_X are
- * one function: C calls the one, Fortran, by MPI and flavour, one or the other, and tools that are preloaded
- * before this library call the second. */
+/* What the calls of collective operations share. Each has several forms, and each is improved if the
+ * communicator spans sites and the arguments allow it; otherwise the call goes to the MPI. MPI_X and PMPI_X
+ * are one function: C calls the first; Fortran calls either, depending on the MPI and the flavour; tools that
+ * are preloaded before this library call the second. */
 #ifndef CAUSEWAY_ENTER_H
 #define CAUSEWAY_ENTER_H
 
@@ -9,7 +9,7 @@
 #include "common/binding/export.h"
 #include "common/binding/signatures.h"
 
-/* Defines the blocking, non-blocking and persistent form of an operation. plan_name decides whether the
+/* Defines the blocking, non-blocking and persistent forms of an operation. plan_name decides whether the
  * operation is improved, and how. */
 #define FORMS(Name, name)                                                                          \
     EXPORT int MPI_##Name(PARAMETERS(Name))                                                        \
@@ -28,8 +28,9 @@
     BOTH(I##name);                                                                                 \
     PERSISTENT_FORM(Name, name)
 
-/* Open MPI 4 calls it by another name alone, by which a program finds out whether the MPI has it. The library
- * for version 5 has both: it serves either version where each site runs its own MPI. */
+/* Open MPI 4 has the persistent form under the name MPIX_X_init only, and programs look for that name to find
+ * out whether the MPI has it. The library for version 5 defines both names, because it serves either version
+ * where each site runs its own MPI. */
 #if defined(OPEN_MPI) && !defined(CAUSEWAY_OPEN_MPI_5)
 #define PERSISTENT_FORM(Name, name) \
     PERSISTENT_CALL(Name, name, MPIX_##Name##_init, PMPIX_##Name##_init, "MPIX_" #Name "_init")
@@ -52,7 +53,7 @@
     }                                                                                                      \
     EXPORT __typeof__(CALLED) P_CALLED __attribute__((alias(text)))
 
-/* Defines the same three forms with large counts, which MPI has since 4.0. */
+/* Defines the same three forms with large counts, which MPI has had since 4.0. */
 #if MPI_VERSION >= 4
 #define LARGE_FORMS(Name, name, plan_of)                                                                 \
     EXPORT int MPI_##Name##_c(LARGE_PARAMETERS(Name))                                                    \
@@ -85,14 +86,14 @@
     __attribute__((unused)) static int (*const unused_##name)(struct plan *, LARGE_PARAMETERS(Name)) = plan_of
 #endif
 
-/* Decides on an operation with `count` elements of a type, and describes the type. False leaves it to the
- * MPI. */
+/* Chooses how to run an operation on `count` elements of a type, and describes the type in the plan. Returns
+ * false to leave the operation to the MPI. */
 int enter(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type);
 int enter_reduction(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count,
                     MPI_Datatype type, MPI_Op op);
-/* Decides on an operation whose bytes not all ranks know, so that nobody can choose by them. */
+/* The same for an operation whose size not all ranks know, so that the choice cannot depend on it. */
 int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation);
-/* Decides again, on an operation whose bytes all ranks have found. */
+/* Chooses again, for an operation whose size all ranks have computed. */
 int enter_bytes(struct plan *plan, enum operation operation, int64_t bytes);
 
 /* Leaves an operation to the MPI after all. */
@@ -100,11 +101,12 @@ int give_up(struct plan *plan);
 
 static inline int is_root(const struct hierarchy *on, int root) { return root >= 0 && root < on->size; }
 
-/* Takes tags for the operation's messages. False, at all ranks, leaves the call to the MPI. */
+/* Takes tags for the operation's messages. Returns false, at all ranks alike, to leave the call to the
+ * MPI. */
 int plan_tags(struct plan *plan);
 
-/* Do what was decided: plan_do now, plan_begin from now on beside the program, plan_keep each time the
- * request is started. */
+/* Run the plan: plan_do now, plan_begin in the background from now on, plan_keep each time the request is
+ * started. */
 int plan_do(struct plan *plan);
 int plan_begin(struct plan *plan, MPI_Request *request);
 int plan_keep(struct plan *plan, MPI_Request *request);

@@ -1,5 +1,6 @@
-/* The calls that free what operations may still use: datatypes, operations, requests, communicators. Where
- * the MPI is another one its handles may be of another size. */
+/* The calls that free objects which operations may still use: datatypes, operations, requests, communicators.
+ * Handles are read only after a check that this library fits the process's MPI, since another MPI's handles
+ * may have another size. */
 #define _GNU_SOURCE
 #include "collectives/async/persistent.h"
 #include "collectives/async/plan_lifetime.h"
@@ -10,7 +11,7 @@
 EXPORT int MPI_Type_free(MPI_Datatype *type)
 {
     plan_lifetime_free_unused();
-    /* Where a type may not be freed, the MPI complains. */
+    /* For a type that must not be freed, the MPI reports the error. */
     if (type && plan_lifetime_any() && !type_is_named(*type) && plan_lifetime_puts_off_type(*type)) {
         *type = handle.datatype_null;
         return MPI_SUCCESS;

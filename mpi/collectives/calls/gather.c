@@ -54,8 +54,8 @@ static int plan_gather(struct plan *plan, LARGE_PARAMETERS(Gather))
 {
     plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
     plan->root = root, plan->run = run_gather;
-    /* At the root the program need not describe what it sends; at the others it need not describe what they
-     * receive. */
+    /* With MPI_IN_PLACE, the root need not describe what it sends; the other ranks need not describe what the
+     * root receives. */
     int in_place = from == MPI_IN_PLACE;
     if (!enter(plan, comm, OF_GATHER, in_place ? into_count : count, in_place ? into_type : type))
         return 0;
@@ -85,7 +85,7 @@ static int enter_gatherv(struct plan *plan, const void *from, MPI_Count count, M
     plan->root = root, plan->run = run_gatherv;
     if (!enter_any(plan, comm, OF_GATHER))
         return 0;
-    /* What the other ranks say of it does not count. */
+    /* The receive arguments are significant only at the root. */
     if (plan->on->rank != root)
         plan->in = (struct vector){0};
     else if (!has_both(&plan->in) || !shape_of(into_type, &plan->shape))

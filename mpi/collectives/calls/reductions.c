@@ -1,4 +1,4 @@
-/* Reduce, Allreduce, Reduce_scatter, Scan and their kin. See enter.h. */
+/* Reduce, Allreduce, Reduce_scatter, Scan and their variants. See enter.h. */
 #define _GNU_SOURCE
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/calls/enter.h"
@@ -45,7 +45,8 @@ static int run_allreduce(struct hierarchy *on, const struct plan *plan)
         return reduce_gathered(on, plan->from, plan->into, (int)plan->count, shape, plan->op, -1);
     if (plan->choice.algorithm == BLOCKS)
         return allreduce_blocks(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment);
-    /* What each run measures must not choose between these two, which may round differently. */
+    /* Values that each run measures must not decide between this algorithm and those below, which may round
+     * differently. */
     if (plan->choice.algorithm == MULTI_LEADER)
         return allreduce_multi_leader(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment,
                                       plan->choice.ahead);
@@ -77,7 +78,7 @@ static int reduce_scatter(struct hierarchy *on, const struct plan *plan, const i
     return reduce_scatter_leaders(on, plan->from, plan->into, counts, &plan->shape, plan->op);
 }
 
-/* Returns how many ranks' blocks there are; 0 where the operation is not improved anyhow. */
+/* Returns the number of blocks, one for each rank, or 0 if the operation is not improved anyway. */
 static int blocks(MPI_Comm comm)
 {
     int size = 0;

@@ -46,7 +46,7 @@ static int scatter(struct hierarchy *on, const void *from, int64_t from_count, c
     return status;
 }
 
-/* What the root sends is of shape `shape`, what everybody gets of shape `into_shape`. */
+/* The root sends data of shape `shape`; every rank receives data of shape `into_shape`. */
 static int run_scatter(struct hierarchy *on, const struct plan *plan)
 {
     return scatter(on, plan->from, plan->count, &plan->shape, plan->into, plan->into_count, &plan->into_shape,

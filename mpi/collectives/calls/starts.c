@@ -1,5 +1,5 @@
-/* The calls that start persistent requests, of which some are ours. Where none is, the MPI may have handles
- * of another size. */
+/* The calls that start persistent requests, some of which are ours. If none is, handles are not read: those
+ * of the process's MPI may have another size. */
 #define _GNU_SOURCE
 #include "collectives/async/persistent.h"
 #include "common/binding/export.h"

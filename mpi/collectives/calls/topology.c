@@ -1,5 +1,5 @@
-/* The calls of the MPI's own by which a program asks for its site and group. MPI_Comm_split_type gives a
- * communicator of each, and the info object of MPI_COMM_WORLD their names. */
+/* The standard MPI calls by which a program asks for its site and group: MPI_Comm_split_type returns a
+ * communicator of either, and the info object of MPI_COMM_WORLD contains their names. */
 #define _GNU_SOURCE
 #include "collectives/binding/fatal.h"
 #include "collectives/topology/attributes.h"
@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Open MPI 4 and its successor have one binary interface, but the headers of Open MPI 4 do not know what
- * these numbers mean. */
+/* Open MPI 4 and 5 have one binary interface, but Open MPI 4's headers do not define these constants. */
 #if defined(OPEN_MPI)
 enum { HW_GUIDED = 13, RESOURCE_GUIDED = 14 };
 #elif defined(CAUSEWAY_STANDARD_ABI)
@@ -24,7 +23,7 @@ enum { HW_GUIDED = 2, RESOURCE_GUIDED = 4 };
 
 #define KEY "mpi_hw_resource_type"
 
-/* Writes the resource that is asked for, or an empty name. */
+/* Writes the name of the requested resource, or an empty string. */
 static void resource_of(int type, MPI_Info info, char name[64])
 {
     int there = 0, length = 64;
@@ -40,7 +39,7 @@ static void resource_of(int type, MPI_Info info, char name[64])
         name[0] = 0;
 }
 
-/* Sites and groups are those of one world. The ranks of a communicator need not all be of it. */
+/* Sites and groups belong to this MPI_COMM_WORLD. A communicator may have ranks from outside it. */
 static int is_of_this_world(MPI_Comm comm)
 {
     int inter, size;
@@ -55,13 +54,13 @@ static int is_of_this_world(MPI_Comm comm)
     return is;
 }
 
-/* Whether what is asked for is ours to give. Then *color is this process's part of it. */
+/* Whether this library, not the MPI, serves the request. If so, *color is this process's part. */
 static int is_ours(MPI_Comm comm, int type, MPI_Info info, int *color)
 {
     char name[64], group[GROUP_NAME_BYTES];
     int rank;
     resource_of(type, info, name);
-    /* Where there are no sites the MPI may know clusters of its own. */
+    /* In a job on one site, "cluster" may be a resource of the MPI's own. */
     int site = !strcmp(name, CAUSEWAY_RESOURCE_SITE) || (sites_count > 1 && !strcmp(name, "cluster"));
     if (!site && (strcmp(name, CAUSEWAY_RESOURCE_GROUP) != 0 || !groups_are_named()))
         return 0;

@@ -1,15 +1,17 @@
-/* The calls that MPICH was perhaps set up without: windows and partitions. See binding/delivery.h. */
+/* The calls that this library may have disabled in MPICH: windows and partitioned communication. See
+ * binding/delivery.h. */
 #define _GNU_SOURCE
 #include "collectives/binding/delivery.h"
 #include "common/binding/export.h"
 
-/* Open MPI's processes need these calls here as well: without them they would find those of a twin for
- * another binary interface, which cuts their handles. */
+/* Processes of Open MPI need these definitions as well: otherwise they would find those of this library's
+ * build for another binary interface, which would truncate their handles. */
 #if defined(OPEN_MPI)
 #define delivery_refuse(call) (void)0
 #endif
 
-/* MPI_Win_allocate_shared is none of these: what processes of one host share does not go by libfabric. */
+/* MPI_Win_allocate_shared is not one of them: memory that processes of one host share does not involve
+ * libfabric. */
 EXPORT int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     delivery_refuse("MPI_Win_create");

@@ -9,9 +9,9 @@ int combine(void *parts[], int sites, void *into, int count, const struct shape 
     void *last = parts[sites - 1];
     if (count == 0)
         return MPI_SUCCESS;
-    /* This order holds where the operation commutes too: of a number and of what is none, the greater may be
-     * whichever comes first. */
-    /* MPI_Reduce_local puts `in op inout` into inout, so the last site comes first. */
+    /* The order is kept even if the operation commutes: the maximum of a number and a NaN may be whichever
+     * comes first. */
+    /* MPI_Reduce_local stores `in op inout` in inout, so the loop starts from the last site. */
     for (int s = sites - 2; s >= 0; s--)
         TRY(status, real.Reduce_local(parts[s], last, count, shape->type, op));
     TRY(status, elements_copy(last, into, count, shape));
@@ -38,7 +38,7 @@ int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into,
     return status;
 }
 
-/* Makes memory for all parts but number `kept`, which is `own`. None is kept where that is -1. */
+/* Allocates all parts except part `kept`, which is `own`. If `kept` is -1, allocates all. */
 static int make(struct parts *parts, int number, int64_t count, const struct shape *shape, int kept,
                 void *own)
 {

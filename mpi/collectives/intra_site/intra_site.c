@@ -62,8 +62,8 @@ int intra_site_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype
     return status;
 }
 
-/* Reduces to the first of the ranks counted from `first`. Each puts together what comes before with what
- * comes after. *sum is what this rank has found. */
+/* Reduces to rank `first`, counting ranks from there. Each rank combines its sum with that of the ranks after
+ * it. *sum is this rank's result. */
 static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, int count,
                      const struct shape *shape, MPI_Op op)
 {
@@ -72,7 +72,7 @@ static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, 
         if (own + bit >= all)
             continue;
         TRY(status, take(on, *other, count, shape->type, (own + bit + first) % all));
-        /* MPI_Reduce_local puts `in op inout` into inout. */
+        /* MPI_Reduce_local stores `in op inout` in inout. */
         TRY(status, real.Reduce_local(*sum, *other, count, shape->type, op));
         void *now = *other;
         *other = *sum;
@@ -83,8 +83,8 @@ static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, 
     return status;
 }
 
-/* Intel MPI 2021.18 writes into the receive buffer at other ranks than the root, too: three ranks that share
- * memory crash where there is none. */
+/* Intel MPI 2021.18 writes to the receive buffer at ranks other than the root, too: three ranks that share
+ * memory crash without one. */
 static int reduce_anywhere(struct hierarchy *on, const void *from, void *into, int count,
                            const struct shape *shape, MPI_Op op, int root)
 {
@@ -173,8 +173,8 @@ int intra_site_scatter(struct hierarchy *on, const char *from, int64_t length, c
     return status;
 }
 
-/* Where `inclusive`, each rank gets the sum up to itself. Else it gets the sum of those before it, if there
- * are any. */
+/* If `inclusive`, each rank gets the sum up to and including itself; otherwise, the sum of the ranks before
+ * it, if there are any. */
 static int scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op,
                 int inclusive)
 {

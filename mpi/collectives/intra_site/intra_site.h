@@ -1,8 +1,8 @@
-/* Collectives of one site's ranks. They are the MPI's own, on the site's communicator, except in operations
- * that go on beside the program. Ranks resume those when they can, in no common order, and the MPI's
- * collectives on one communicator need one. So there they are made of messages, which tags tell apart:
- * binomial trees, except that the root alone does gather and scatter, and that scans go from rank to rank.
- * Arguments are as in MPI, with roots numbered in the site. */
+/* Collectives among one site's ranks. They are the MPI's own, on the site's communicator, except in
+ * operations that run in the background. Ranks resume those in no common order, but the MPI's collectives on
+ * one communicator need one. So background operations use point-to-point messages with distinct tags:
+ * binomial trees, except that in gather and scatter the root exchanges with every rank directly, and that
+ * scans go from rank to rank. Arguments are as in MPI; roots are local ranks. */
 #ifndef CAUSEWAY_INTRA_SITE_H
 #define CAUSEWAY_INTRA_SITE_H
 
@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* The first rank knows that all are there; the others need not wait. */
+/* On return, local rank 0 knows that all ranks have called it; the other ranks need not have waited. */
 int intra_site_barrier(struct hierarchy *on);
 int intra_site_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype type, int root);
 int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type,

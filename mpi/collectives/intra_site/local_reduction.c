@@ -23,7 +23,7 @@ int local_reduction_begin(struct local_reduction *local, struct hierarchy *on, c
         if (r != own && local->counts[own] > 0)
             TRY(status, requests_receive(&local->some, on, local->parts.origin[r], local->counts[own],
                                          shape->type, here[r], TAG_INTRA_SITE));
-    /* The next rank first, so that not all send to the same one. */
+    /* Each rank starts with the rank after itself, so that not all send to the same rank at once. */
     for (int i = 1; i < on->local_size; i++) {
         int r = (own + i) % on->local_size;
         if (local->counts[r] > 0)
@@ -37,7 +37,7 @@ int local_reduction_end(struct local_reduction *local, struct hierarchy *on, voi
                         const struct shape *shape, MPI_Op op)
 {
     int own = on->local_rank, count = local->counts[own], status = requests_wait(&local->some);
-    /* `combine` writes to the last part alone, so only that one must be a copy. */
+    /* `combine` overwrites only the last part, so only that part must be a copy. */
     if (own == on->local_size - 1)
         TRY(status, elements_copy(local->pieces[own], local->parts.origin[own], count, shape));
     else

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Each segment costs a site's ranks memory. */
+/* Limits `ahead`, because each segment costs a site's ranks memory. */
 #define MAX_AHEAD 64
 
 static struct settings settings = {.costs = {.rtt = 1, .rate = 1, .lan_rtt = 1, .lan_rate = 1, .segment = 1}};
@@ -46,7 +46,7 @@ struct choice choose(struct layout layout, enum operation operation, int64_t byt
     if (operation == OF_ALLREDUCE && algorithm == MULTI_LEADER)
         segment = model_multi_leader_segment(segment, layout.largest, bytes);
     int segments_ahead = ahead(&settings.costs, segment);
-    /* Leaders cut nothing. */
+    /* LEADERS does not cut messages into segments. */
     return (struct choice){.algorithm = algorithm,
                            .segment = algorithm == LEADERS ? MAX_BYTES : segment,
                            .ahead = segments_ahead};

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More sites exchange as if all ways were alike. */
+/* With more sites, all links count as equal. */
 #define MAX_SITES 64
 
-/* How long a way takes that does not exist. */
+/* The time over a path that does not exist. */
 #define NEVER INT64_MAX
 
 static int index_of(const char *word, int sites, const char *(*name)(int site))
@@ -49,14 +49,14 @@ int links_parse(const char *text, int sites, const char *(*name)(int site), stru
     return right;
 }
 
-/* How many nanoseconds so many bytes take. */
+/* The time in nanoseconds that `bytes` bytes take. */
 static int64_t took(struct link way, int64_t bytes)
 {
     return way.rate > 0 ? way.rtt * 500 + bytes / way.rate * 1000 : NEVER;
 }
 
-/* Two ways, one behind the other: pieces follow each other over both. None goes over a way that nothing is
- * known of. */
+/* The path over two links in sequence, with pieces pipelined over both. There is no path over a link of which
+ * nothing is known. */
 static struct link behind(struct link first, struct link second)
 {
     int is_known = first.is_known && second.is_known;
@@ -64,11 +64,11 @@ static struct link behind(struct link first, struct link second)
     return (struct link){first.rtt + second.rtt, is_known ? slowest : 0, is_known};
 }
 
-/* What a way by another site may take: a quarter less than the direct one. What is known of ways is not
- * exact, and sites may share what leads to both. */
+/* The longest time worth a path through another site: a quarter less than over the direct link. The
+ * measurements are not exact, and the links to two sites may share a physical one. */
 static int64_t worth(int64_t time) { return time / 4 * 3; }
 
-/* Finds which of the sites not yet reached takes least. */
+/* Finds the unreached site with the shortest time. */
 static int next(const struct link way[], const int reached[], int sites, int64_t bytes)
 {
     int best = -1;
@@ -78,7 +78,7 @@ static int next(const struct link way[], const int reached[], int sites, int64_t
     return best;
 }
 
-/* Dijkstra's algorithm. Returns when the last site has the message. */
+/* Dijkstra's algorithm. Returns the time at which the last site has the message. */
 static int64_t grow(const struct link *links, int sites, int root, int64_t bytes, int parent[])
 {
     struct link way[MAX_SITES];

@@ -18,16 +18,16 @@ const char *const algorithm_names[ALGORITHMS] = {
     [DIRECT] = "direct", [SPLIT] = "split",     [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
-/* What a hop inside a site and a message between sites cost was concluded from where operations change over
- * on an emulated grid of 4+4 ranks: gather, scatter and allgather near 8 kB of each rank, for which this
- * gives 5 to 10 kB; alltoall near 1 kB and reduce_scatter near 3 kB (1.4 and 2.8 kB), on 3+3+3 near 2.5 and 7
- * kB (1.8 and 5.9 kB; results/collectives-small). Segments: from 64 to 256 kB 1 MB costs the same within 4
- * %. */
+/* The costs of a hop inside a site and of a message between sites were inferred from the sizes at which one
+ * algorithm becomes faster than another on an emulated grid of 4+4 ranks: gather, scatter and allgather near
+ * 8 kB per rank, for which these values give 5 to 10 kB; alltoall near 1 kB and reduce_scatter near 3 kB (1.4
+ * and 2.8 kB); on 3+3+3 ranks near 2.5 and 7 kB (1.8 and 5.9 kB; results/collectives-small). Segment size:
+ * with 64 to 256 kB, 1 MB takes the same time within 4 %. */
 const struct costs costs_default = {
     .rtt = 10000, .rate = 125, .lan_rtt = 24, .lan_rate = 1250, .message = 16, .segment = 256 * 1024};
 
 #define BIT(algorithm) (1 << (algorithm))
-/* They put everything together in the order of ranks. */
+/* The algorithms that combine in the order of ranks. */
 #define BY_RANK (BIT(GATHERED) | BIT(BLOCKS))
 
 static const int has[OPERATIONS] = {
@@ -60,7 +60,7 @@ int model_fits(const struct layout *layout, enum operation operation, enum algor
         return 1;
     if (!model_has(operation, algorithm) || bytes > MAX_BYTES)
         return 0;
-    /* What one rank holds for all must fit too. */
+    /* The data of all ranks, which one rank holds, must fit, too. */
     int all_fits = bytes * layout->ranks <= MAX_BYTES;
     if (BIT(algorithm) & BY_RANK)
         return algorithm == BLOCKS || all_fits;
@@ -75,7 +75,7 @@ int model_fits(const struct layout *layout, enum operation operation, enum algor
     return layout->commutes || layout->in_order;
 }
 
-/* Steps of a tree over the ranks of a site. */
+/* The number of steps of a tree over `ranks` ranks. */
 static int steps(int ranks)
 {
     int count = 0;
@@ -84,37 +84,38 @@ static int steps(int ranks)
     return count;
 }
 
-/* So many bytes, so many times. */
+/* The time in nanoseconds to transfer `bytes` bytes, `times` times. */
 static int64_t carry(int64_t bytes, int64_t times, int64_t rate)
 {
     return (int64_t)((__int128)bytes * times * 1000 / rate);
 }
 
-/* A message inside a site. */
+/* The latency of a message inside a site. */
 static int64_t hop(const struct costs *costs) { return costs->lan_rtt * 500; }
 
-/* A broadcast or a reduction inside the largest site: large ones pass every rank twice, whatever their
- * number. */
+/* A broadcast or a reduction inside the largest site: large messages pass every rank twice, whatever the
+ * number of ranks. */
 static int64_t tree(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
     int count = steps(layout->largest);
     return count * hop(costs) + carry(bytes, count < 2 ? count : 2, costs->lan_rate);
 }
 
-/* `bytes` of each rank of a site to one of them, or from it. */
+/* Moves `bytes` bytes of each rank of a site to one of them, or back. */
 static int64_t collect(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
     return steps(layout->largest) * hop(costs) + carry(bytes, layout->largest - 1, costs->lan_rate);
 }
 
-/* What each other site takes of a site's time: `bytes` times `times`, in `messages`. */
+/* The time for which crossings occupy a site: `bytes` * `times` bytes, and `messages` messages to each other
+ * site. */
 static int64_t crossing(const struct costs *costs, const struct layout *layout, int64_t bytes, int64_t times,
                         int64_t messages)
 {
     return carry(bytes, times, costs->rate) + messages * (layout->sites - 1) * costs->message * 1000;
 }
 
-/* A reduce-scatter or an allgather inside the largest site: each rank takes in, and gives, all but its own
+/* A reduce-scatter or an allgather inside the largest site: each rank sends and receives all but its own
  * part. */
 static int64_t cost_of_spreading(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
@@ -129,13 +130,13 @@ static int64_t pieces_of(int64_t bytes, int64_t segment)
     return bytes > segment ? (bytes + segment - 1) / segment : 1;
 }
 
-/* The first segment passes every stage, and each later one waits for the slowest. */
+/* The first segment passes every stage; each later one waits for the slowest stage. */
 static int64_t stages(const struct costs *costs, int64_t pieces, int64_t here, int64_t there)
 {
     return latency(costs) + here + there + (pieces - 1) * (here > there ? here : there);
 }
 
-/* `trees`: stages inside a site, which share its ranks. */
+/* `trees` is the number of stages inside a site, which share its ranks. */
 static int64_t pipeline(const struct costs *costs, const struct layout *layout, int64_t bytes,
                         int64_t segment, int trees)
 {
@@ -143,8 +144,8 @@ static int64_t pipeline(const struct costs *costs, const struct layout *layout, 
     return stages(costs, pieces, trees * tree(costs, layout, piece), crossing(costs, layout, piece, 1, 1));
 }
 
-/* Each rank of a site has part of a piece: large messages go in larger pieces, while there are enough to keep
- * every stage busy. */
+/* Each rank of a site has a part of each piece, so large messages are cut into larger pieces, as long as
+ * there are enough pieces to keep every stage busy. */
 #define MULTI_LEADER_PIECES 8
 
 int64_t model_multi_leader_segment(int64_t segment, int ranks, int64_t bytes)
@@ -162,7 +163,7 @@ static int64_t cost_of_multi_leader_allreduce(const struct costs *costs, const s
                   crossing(costs, layout, piece / n, n, n));
 }
 
-/* Each part to whom it belongs, and from there to all. */
+/* Each part goes to its owner, and from there to all ranks. */
 static int64_t cost_of_split_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
     int n = layout->largest;
@@ -170,7 +171,7 @@ static int64_t cost_of_split_allreduce(const struct costs *costs, const struct l
                 crossing(costs, layout, bytes / layout->ranks, n, n));
 }
 
-/* R/2, and R/2 again for each step of a tree over all ranks that nobody has ordered by sites. */
+/* R/2, or R/2 for each step of a tree over all ranks that is not ordered by sites. */
 static int64_t cost_of_flat(const struct costs *costs, const struct layout *layout, enum operation operation,
                             int64_t bytes)
 {
@@ -201,8 +202,8 @@ static int64_t cost_of_reduce_scatter(const struct costs *costs, const struct la
     if (algorithm == LEADERS)
         return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, part, n, 1) +
                collect(costs, layout, part);
-    /* Each rank adds up, one after the other, a segment of what a rank of another site gets; what came is
-     * added to its own site's, put together meanwhile. */
+    /* Each rank sums segments for ranks of other sites, one after the other. What arrives is added to the own
+     * site's sum, which is computed meanwhile. */
     int64_t pieces = pieces_of(part, costs->segment), rounds = (others + n - 1) / n * pieces,
             step = n > 1 ? hop(costs) : 0;
     return latency(costs) + rounds * (2 * step + carry(part / pieces, n - 1, costs->lan_rate)) +
@@ -216,13 +217,14 @@ static int64_t cost_of_allgather(const struct costs *costs, const struct layout 
     if (algorithm != MULTI_LEADER)
         return latency(costs) + collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1) +
                tree(costs, layout, bytes * layout->ranks);
-    /* Each part comes to each rank by itself; other sites' segments are handed on as they come. */
+    /* Each part reaches each rank in messages of its own; segments from other sites are forwarded as they
+     * arrive. */
     int64_t last = bytes < costs->segment ? bytes : costs->segment;
     return latency(costs) + crossing(costs, layout, bytes, n, n) + handed_on * hop(costs) +
            carry(last, n - 1, costs->lan_rate);
 }
 
-/* The blocks to whom they belong, one put together, and what is done with it then. */
+/* The exchange of blocks, combining one block, and what is done with the result. */
 static int64_t cost_of_blocks(const struct costs *costs, const struct layout *layout,
                               enum operation operation, int64_t bytes)
 {
@@ -241,7 +243,7 @@ static int64_t cost_of_blocks(const struct costs *costs, const struct layout *la
     }
 }
 
-/* Everything to everybody, or to the root, and all put together there. */
+/* All data goes to every rank, or to the root, and is combined there. */
 static int64_t cost_of_gathered(const struct costs *costs, const struct layout *layout,
                                 enum operation operation, int64_t bytes)
 {
@@ -256,7 +258,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
                    enum algorithm algorithm, int64_t bytes)
 {
     int64_t n = layout->largest;
-    /* On one site there are no other ways. */
+    /* On one site, all messages use the network inside it. */
     struct costs inside = *costs;
     inside.rtt = costs->lan_rtt, inside.rate = costs->lan_rate;
     costs = layout->sites < 2 ? &inside : costs;
@@ -280,7 +282,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
                                      ? collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1)
                                      : crossing(costs, layout, bytes, n, n));
     case OF_ALLTOALL:
-        /* The leader also sorts what goes out, and what came in: read and written once more, each. */
+        /* The leader also reorders what it sends and what it receives: each is read and written once more. */
         if (algorithm == LEADERS)
             return latency(costs) + 2 * collect(costs, layout, bytes * layout->ranks) +
                    carry(bytes * layout->ranks, 4 * n, costs->lan_rate) +
@@ -299,24 +301,24 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     }
 }
 
-/* By segments one rank takes a message in twice inside its site and once from each other one; by several
- * leaders none takes in more than its part of it. Over two sites several leaders took less time but for 1 MB
- * with Open MPI, where they took a tenth more (results/collectives-algorithms). Over more they took about the
- * same, and they never go by way of a third site
- * where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s
- * between sites, so that taking in does not go on beside the crossing. */
+/* With segments, one rank receives the message twice inside its site and once from each other site; with
+ * several leaders, no rank receives more than its part. Over two sites, several leaders took less time,
+ * except for 1 MB with Open MPI, where they took a tenth more (results/collectives-algorithms). Over more
+ * sites they took about the same, and they never use a path through a third site where a direct link is slow.
+ * There they are chosen only if a site's network has less than three times the usual 1 Gbit/s between sites,
+ * so that receiving does not overlap with the crossing. */
 #define SLOW_LAN 375
 
-/* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.55 to 0.73 times as
- * long as by segments, 4 MB 0.6 to 0.7 times, and 512 kB 0.65 to 0.95 times where two cores do all the work
- * (results/collectives-algorithms); where nothing but the ways between sites counts, of 10 ms and 1 Gbit/s,
- * the change-over is near 1 MB. */
+/* Over three or more sites, split waits for two crossings, but less data crosses: 1 MB took 0.55 to 0.73
+ * times as long as with segments, 4 MB 0.6 to 0.7 times, and 512 kB 0.65 to 0.95 times, with two cores doing
+ * all the work (results/collectives-algorithms). If only the links between sites count, of 10 ms and 1
+ * Gbit/s, split becomes faster near 1 MB. */
 #define SPLIT_SEGMENTS 4
 
 #define LARGE_ALLREDUCE (BIT(SEGMENTS) | BIT(MULTI_LEADER) | BIT(SPLIT))
 
-/* The one that large messages take of those which add up by site. By fixed bounds: the ways between sites,
- * which each run measures anew, must not choose between what rounds differently. */
+/* The algorithm for large messages among those that combine by site. The bounds are fixed: the links between
+ * sites, which each run measures anew, must not decide between algorithms that round differently. */
 static enum algorithm algorithm_of_large_allreduce(const struct costs *costs, const struct layout *layout,
                                                    int64_t bytes)
 {
@@ -325,9 +327,9 @@ static enum algorithm algorithm_of_large_allreduce(const struct costs *costs, co
     return layout->sites == 2 || costs->lan_rate < SLOW_LAN ? MULTI_LEADER : SEGMENTS;
 }
 
-/* Cutting into segments gains from the second segment on; up to there both are the same. What adds up by
- * rank, and a scan for ranks in any order, are not weighed against what crosses once for each site: that
- * would depend on the ways between sites. */
+/* Cutting into segments pays off from the second segment on; below that both algorithms are the same.
+ * Algorithms that combine by rank, and a scan for ranks in any order, are not compared with algorithms that
+ * cross once for each site: the outcome would depend on the links between sites. */
 static int is_candidate(const struct costs *costs, const struct layout *layout, enum operation operation,
                         enum algorithm algorithm, int64_t bytes)
 {
@@ -353,7 +355,7 @@ enum algorithm model_cheapest(const struct costs *costs, const struct layout *la
         if (!is_candidate(costs, layout, operation, algorithm, bytes))
             continue;
         int64_t cost = model_cost(costs, layout, operation, algorithm, bytes);
-        /* Where two cost the same, the later one wins: it copies less. */
+        /* If two cost the same, the later one wins: it copies less. */
         if (best == NATIVE || cost <= least) {
             best = algorithm;
             least = cost;

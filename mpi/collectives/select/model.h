@@ -1,6 +1,6 @@
-/* Computes what each algorithm costs, from what the ways between sites and those inside a site cost. It knows
- * no MPI, so that `causeway collectives explain` computes the very same (explain.c). It uses whole numbers
- * only: every rank must come to the same answer, whatever its processor. */
+/* Computes the cost of each algorithm from the costs of the links between sites and inside a site. This file
+ * does not depend on MPI, so `causeway collectives explain` computes exactly the same (explain.c). It uses
+ * only integers: every rank must compute the same result, whatever its processor. */
 #ifndef CAUSEWAY_MODEL_H
 #define CAUSEWAY_MODEL_H
 
@@ -23,19 +23,19 @@ enum operation {
 enum algorithm {
     /* The MPI's own algorithm. */
     NATIVE,
-    /* One rank of each site, its leader, exchanges what all of them have. */
+    /* One rank of each site, its leader, exchanges the data of all its ranks. */
     LEADERS,
-    /* As LEADERS, cut in segments. */
+    /* Like LEADERS, but cut into segments. */
     SEGMENTS,
-    /* Several ranks carry in parallel. */
+    /* Several ranks of a site transfer in parallel. */
     MULTI_LEADER,
-    /* Everybody sends to whom it concerns, at once. */
+    /* Every rank sends to all ranks concerned, at once. */
     DIRECT,
-    /* Each rank puts part of it together for all sites, and hands that to everybody. */
+    /* Each rank combines one part from all sites, and sends it to all ranks. */
     SPLIT,
-    /* Everybody gets everything, and puts it together in the order of ranks. */
+    /* Every rank, or the root, receives everything, and combines it in the order of ranks. */
     GATHERED,
-    /* Each rank puts one block together in the order of ranks. */
+    /* Each rank combines one block in the order of ranks. */
     BLOCKS,
     ALGORITHMS
 };
@@ -43,16 +43,16 @@ enum algorithm {
 extern const char *const operation_names[OPERATIONS];
 extern const char *const algorithm_names[ALGORITHMS];
 
-/* What ways cost. Times are in microseconds, rates in bytes per microsecond. */
+/* The costs of links. Times are in microseconds, rates in bytes per microsecond. */
 struct costs {
-    /* The round trip of the longest way between two sites, and the rate of the slowest. */
+    /* The round-trip time of the longest link between two sites, and the rate of the slowest. */
     int64_t rtt, rate;
     /* The same two inside a site. */
     int64_t lan_rtt, lan_rate;
-    /* What each message between sites costs on top. Those of a site go one after the other through its
-     * gateway. */
+    /* The extra cost of each message between sites. The messages of a site pass through its gateway one after
+     * the other. */
     int64_t message;
-    /* Bytes of a segment. */
+    /* The size of a segment in bytes. */
     int64_t segment;
 };
 
@@ -60,18 +60,18 @@ extern const struct costs costs_default;
 
 struct layout {
     int ranks, sites;
-    /* How many ranks the largest site has. */
+    /* The number of ranks of the largest site. */
     int largest;
-    /* True where each site's ranks follow each other. */
+    /* True if each site's ranks are consecutive. */
     int in_order;
-    /* True where the operation of a reduction commutes. */
+    /* True if the operation of a reduction commutes. */
     int commutes;
-    /* True where reductions must add up in the order of ranks: that gives the same bits for every
+    /* True if reductions must combine in the order of ranks, which gives the same bits for every
      * placement. */
     int by_rank;
 };
 
-/* Larger ones are left to the MPI, where counts of bytes are ints. */
+/* Larger operations are left to the MPI if they count bytes in an int. */
 #define MAX_BYTES (1 << 30)
 
 /* Whether an operation has an algorithm at all. */
@@ -81,17 +81,17 @@ int model_has(enum operation operation, enum algorithm algorithm);
 int model_fits(const struct layout *layout, enum operation operation, enum algorithm algorithm,
                int64_t bytes);
 
-/* Returns nanoseconds. Of the MPI's own it is what a flat algorithm takes, each of whose steps waits for a
- * way between sites. `bytes` is one rank's part; of a reduced vector it is the whole. */
+/* Returns nanoseconds. For NATIVE it is the cost of a flat algorithm, in which each step waits for a crossing
+ * between sites. `bytes` is the size of one rank's part, or of the whole vector in a reduction. */
 int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation,
                    enum algorithm algorithm, int64_t bytes);
 
-/* An allreduce by several leaders goes in pieces of so many bytes. */
+/* The size in bytes of the pieces into which a multi-leader allreduce cuts a message. */
 int64_t model_multi_leader_segment(int64_t segment, int ranks, int64_t bytes);
 
-/* Finds the cheapest that fits. The MPI's own is a reference: it is a candidate only where nothing else fits,
- * because its cost depends on its version. Among a reduction's candidates the choice does not depend on the
- * ways between sites, which each run measures anew: the same run twice gives the same bits. */
+/* Finds the cheapest algorithm that fits. NATIVE is the choice only if nothing else fits, because the cost of
+ * the MPI's own algorithm depends on its version. Among the candidates for a reduction, the choice does not
+ * depend on the links between sites, which each run measures anew: the same run twice gives the same bits. */
 enum algorithm model_cheapest(const struct costs *costs, const struct layout *layout,
                               enum operation operation, int64_t bytes);
 

@@ -7,9 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The setting was tried with libfabric's tcp, which `causeway run` chooses, and with nothing else set. With
- * MPIR_CVAR_CH4_OFI_ENABLE_TAGGED=0 plain messages crash. And ROMIO, which is inside the MPI, can be told to
- * write and read files by windows on some file systems. MPICH takes three names for each setting. */
+/* The setting was tested with libfabric's tcp provider, which `causeway run` chooses, and with no other
+ * setting. With MPIR_CVAR_CH4_OFI_ENABLE_TAGGED=0, plain messages crash. And ROMIO, which is part of the MPI,
+ * can be told to read and write files through windows on some file systems. MPICH accepts three names for
+ * each setting. */
 int mpich_settings_are_tuned(void)
 {
     static const char *const names[] = {"MPIR_CVAR_CH4_OFI_", "MPIR_PARAM_CH4_OFI_", "MPICH_CH4_OFI_",

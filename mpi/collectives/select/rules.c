@@ -14,7 +14,7 @@
 
 #define WORD_BYTES 64
 
-/* Where complaints are written to, and how each begins. */
+/* Where to write an error message, and the name and line with which it begins. */
 struct complaint {
     const char *name;
     int line;
@@ -44,7 +44,7 @@ static int find(const char *word, const char *const names[], int count)
     return -1;
 }
 
-/* Writes "there are: a, b, c". */
+/* Writes "a, b, c": all names, or, of the algorithms, those that `of` has. */
 static const char *list(char *text, size_t bytes, const char *const names[], int count, enum operation of)
 {
     size_t length = 0;
@@ -54,7 +54,7 @@ static const char *list(char *text, size_t bytes, const char *const names[], int
     return text;
 }
 
-/* Reads a number of bytes and moves behind it; -1 where there is none. */
+/* Reads a number of bytes and advances *at past it. Returns -1 if there is none. */
 static int64_t size_at(const char **at)
 {
     char *end;
@@ -78,7 +78,7 @@ static int range(const char *word, struct rule *rule)
     return rule->high > rule->low && !*word;
 }
 
-/* Reads one rule. Nothing but blanks is right too, and is no rule. */
+/* Reads one rule. A blank text is valid, too, and adds no rule. */
 static int parse_one(struct rules *rules, const char *text, const struct complaint *to)
 {
     char words[4][WORD_BYTES] = {"", "", "", ""}, names[256];

@@ -1,9 +1,9 @@
-/* The user's own choices, which go before the model's. One rule a line, or between commas:
+/* The user's own choices, which take precedence over the model's. One rule per line, or separated by commas:
  *
  *     operation [low..high] algorithm     # comment
  *
- * for sizes of at least `low` and below `high` bytes (k and M: 1024 and 1024 * 1024 of them; without `high`
- * all from `low` on; without both all). The first that fits decides. */
+ * for sizes of at least `low` and below `high` bytes. k is 1024 bytes and M 1024 * 1024. Without `high` there
+ * is no upper limit; without a range the rule holds for all sizes. The first rule that matches decides. */
 #ifndef CAUSEWAY_RULES_H
 #define CAUSEWAY_RULES_H
 
@@ -13,8 +13,7 @@
 
 #define MAX_RULES 64
 
-/* An enum operation and an enum algorithm, and sizes. All are numbers of 8 bytes, as struct settings has
- * them. */
+/* `operation` and `algorithm` are enums. All members are 8-byte numbers, as struct settings requires. */
 struct rules {
     struct rule {
         int64_t operation, algorithm, low, high;
@@ -22,18 +21,18 @@ struct rules {
     int64_t count;
 };
 
-/* Adds the rules of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood;
- * then none is added. */
+/* Adds the rules in `text`. If one is not understood, adds none and returns false, with "NAME:LINE: error" in
+ * `said`. */
 int rules_parse(struct rules *rules, const char *text, const char *name, char *said, size_t said_bytes);
 
-/* Adds the rules of a file. `said` is as above. */
+/* Adds the rules in a file. `said` is as above. */
 int rules_read(struct rules *rules, const char *path, char *said, size_t said_bytes);
 
-/* Writes a rule as it is read. */
+/* Writes a rule in the form in which it is read. */
 void rule_write(const struct rule *rule, char *text, size_t bytes);
 
-/* Returns what the first rule that fits says; `otherwise` where none does, or where its algorithm cannot be
- * used here. */
+/* Returns the algorithm of the first rule that matches; `otherwise` if none does, or if that algorithm cannot
+ * be used here. */
 enum algorithm rules_find(const struct rules *rules, const struct layout *layout, enum operation operation,
                           int64_t bytes, enum algorithm otherwise);
 

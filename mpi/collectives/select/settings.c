@@ -8,7 +8,7 @@
 
 #define PREFIX "CAUSEWAY_COLLECTIVES_"
 
-/* Reads a number from a variable. False where it is not set. */
+/* Reads a positive number from a variable. Returns false if the variable is not set. */
 static int number(const char *name, int64_t *value)
 {
     const char *text = getenv(name);
@@ -21,7 +21,7 @@ static int number(const char *name, int64_t *value)
     return 1;
 }
 
-/* Reads a rate in Mbit/s, and keeps it in bytes per microsecond. */
+/* Reads a rate in Mbit/s, and converts it to bytes per microsecond. */
 static void rate(const char *name, int64_t *value)
 {
     int64_t megabits = *value * 8;

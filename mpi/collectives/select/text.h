@@ -1,4 +1,4 @@
-/* Looks at how texts begin. */
+/* Tests how a text begins. */
 #ifndef CAUSEWAY_TEXT_H
 #define CAUSEWAY_TEXT_H
 

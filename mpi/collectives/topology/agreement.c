@@ -29,14 +29,14 @@ void agreement_prepare(unsigned char digest[8])
         digest[i] = (unsigned char)(sum >> (8 * i));
 }
 
-/* Rank 0 tells all ranks what is made of numbers of 8 bytes. */
+/* Broadcasts an array of 8-byte numbers from rank 0 to all ranks. */
 static int tell(void *numbers, size_t bytes)
 {
     return real.Bcast(numbers, (int)(bytes / sizeof(int64_t)), handle.types[TYPE_LONG], 0, handle.comm_world);
 }
 
-/* Reads the ways between sites. Those that nothing is said of are taken for the longest and the slowest.
- * Either every process is told of some, or none is. */
+/* Reads the links between sites. Links that are not listed are assumed to be as bad as the longest and the
+ * slowest. The variable is set for every process or for none. */
 static struct link *links_told(int rank, const struct costs *costs, int are_alike)
 {
     int count = sites_count * sites_count;

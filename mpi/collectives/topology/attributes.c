@@ -13,7 +13,7 @@ static int **colors;
 static int depths_keyval, colors_keyval;
 static int are_set;
 
-/* A duplicate has the same ranks, so the value holds for it too. */
+/* A duplicated communicator has the same ranks, so the value holds for it, too. */
 static int copy_pointer(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
 {
     (void)comm, (void)key, (void)extra;
@@ -22,7 +22,7 @@ static int copy_pointer(MPI_Comm comm, int key, void *extra, void *value, void *
     return MPI_SUCCESS;
 }
 
-/* The arrays are freed with everything else that the library knows. */
+/* attributes_forget frees the arrays. */
 static int delete_nothing(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;

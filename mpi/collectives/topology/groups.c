@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry of settings_groups(): ranks of MPI_COMM_WORLD or a site, and a name. The first that fits
- * counts. */
+/* An entry of settings_groups(): ranks of MPI_COMM_WORLD or a site, and a group name. The first entry that
+ * matches a rank counts. */
 struct entry {
     const char *who, *name;
     size_t who_bytes, name_bytes;
 };
 
-/* Cuts the next entry off. False at the end. */
+/* Reads the next entry. Returns false at the end. */
 static int next_entry(const char **at, struct entry *entry)
 {
     if (!**at)
@@ -40,7 +40,7 @@ static int is_of(const struct entry *entry, int rank, const char *site)
     return first <= rank && rank <= last;
 }
 
-/* The number of a group: that of the first entry that names it. */
+/* The number of a group: the index of the first entry that names it. */
 static int number_of(const struct entry *wanted)
 {
     struct entry entry;

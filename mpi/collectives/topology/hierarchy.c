@@ -7,9 +7,10 @@
 
 #include <stdlib.h>
 
-/* MPI_COMM_WORLD's, and the group of its ranks here. Where sites run MPIs of their own, whose threads take
- * turns, a communicator with the same ranks here shares it: an MPI has few communicators. The operations of
- * the two that wait are called in one order everywhere, and others use no collectives of it. */
+/* The `local` communicator of MPI_COMM_WORLD, and the group of its ranks. Where sites run their own MPIs,
+ * whose threads take turns, a communicator with the same ranks at this site shares it, because an MPI has few
+ * communicators. All ranks call the blocking operations of both in the same order, and other operations use
+ * no collectives on it. */
 static MPI_Comm shared_local;
 static MPI_Group shared_group;
 static int is_shared;
@@ -42,8 +43,8 @@ void hierarchy_free(struct hierarchy *on)
     free(on);
 }
 
-/* Copies the ways between the communicator's sites. number[s] says which of these site s of the world is, or
- * -1. */
+/* Copies the links between the communicator's sites. number[s] is the number that the world's site s has in
+ * the communicator, or -1. */
 static void learn_links(struct hierarchy *on, const int number[])
 {
     if (on->sites < 3 || !choice_link(0, 0))
@@ -55,7 +56,7 @@ static void learn_links(struct hierarchy *on, const int number[])
                 on->links[number[i] * on->sites + number[j]] = *choice_link(i, j);
 }
 
-/* Numbers the sites that take part by their lowest ranks, and groups the ranks. */
+/* Numbers the sites of the communicator by their lowest ranks, and groups the ranks by site. */
 static void group_by_site(struct hierarchy *on)
 {
     int *number = must_have(malloc(sites_count * sizeof *number));
@@ -89,8 +90,8 @@ static void group_by_site(struct hierarchy *on)
     on->local_rank = on->local_rank_of[on->rank];
 }
 
-/* The program is not told where the MPI has no more communicators: its operations are the MPI's then.
- * MPI_Comm_dup would call its functions for copying attributes. */
+/* If the MPI has no more communicators, the program gets no error: its operations are then the MPI's own.
+ * MPI_Comm_dup would call the program's functions that copy attributes. */
 static int make_across(struct hierarchy *on, MPI_Group group)
 {
     MPI_Errhandler errors;

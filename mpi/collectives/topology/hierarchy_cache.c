@@ -6,14 +6,15 @@
 
 #include <pthread.h>
 
-/* A communicator carries this where it is not improved. */
+/* A communicator that is not improved carries this. */
 static struct hierarchy not_improved;
 
 static int keyval;
 static int keyval_made;
 static pthread_mutex_t making_keyval = PTHREAD_MUTEX_INITIALIZER;
 
-/* True while this thread is inside an operation of ours. What the MPI calls then is its own business. */
+/* True while this thread is inside one of our operations. Collectives that the MPI itself calls then are left
+ * to it. */
 static _Thread_local int inside __attribute__((tls_model("initial-exec")));
 
 static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
@@ -23,8 +24,8 @@ static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *cop
     return MPI_SUCCESS;
 }
 
-/* The hierarchies that communicators carry, the last made first. Some programs end MPI without freeing all
- * communicators. */
+/* The hierarchies that communicators carry, newest first. Kept because some programs end MPI without freeing
+ * all communicators. */
 static struct hierarchy *carried;
 static pthread_mutex_t carrying = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,8 +61,8 @@ static int make_keyval(void)
     return keyval_made;
 }
 
-/* The hierarchies that nobody holds any more. The last to hold one may have been an operation that ended in
- * the MPI's progress, where no communicator may be freed. So the program's next call frees it. */
+/* The hierarchies without references. An operation may release the last reference inside the MPI's progress
+ * engine, where no communicator may be freed. So the program's next call frees them. */
 static struct hierarchy *unheld;
 
 static void free_unheld(void)
@@ -80,7 +81,7 @@ int hierarchy_wanted(void) { return sites_count > 1 || choice_by_rank; }
 
 struct hierarchy *hierarchy_enter(MPI_Comm comm)
 {
-    /* Hierarchies exist only where all calls of the MPI were found. */
+    /* Hierarchies exist only if all functions of the MPI were found. */
     if (!hierarchy_wanted() || inside || comm == handle.comm_null)
         return NULL;
     inside = 1;
@@ -141,7 +142,7 @@ int hierarchy_leave(struct hierarchy *on, int status)
     return status == MPI_SUCCESS ? status : hierarchy_raise(on, status);
 }
 
-/* A communicator that the program has freed has no handler any more. */
+/* A communicator that the program has freed no longer has an error handler. */
 MPI_Comm hierarchy_handler(const struct hierarchy *on)
 {
     return on->user == handle.comm_null ? handle.comm_world : on->user;

@@ -15,24 +15,24 @@ static int learnt;
 
 struct place {
     char site[SITE_NAME_BYTES];
-    /* The site is part of a place, because two sites may have hosts of one name. */
+    /* The site is part of a place, because two sites may have hosts of the same name. */
     char host[SITE_NAME_BYTES];
 };
 
-/* What each rank tells. */
+/* What each rank tells all others. */
 struct told {
     struct place place;
     struct word word;
 };
 
-/* The site and the host of each rank; NULL where sites are not known. */
+/* The site and the host of each rank; NULL if sites are not known. */
 static int *site_of_rank, *host_of_rank;
 
 /* One place of each site, in the order of the sites' numbers. */
 static struct place *site_places;
 
-/* A function of the shim, which knows where its process is (crates/shim). It writes the site's name, or an
- * empty one. */
+/* A function of the shim, which knows the site of its process (crates/shim). Writes the site's name, or an
+ * empty string. */
 typedef void (*own_site_fn)(char *name, size_t bytes);
 
 static int from_list(const char *list, int rank, char *name)
@@ -40,7 +40,7 @@ static int from_list(const char *list, int rank, char *name)
     const char *at = list;
     for (int i = 0; i < rank; i++) {
         const char *comma = strchr(at, ',');
-        /* A list that is too short begins again: "a,b" places ranks in turn. */
+        /* A list that is too short is repeated: "a,b" places ranks alternately. */
         at = comma ? comma + 1 : list;
     }
     size_t length = strcspn(at, ",");
@@ -50,16 +50,16 @@ static int from_list(const char *list, int rank, char *name)
     return strchr(list, ',') != NULL;
 }
 
-/* Each process of a world of several MPIs is told its site: 2,SITE,IP:PORT. Not all of them have the map of
- * the grid under its usual name. */
+/* In a world of several MPIs, each process is told its site: 2,SITE,IP:PORT. Not all of these processes have
+ * the map of the grid under its usual name. */
 static int from_world(const char *world, char *name)
 {
     const char *comma = strchr(world, ',');
     return comma && from_list(comma + 1, 0, name);
 }
 
-/* Whether the job may have several sites, which every rank answers alike. `name` gets the name of this
- * process's site; it is empty where the process does not know it. */
+/* Returns whether the job may have several sites, which is the same at every rank. Writes the name of this
+ * process's site to `name`, or leaves it empty if the process does not know it. */
 static int own_site(int rank, char *name)
 {
     if (*settings_sites())
@@ -74,13 +74,13 @@ static int own_site(int rank, char *name)
     return 1;
 }
 
-/* Gives equal places one number, in the order in which they come. Moves the first of each to the front, to
- * where its number is. Returns how many numbers there are. */
+/* Gives equal places the same number, in the order in which they first occur, and moves each distinct place
+ * to the index that is its number. Returns the number of distinct places. */
 static int number_places(struct place *all, int size, int *number)
 {
     int count = 0;
     for (int i = 0; i < size; i++) {
-        /* The search goes backwards: most ranks are where the one before is. */
+        /* Searches backwards, because most ranks are at the same place as the previous rank. */
         int n = count - 1;
         while (n >= 0 && memcmp(&all[n], &all[i], sizeof *all) != 0)
             n--;
@@ -91,7 +91,7 @@ static int number_places(struct place *all, int size, int *number)
     return count;
 }
 
-/* Numbers the sites of all ranks by their places, which are overwritten. */
+/* Numbers the sites and hosts of all ranks. Overwrites and keeps `all`. */
 static void number_all(struct place *all, int size)
 {
     int *site_of_host = must_have(calloc(size, sizeof(int)));
@@ -134,7 +134,7 @@ void sites_learn(const struct word *own, struct words *all)
                                handle.comm_world) == MPI_SUCCESS;
     if (known)
         read_words(told, size, all);
-    /* A rank that does not know its site could be anywhere. Then no site is known. */
+    /* A rank that does not know its site could be anywhere, so all sites then count as unknown. */
     for (int i = 0; known && i < size; i++) {
         places[i] = told[i].place;
         known = places[i].site[0] != 0;

@@ -1,4 +1,4 @@
-/* Says at which site and on which host each process of MPI_COMM_WORLD is. */
+/* The site and the host of each process of MPI_COMM_WORLD. */
 #ifndef CAUSEWAY_SITES_H
 #define CAUSEWAY_SITES_H
 
@@ -6,46 +6,47 @@
 
 #define SITE_NAME_BYTES 64
 
-/* What a rank tells all others beside its place. */
+/* What a rank tells all others, in addition to its place. */
 struct word {
     unsigned char has_hooks;
     /* A digest of its settings (topology/agreement.h). */
     unsigned char settings[8];
 };
 
-/* What all ranks have told. Nothing, where the job has one site for certain. */
+/* What all ranks have told; all zero if the job certainly has only one site. */
 struct words {
     int were_told, all_have_hooks, settings_are_alike;
 };
 
-/* Learns the sites of all ranks, and what they tell. Every rank calls it once, right after MPI has been
- * initialised. It costs one allgather of 2 * SITE_NAME_BYTES bytes and a word where the job may have several
- * sites, and nothing elsewhere. The beginning has as few exchanges as can be: each is a round trip between
- * sites, and a turn of every rank where ranks share cores. */
+/* Learns the sites and the words of all ranks. Every rank calls it once, right after MPI has been
+ * initialised. If the job may have several sites, it costs one allgather of 2 * SITE_NAME_BYTES bytes and a
+ * word; otherwise nothing. Startup has as few exchanges as possible: each costs a round trip between sites,
+ * and a turn of every rank if ranks share cores. */
 void sites_learn(const struct word *own, struct words *all);
 
-/* Whether sites_learn was called. A process that has nothing but sessions has no MPI_COMM_WORLD to ask. */
+/* Whether sites_learn was called. A process that uses only sessions has no MPI_COMM_WORLD to ask. */
 int sites_learnt(void);
 
-/* The number of sites of MPI_COMM_WORLD. It is 1 before sites_learn, without Causeway, and where only one
- * site takes part. */
+/* The number of sites of MPI_COMM_WORLD. It is 1 before sites_learn, without Causeway, and if only one site
+ * takes part. */
 extern int sites_count;
 
-/* Whether the site of every rank is known. Every rank answers alike. Without Causeway no site is known. */
+/* Whether the site of every rank is known; the answer is the same at every rank. Without Causeway no site is
+ * known. */
 int sites_known(void);
 
 /* The site of a rank of MPI_COMM_WORLD, below sites_count. Sites are numbered by their lowest ranks, and so
  * are hosts. */
 int sites_of(int world_rank);
 
-/* The host of a rank, numbered over all sites. To be called only where sites_known. */
+/* The host of a rank, numbered over all sites. Call it only if sites_known(). */
 int sites_host_of(int world_rank);
 
-/* The name of a site. To be called only where sites_known. */
+/* The name of a site. Call it only if sites_known(). */
 const char *sites_name(int site);
 
-/* Finds the sites of the `size` ranks of a group. False when one of them is of another world, which the ranks
- * of a communicator all find. */
+/* Finds the sites of the `size` ranks of a group. Returns false if one of them belongs to another world; all
+ * ranks of a communicator get the same answer. */
 int sites_of_group(MPI_Group group, int size, int *site);
 
 void sites_forget(void);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* So many improved persistent requests a communicator may have at a time, where the MPI has tags for so
+/* The maximum number of improved persistent requests on a communicator at a time, if the MPI has tags for as
  * many. */
 #define MAX_PERSISTENT 32768
 
@@ -15,7 +15,8 @@ static int tags_of_one(const struct hierarchy *on)
     return TAG_PART + (on->size < MAX_PARTS ? on->size : MAX_PARTS);
 }
 
-/* How many operations have tags of their own. Operations that wait share the first ones. */
+/* The number of operations that can have tags of their own. Blocking operations share the first set of
+ * tags. */
 static int tags_for(const struct hierarchy *on)
 {
     static int most;
@@ -34,8 +35,8 @@ static int first_unused(const struct hierarchy *on, int number, int count)
     return number;
 }
 
-/* Takes the next free number. Ranks take numbers alike, but each gives them back when it likes. So, having
- * come to the end, they tell each other which are in use. Those given out since then are below
+/* Takes the next free number. All ranks take the same numbers, but return them at different times. So at the
+ * end of the range they tell each other which numbers are in use. Numbers taken since then are below
  * on->next_tag_number. */
 static int take_number(struct hierarchy *on, int count)
 {
@@ -59,7 +60,8 @@ static int take_number(struct hierarchy *on, int count)
 
 int tags_take(struct hierarchy *on, int is_persistent)
 {
-    /* All ranks call in the same order, so they count alike. Persistent requests have the first half. */
+    /* All ranks make these calls in the same order, so their counts agree. Persistent requests have the first
+     * half. */
     int all = tags_for(on), persistent = all / 2 < MAX_PERSISTENT ? all / 2 : MAX_PERSISTENT, number = -1;
     if (is_persistent && persistent > 0)
         number = take_number(on, persistent);

@@ -1,4 +1,4 @@
-/* The tags of messages on a hierarchy's communicator between sites. */
+/* The tags of messages on a hierarchy's `across` communicator. */
 #ifndef CAUSEWAY_TAGS_H
 #define CAUSEWAY_TAGS_H
 
@@ -22,10 +22,10 @@ enum tag {
     MAX_PARTS = 16384
 };
 
-/* Takes tags for the next operation that goes on beside the program, or for all operations of a persistent
- * request; the latter may wait for other ranks. -1, at all ranks, when there are none left. */
+/* Takes tags for the next background operation, or for all operations of a persistent request; the latter may
+ * wait for other ranks. Returns -1, at all ranks, if none are left. */
 int tags_take(struct hierarchy *on, int is_persistent);
-/* Gives back the tags of a persistent request. */
+/* Returns the tags of a persistent request. */
 void tags_return(struct hierarchy *on, int tags);
 
 #endif

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPICH copies messages up to this size by itself. */
+/* MPICH itself copies messages up to this size. */
 #define INJECTED_BYTES 128
 
-/* Copies are looked after when there are so many, or twice as many as were left the last time. */
+/* Copies are reaped when there are this many more than twice the number that were left the last time. */
 #define MIN_REAPED 8
 
 static struct copied {
@@ -33,7 +33,7 @@ void copies_reap(int all)
 {
     if (!atomic_load_explicit(&copies, memory_order_relaxed))
         return;
-    /* Others may be made while this goes on, because the MPI's calls let other operations run. */
+    /* More copies may be made meanwhile, because the MPI's calls let other operations run. */
     pthread_mutex_lock(&copying);
     struct copied *list = copied;
     copied = NULL;
@@ -78,7 +78,7 @@ int copies_send(MPI_Comm comm, const void *from, int64_t count, MPI_Datatype typ
         extent < 0)
         return MPI_ERR_NO_MEM;
     int64_t span = (count - 1) * extent + true_extent;
-    /* Elements with gaps are not copied: between them there may be anything, or nothing. */
+    /* Elements with gaps are not copied: the memory between them may contain anything, or not exist. */
     if (span != bytes || span > COPIED_BYTES || copied_bytes > MAX_COPIED_BYTES)
         return MPI_ERR_NO_MEM;
     struct copied *this = malloc(sizeof *this + span);

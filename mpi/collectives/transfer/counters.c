@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-/* What each of the first so many sites is sent is counted by itself. */
+/* Messages to each of the first COUNTED_SITES sites are counted separately. */
 #define COUNTED_SITES 16
 
 static _Atomic int64_t crossed_messages, crossed_bytes, messages_to[COUNTED_SITES], bytes_to[COUNTED_SITES];

@@ -14,8 +14,8 @@ struct crossings {
     int64_t messages, bytes;
 };
 
-/* Tests find these by dlsym; the program does not see them. Each binary interface has names of its own,
- * because two libraries may be there. */
+/* Tests find these with dlsym; the program does not see them. Each binary interface has its own names,
+ * because libraries for two interfaces may be loaded. */
 #if defined(OPEN_MPI)
 #define causeway_crossings causeway_crossings_openmpi
 #define causeway_crossings_to causeway_crossings_openmpi_to
@@ -27,8 +27,8 @@ struct crossings {
 #define causeway_crossings_to causeway_crossings_mpich_to
 #endif
 EXPORT void causeway_crossings(struct crossings *crossings);
-/* The same for one of the first 16 sites, numbered as in the communicators that were used. It is nothing for
- * the others. */
+/* The same for one of the first 16 sites, numbered as in the communicators that were used. Zero for other
+ * sites. */
 EXPORT void causeway_crossings_to(int site, struct crossings *crossings);
 
 #endif

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What cannot be told is as good as named: it is not taken apart. */
+/* A type whose constructor is unknown counts as named: it is not taken apart. */
 int type_is_named(MPI_Datatype type)
 {
     int combiner = combiner_of(type);
     return combiner == MPI_COMBINER_NAMED || combiner < 0;
 }
 
-/* Where sites have unlike processors, as the library says that makes one world of them, bytes that travel
- * have forms of their own. In what this processor's differ from those. */
+/* Between sites with unlike processors, which the world library knows, data travels in a shared form. Returns
+ * in what this processor's form differs from it. */
 static uint8_t differ(void)
 {
     static int (*is_unlike)(void);
@@ -73,7 +73,7 @@ int pack(const void *buffer, int64_t count, const struct shape *shape, char *to,
     return status;
 }
 
-/* A copy of bytes as this processor understands them; NULL where they are so. */
+/* Makes a copy of packed bytes in this processor's form; *own is NULL if they already have it. */
 static int own_form(const char *from, int64_t length, MPI_Datatype type, char **own)
 {
     *own = NULL;
@@ -137,7 +137,7 @@ void bytes_free(struct bytes *bytes)
 
 void *elements(int64_t count, const struct shape *shape, void **origin)
 {
-    /* The extent may be negative. Then the last element lies lowest. */
+    /* The extent may be negative; then the last element has the lowest address. */
     int64_t span = count > 0 ? (count - 1) * (int64_t)llabs(shape->extent) : 0;
     char *memory = malloc(shape->true_extent + span + 1);
     if (memory)

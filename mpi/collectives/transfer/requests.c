@@ -26,7 +26,7 @@ static struct request *one_more(struct requests *some)
     return &some->all[some->count];
 }
 
-/* Counts above INT_MAX come by calls of MPI 4 alone. An MPI that has those has these as well. */
+/* Counts above INT_MAX occur only in calls of MPI 4. An MPI that has those calls has these as well. */
 typedef int large_send(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 typedef int large_receive(void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
@@ -94,8 +94,8 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
 /* Intel MPI holds a larger message back until its receiver has answered. */
 #define CUT_BYTES COPIED_BYTES
 
-/* Cuts a message into pieces. Both ends know its bytes, and decide alike. What is larger than all copies
- * together waits anyway. */
+/* Cuts a message into pieces. Both ends know its size in bytes, and decide alike. A message larger than all
+ * copies together waits anyway, so it is not cut. */
 static struct segments pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape,
                                  int other)
 {
@@ -137,8 +137,8 @@ int requests_receive_cut(struct requests *some, const struct hierarchy *on, void
 int requests_wait(struct requests *some)
 {
     int status = MPI_SUCCESS;
-    /* The requests are waited for one after the other: an error is then the request's own, and none is left
-     * behind. */
+    /* Waits for the requests one after the other, so that an error belongs to its request, and no request is
+     * left over. */
     for (int i = 0; i < some->count; i++) {
         int this = requests_wait_for(some, i);
         if (status == MPI_SUCCESS)
@@ -148,7 +148,7 @@ int requests_wait(struct requests *some)
     return status;
 }
 
-/* Not all characters of a text are waited for where another MPI gives it another length. */
+/* Whether a message of another length is a complete text, to which another MPI gives another length. */
 static int is_whole_text(const struct request *request, int64_t sent)
 {
     struct shape shape;
@@ -157,7 +157,8 @@ static int is_whole_text(const struct request *request, int64_t sent)
            texts_settle(request->into, request->bytes, sent);
 }
 
-/* What has come is as long as what was expected, unless ranks have called the operation with other sizes. */
+/* Reports a message that does not have the expected length: ranks have called the operation with different
+ * sizes. */
 static int judge_length(const struct request *request, const MPI_Status *received, int status)
 {
     MPI_Count sent = 0;
@@ -168,7 +169,7 @@ static int judge_length(const struct request *request, const MPI_Status *receive
         real.Get_elements_x(received, handle.byte, &sent) != MPI_SUCCESS ||
         (status == MPI_SUCCESS && (sent == request->bytes || is_whole_text(request, sent))))
         return status;
-    /* Some MPIs tell only what they have kept of a longer message. */
+    /* For a message that is too long, some MPIs report only the length that they have kept. */
     int is_more = status != MPI_SUCCESS && sent <= request->bytes;
     fprintf(
         stderr,

@@ -1,16 +1,17 @@
-/* Messages between ranks of a communicator that are under way. */
+/* Messages in transit between ranks of a communicator. */
 #ifndef CAUSEWAY_REQUESTS_H
 #define CAUSEWAY_REQUESTS_H
 
 #include "collectives/topology/hierarchy.h"
 #include "collectives/transfer/datatype.h"
 
-/* Messages that are waited for together. */
+/* Messages that the caller waits for together. */
 struct requests {
     struct request {
         MPI_Request handle;
         int receives;
-        /* From another site: who sends how many bytes, and where these come; NULL for other messages. */
+        /* For a message from another site: the communicator, sender, size, buffer and type. `on` is NULL for
+         * other messages. */
         const struct hierarchy *on;
         int from;
         int64_t bytes;
@@ -20,24 +21,24 @@ struct requests {
     int count, room;
 };
 
-/* They go between ranks of on->across, of the own site too. */
+/* The messages go between ranks of on->across, including those of the same site. */
 int requests_send(struct requests *some, const struct hierarchy *on, const void *from, int64_t count,
                   MPI_Datatype type, int to, int tag);
 int requests_receive(struct requests *some, const struct hierarchy *on, void *into, int64_t count,
                      MPI_Datatype type, int from, int tag);
 /* A message to or from another site, whose two ends may describe it by different datatypes. MPICH and Intel
- * MPI would hold a large one back until the far side has answered. So it goes as bytes, in segments, which
- * they do not hold back. `bytes` is kept until the requests have been waited for. Then it is taken out, or
- * freed. */
+ * MPI would hold a large one back until the far side has answered, so it is sent as bytes, in segments, which
+ * they do not hold back. The caller keeps `bytes` until it has waited for the requests, then unpacks or frees
+ * it. */
 int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count,
                       const struct shape *shape, int to, int tag, struct bytes *bytes);
 int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count,
                          const struct shape *shape, int from, int tag, struct bytes *bytes);
 int requests_wait(struct requests *some);
-/* Waits for one message alone. */
+/* Waits for a single message. */
 int requests_wait_for(struct requests *some, int which);
-/* Waits for all. After an error some may never be answered: then no more is waited for, and nothing is left
- * that writes into memory. */
+/* Waits for all messages, and frees them. After an error (`status`), some may never be answered: then it
+ * cancels receives and abandons sends, and nothing is left that writes to memory. */
 void requests_free(struct requests *some, int status);
 
 #endif

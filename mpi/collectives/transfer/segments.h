@@ -1,5 +1,5 @@
-/* Cuts a message into segments, so that sites and the ways between them work at once. QCG-OMPI (Coti and
- * others 2011) calls them flits, after wormhole routing. */
+/* Cuts a message into segments, so that sites and the links between them work at the same time. QCG-OMPI
+ * (Coti and others 2011) calls them flits, after wormhole routing. */
 #ifndef CAUSEWAY_SEGMENTS_H
 #define CAUSEWAY_SEGMENTS_H
 

@@ -1,6 +1,7 @@
 #include "common/binding/combiner.h"
 
-/* MPI has this since version 4, where the older call refuses what was made with large counts. */
+/* MPI_Type_get_envelope_c exists since MPI 4, in which the older call refuses types that were made with large
+ * counts. */
 typedef int large_envelope(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
 
 int combiner_envelope(MPI_Datatype type, struct envelope *made)

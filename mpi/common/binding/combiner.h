@@ -4,16 +4,16 @@
 
 #include "common/binding/mpi_calls.h"
 
-/* The constructor, MPI_COMBINER_NAMED and so on; -1 for MPI_DATATYPE_NULL or where the MPI does not say. */
+/* The constructor, MPI_COMBINER_NAMED and so on; -1 for MPI_DATATYPE_NULL, or if the MPI returns an error. */
 int combiner_of(MPI_Datatype type);
 
-/* What it was made of: lengths of the lists that MPI_Type_get_contents gives. */
+/* What a type was made from: the lengths of the lists that MPI_Type_get_contents returns. */
 struct envelope {
     int counts, addresses, types;
-    /* Made with large counts, which that call does not give. */
+    /* True if it was made with large counts, which that call does not return. */
     int is_large;
 };
-/* Returns the constructor, and describes what it was given. */
+/* Returns the constructor, and describes its arguments. */
 int combiner_envelope(MPI_Datatype type, struct envelope *made);
 
 #endif

@@ -1,4 +1,4 @@
-/* How the calls that programs make are defined, and how each hands on to the MPI below. */
+/* Macros that define the functions which programs call, and pass calls on to the MPI below. */
 #ifndef CAUSEWAY_EXPORT_H
 #define CAUSEWAY_EXPORT_H
 
@@ -13,7 +13,7 @@
 #define NO_MPI 16
 #define PASS(name, ...) (mpi_calls_load(), real.name ? real.name(__VA_ARGS__) : NO_MPI)
 
-/* Calls what not every MPI has, by the name `text` without its prefix. */
+/* Calls a function that not every MPI has; `text` is its name without the prefix. */
 #define OTHER(text, PARAMETERS, ...)                       \
     do {                                                   \
         static int(*own) PARAMETERS;                       \

@@ -44,10 +44,11 @@ int mpi_calls_are_worlds(void)
     return getenv("CAUSEWAY_WORLD") && mpi_calls_of_world("causeway_world_work");
 }
 
-/* Finds a call of the MPI, or of the library that stands for it where sites run MPIs of their own. Libraries
- * are asked for by name, without loading them. Python loads its MPI with dlopen() and local scope, where
- * RTLD_NEXT does not look. And behind this library there may be its twin for another binary interface, whose
- * handles are of another size. Where the MPI has another interface, the twin, if any, comes first. */
+/* Finds a function of the MPI, or of the world library, which stands in for it where sites run their own
+ * MPIs. It looks up libraries by name, without loading them, for two reasons. Python loads its MPI with
+ * dlopen() and local scope, where RTLD_NEXT does not look. And after this library there may be its build for
+ * another binary interface, whose handles have another size. If the MPI has another interface, RTLD_NEXT
+ * finds that build, if any. */
 static void *next(const char *name)
 {
     void *found = NULL;
@@ -60,13 +61,15 @@ static void *next(const char *name)
             dlclose(library);
         }
     }
-    /* The twin must not be asked for what this MPI lacks: it would cut the handles. */
+    /* The build for another interface must not be asked for a function that this MPI lacks: it would truncate
+     * the handles. */
     return found || fits ? found : dlsym(RTLD_NEXT, name);
 }
 
 void *mpi_calls_first(const char *name)
 {
-    /* The program's handle, which stays. Two threads may get it at the same time: it is one. */
+    /* The program's handle, which is never closed. If two threads open it at the same time, both get the same
+     * one. */
     static _Atomic(void *) kept;
     void *program = kept;
     if (!program)
@@ -74,7 +77,7 @@ void *mpi_calls_first(const char *name)
     return dlsym(program ? program : RTLD_DEFAULT, name);
 }
 
-/* It may have been moved into the program (copy relocation), where RTLD_NEXT does not look. */
+/* The object may be in the program itself (copy relocation), where RTLD_NEXT does not look. */
 void *mpi_calls_object(const char *name)
 {
     void *found = mpi_calls_first(name);

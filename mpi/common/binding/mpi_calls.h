@@ -1,5 +1,6 @@
-/* The calls of the MPI below, by pointers that are found at run time. This library is preloaded into programs
- * that load their MPI later, and into launchers that have none, so it must need no symbol of any MPI. */
+/* The functions of the MPI below, as pointers that are found at run time. This library is preloaded into
+ * programs that load their MPI later, and into launchers that have none, so it must need no symbol of any
+ * MPI. */
 #ifndef CAUSEWAY_MPI_CALLS_H
 #define CAUSEWAY_MPI_CALLS_H
 
@@ -11,15 +12,15 @@
 
 _Static_assert(sizeof(void *) == 8 && sizeof(long) == 8, "Causeway has no libraries for 32 bits");
 
-/* The standard binary interface leaves out what MPI 4 has replaced, and Open MPI 4 does not have what
- * replaces it. */
+/* The standard binary interface omits functions that MPI 4 has replaced, and Open MPI 4 lacks their
+ * replacements. */
 #ifdef CAUSEWAY_STANDARD_ABI
 #define CALL_INFO(CALL) CALL(Info_get_string)
 #else
 #define CALL_INFO(CALL) CALL(Info_get)
 #endif
 
-/* Every MPI since 3.0 has these. clang-format would take the list for one expression. */
+/* Every MPI since 3.0 has these. clang-format would treat the list as one expression. */
 /* clang-format off */
 #define MPI_CALLS(CALL) \
     CALL_INFO(CALL) \
@@ -71,7 +72,7 @@ enum {
     TYPE_COUNT
 };
 
-/* Named types of two numbers of one kind, beside those above. An MPI that lacks one has no such handle. */
+/* Named types of two numbers of the same kind, in addition to those above. An MPI may lack some of them. */
 #define MPI_PAIRS(TYPE) \
     TYPE(C_FLOAT_COMPLEX, c_float_complex) TYPE(C_DOUBLE_COMPLEX, c_double_complex) \
     TYPE(CXX_FLOAT_COMPLEX, cxx_cplex) TYPE(CXX_DOUBLE_COMPLEX, cxx_dblcplex) \
@@ -87,7 +88,7 @@ enum {
 };
 /* clang-format on */
 
-/* Handles that Open MPI knows by the addresses of objects, which are symbols too. */
+/* Predefined handles. Open MPI's are the addresses of objects, which are symbols, too. */
 struct mpi_handles {
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Datatype byte, datatype_null;
@@ -97,35 +98,36 @@ struct mpi_handles {
     MPI_Info info_null;
     MPI_Group group_null, group_empty;
     MPI_Datatype types[TYPE_COUNT];
-    /* MPI_DATATYPE_NULL, or a handle that is of no type, for each that the MPI lacks. */
+    /* For a type that the MPI lacks: MPI_DATATYPE_NULL, or a handle that refers to no type. */
     MPI_Datatype pairs[PAIR_COUNT];
 };
 
 extern struct mpi_calls real;
 extern struct mpi_handles handle;
 
-/* Finds all calls, once. False when some are missing: those of a library with another interface, or all,
- * where there is no MPI. */
+/* Finds all functions, once. Returns false if some are missing: those that a library with another interface
+ * lacks, or all if there is no MPI. */
 int mpi_calls_load(void);
 
-/* Finds PMPI_name, or else PMPIX_name, of a call that not every MPI has; NULL where neither is there. */
+/* Finds PMPI_name, or else PMPIX_name, for a function that not every MPI has; NULL if neither exists. */
 void *mpi_calls_find(const char *name);
 
-/* Finds what the program itself would find: the first library's that has it. RTLD_DEFAULT looks in the
- * caller's own library first if that is linked with -Bsymbolic, as the world libraries are. */
+/* Finds the symbol that the program itself would find: that of the first library which has it. RTLD_DEFAULT
+ * would look in the caller's own library first if that is linked with -Bsymbolic, as the world libraries
+ * are. */
 void *mpi_calls_first(const char *name);
 
-/* Finds a variable of the MPI, also where a program has loaded the MPI for itself alone, as Python does. */
+/* Finds a variable of the MPI, even if the program has loaded the MPI with local scope, as Python does. */
 void *mpi_calls_object(const char *name);
 
-/* Finds what the library exports that makes one world of sites with MPIs of their own (mpi/world); NULL
- * where it is not loaded. */
+/* Finds a symbol that the world library exports, which makes one world of sites with MPIs of their own
+ * (mpi/world); NULL if it is not loaded. */
 void *mpi_calls_of_world(const char *name);
-/* Whether that library stands for the MPI in this job. */
+/* Whether the world library stands in for the MPI in this job. */
 int mpi_calls_are_worlds(void);
 
-/* Whether the MPI of this process has the binary interface that this library was built for. One that has
- * another is called with the program's own arguments, and with nothing else. */
+/* Whether the MPI of this process has the binary interface that this library was built for. If not, the MPI
+ * is called only with the program's own arguments. */
 int mpi_calls_fit(void);
 
 /* Makes `call` only if nothing has failed, and keeps the first error. */

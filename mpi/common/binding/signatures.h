@@ -1,10 +1,10 @@
-/* The arguments of MPI's calls, each written once. PARAMETERS(Bcast) are those of MPI_Bcast, as a definition
- * has them, LARGE_PARAMETERS(Bcast) those of MPI_Bcast_c, and ARGUMENTS(Bcast) their names, for either. Forms
- * that do not wait have a request behind them, and persistent collectives also an info before it.
+/* The parameters of MPI's functions, each written once. PARAMETERS(Bcast) are those of MPI_Bcast, as in a
+ * definition, LARGE_PARAMETERS(Bcast) those of MPI_Bcast_c, and ARGUMENTS(Bcast) their names, for either.
+ * Non-blocking forms add a request, and persistent collectives also an info before it.
  *
- * `Count` is the type of a number of elements, `Place` that of a displacement that has two. The same argument
- * has the same name everywhere: what a rank gives is `from` with count, type, counts, displs and types, or
- * `buffer` where it goes to one rank; what it gets is `into` with into_count and so on.
+ * `Count` is the type of a number of elements, `Place` that of a displacement whose type differs between the
+ * two. The same parameter has the same name everywhere: what a rank sends is `from` with count, type, counts,
+ * displs and types, or `buffer` if it goes to one rank; what it receives is `into` with into_count and so on.
  * tests/libraries/signatures.sh compares all of them with the headers of MPIs. */
 #ifndef CAUSEWAY_SIGNATURES_H
 #define CAUSEWAY_SIGNATURES_H
@@ -13,21 +13,21 @@
 #define LARGE_PARAMETERS(Name) SIGNATURE_##Name(MPI_Count, MPI_Aint)
 #define ARGUMENTS(Name) ARGUMENTS_##Name
 
-/* Messages. Of MPI_Send and those like it. */
+/* Messages. For MPI_Send and its variants. */
 #define SIGNATURE_Send(Count, Place) \
     const void *buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm
 #define ARGUMENTS_Send buffer, count, type, to, tag, comm
 
-/* Behind it: MPI_Recv has a status, MPI_Irecv and MPI_Recv_init a request. */
+/* MPI_Recv adds a status, MPI_Irecv and MPI_Recv_init a request. */
 #define SIGNATURE_Receive(Count, Place) \
     void *buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm
 #define ARGUMENTS_Receive buffer, count, type, source, tag, comm
 
-/* Likewise MPI_Mrecv and MPI_Imrecv. */
+/* Likewise for MPI_Mrecv and MPI_Imrecv. */
 #define SIGNATURE_Matched(Count, Place) void *buffer, Count count, MPI_Datatype type, MPI_Message *message
 #define ARGUMENTS_Matched buffer, count, type, message
 
-/* Likewise MPI_Sendrecv and MPI_Isendrecv, and those with _replace. */
+/* Likewise for MPI_Sendrecv and MPI_Isendrecv, and their _replace forms. */
 #define SIGNATURE_Exchange(Count, Place)                                                               \
     const void *buffer, Count count, MPI_Datatype type, int to, int tag, void *into, Count into_count, \
         MPI_Datatype into_type, int source, int into_tag, MPI_Comm comm
@@ -100,7 +100,7 @@
         const Count into_counts[], const Place into_displs[], const MPI_Datatype into_types[], MPI_Comm comm
 #define ARGUMENTS_Alltoallw from, counts, displs, types, into, into_counts, into_displs, into_types, comm
 
-/* Among neighbours. */
+/* Neighbourhood collectives. */
 #define SIGNATURE_Neighbor_allgather SIGNATURE_Allgather
 #define ARGUMENTS_Neighbor_allgather ARGUMENTS_Allgather
 #define SIGNATURE_Neighbor_allgatherv SIGNATURE_Allgatherv
@@ -109,7 +109,7 @@
 #define ARGUMENTS_Neighbor_alltoall ARGUMENTS_Allgather
 #define SIGNATURE_Neighbor_alltoallv SIGNATURE_Alltoallv
 #define ARGUMENTS_Neighbor_alltoallv ARGUMENTS_Alltoallv
-/* Displacements are addresses in either form. */
+/* Displacements are MPI_Aint in both forms. */
 #define SIGNATURE_Neighbor_alltoallw(Count, Place) SIGNATURE_Alltoallw(Count, MPI_Aint)
 #define ARGUMENTS_Neighbor_alltoallw ARGUMENTS_Alltoallw
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* By pairs: what Open MPI, MPICH and its relatives, and the standard binary interface (mpi.h of each) give
- * the same constant. */
+/* Pairs of different values that Open MPI, MPICH and its relatives, and the standard binary interface give to
+ * the same constant (mpi.h of each). */
 static const struct {
     int64_t one, other;
 } pairs[] = {
@@ -50,7 +50,7 @@ int texts_may_differ(int64_t bytes)
     return is_world && texts_have_length(bytes);
 }
 
-/* Characters of a text, up to where it ends; -1 where other data is. */
+/* The number of characters before the end of a text; -1 if the buffer contains other data. */
 static int64_t length_of(const char *buffer, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {

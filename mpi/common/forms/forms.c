@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <wchar.h>
 
-/* One part of an element, in the order of packed bytes: so many times a number, a long double, parts, or
- * other bytes. */
+/* One part of an element, in the order of packed bytes: a number, a long double, a list of parts, or other
+ * bytes, repeated `times` times. */
 struct form_map {
     struct form_map *next;
     enum { OTHERS, NUMBER, LONG_DOUBLE, PARTS } kind;
@@ -35,7 +35,7 @@ static int is_one_of(MPI_Datatype type, const MPI_Datatype *types, int count)
     return count > 0;
 }
 
-/* Whether a named type is of two numbers of one kind. */
+/* Whether a named type consists of two numbers of the same kind. */
 static int is_pair(MPI_Datatype named)
 {
     const MPI_Datatype more[] = {handle.types[TYPE_FLOAT_INT], handle.types[TYPE_2INT],
@@ -85,7 +85,7 @@ static int has_numbers(const struct form_map *map)
     return 0;
 }
 
-/* Adds a part at the end of a list. `parts` is the list's from then on. */
+/* Adds a part at the end of a list, which then owns `parts`. */
 static int add(struct form_map **list, int kind, int64_t times, int64_t bytes, struct form_map *parts)
 {
     struct form_map *map = malloc(sizeof *map);
@@ -100,15 +100,15 @@ static int add(struct form_map **list, int kind, int64_t times, int64_t bytes, s
     return MPI_SUCCESS;
 }
 
-/* What a derived type was made of. */
+/* The types from which a derived type was made. */
 struct contents {
     int types;
-    /* How often each stands in a struct. NULL: in other types. */
+    /* How often each occurs in a struct; not used for other constructors. */
     int64_t *times;
     MPI_Datatype *of;
 };
 
-/* MPI has this since version 4, for what was made with large counts. */
+/* These exist since MPI 4, for types that were made with large counts. */
 typedef int large_envelope(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
 typedef int large_contents(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int *, MPI_Aint *,
                            MPI_Count *, MPI_Datatype *);
@@ -149,7 +149,7 @@ static int read_small(MPI_Datatype type, const struct envelope *made, int is_str
     return status;
 }
 
-/* An MPI gives the types of Fortran's kinds away as it does named ones: they are not freed. */
+/* MPIs return the types of Fortran's kinds as they do named ones: they must not be freed. */
 static int is_named(MPI_Datatype type)
 {
     int combiner = combiner_of(type);
@@ -159,7 +159,7 @@ static int is_named(MPI_Datatype type)
 
 static int make(MPI_Datatype type, uint8_t differ, struct form_map **list);
 
-/* The parts of a struct in their order, or else one type, as often as the size says. */
+/* The parts of a struct, in order; for other constructors, the one type as often as the size says. */
 static int make_of(const struct contents *contents, int is_struct, int64_t size, uint8_t differ,
                    struct form_map **list)
 {
@@ -197,14 +197,14 @@ static int make_derived(MPI_Datatype type, int combiner, const struct envelope *
     return status;
 }
 
-/* So many numbers, if their forms differ. */
+/* Adds `times` numbers; as other bytes if their forms do not differ. */
 static int add_numbers(struct form_map **list, int kind, int64_t times, int64_t bytes, uint8_t differ)
 {
     int is_other = kind == LONG_DOUBLE ? differ == 0 : (differ & FORMS_BIG_ENDIAN) == 0 || bytes == 1;
     return add(list, is_other ? OTHERS : kind, times, bytes, NULL);
 }
 
-/* An MPI's own type: one number, two of one kind, or one and an int behind it, which its size tells. */
+/* A named type: one number, two of the same kind, or a number followed by an int, which its size tells. */
 static int make_named(MPI_Datatype type, int64_t size, uint8_t differ, struct form_map **list)
 {
     int kind = has_long_doubles(type) ? LONG_DOUBLE : NUMBER, times = is_pair(type) ? 2 : 1;
@@ -226,7 +226,7 @@ static int make(MPI_Datatype type, uint8_t differ, struct form_map **list)
         return status;
     if (combiner == MPI_COMBINER_NAMED)
         return make_named(type, size, differ, list);
-    /* Open MPI takes a long double for a Fortran number of more than 15 digits; MPICH has no such type. */
+    /* Open MPI uses a long double for a Fortran number of more than 15 digits; MPICH has no such type. */
     if (combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX) {
         int64_t times = combiner == MPI_COMBINER_F90_REAL ? 1 : 2, bytes = size / times;
         return add_numbers(list, bytes == LONG_DOUBLE_BYTES ? LONG_DOUBLE : NUMBER, times, bytes, differ);
@@ -277,7 +277,7 @@ static void convert(const struct form_map *map, unsigned char *number, uint8_t f
     }
 }
 
-/* Goes through one element, and returns how many bytes of it there are. */
+/* Converts one element, and returns how many bytes of it there are. */
 static int64_t walk(const struct form_map *map, char *at, int64_t bytes, uint8_t from, uint8_t to)
 {
     char *begin = at, *end = at + bytes;

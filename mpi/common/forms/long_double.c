@@ -4,7 +4,7 @@
 
 typedef unsigned __int128 wide;
 
-/* Bits behind the point, and how many more of them one form has. */
+/* The fraction bits of each form, and how many more of them one has. */
 enum { QUAD_BITS = 112, X87_BITS = 63, MORE_BITS = QUAD_BITS - X87_BITS };
 enum { EXPONENT = 0x7fff };
 #define INTEGER (UINT64_C(1) << X87_BITS)
@@ -30,12 +30,12 @@ void long_double_to_quad(unsigned char number[LONG_DOUBLE_BYTES])
     unsigned sign = number[9] & 0x80, exponent = (unsigned)get(number + 8, 2) & EXPONENT;
     int is_whole = (significand & INTEGER) != 0;
     wide fraction = (wide)(significand & ~INTEGER) << MORE_BITS;
-    /* The processor takes what lacks the bit before the point for no number. */
+    /* The processor treats an encoding without the integer bit as invalid, so it becomes a NaN. */
     if ((exponent != 0 && !is_whole) || (exponent == EXPONENT && fraction != 0)) {
         exponent = EXPONENT;
         fraction |= (wide)1 << (QUAD_BITS - 1);
     }
-    /* Below the normal numbers it may stand there. */
+    /* A denormal encoding may have the integer bit set (pseudo-denormal). */
     if (exponent == 0 && is_whole)
         exponent = 1;
     put(number, fraction, 14);
@@ -55,7 +55,8 @@ void long_double_to_x87(unsigned char number[LONG_DOUBLE_BYTES])
         const wide half = (wide)1 << (MORE_BITS - 1), rest = fraction & (2 * half - 1);
         if (rest > half || (rest == half && significand & 1))
             significand++;
-        /* Rounded up to the next power of two, or from below the normal numbers to the first of them. */
+        /* Rounding carried into the next power of two, or from the denormal numbers to the first normal
+         * one. */
         exponent += significand == INTEGER;
         significand |= exponent != 0 ? INTEGER : 0;
     }

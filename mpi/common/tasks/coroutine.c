@@ -6,21 +6,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Size of a stack. The MPI's own calls and the program's reductions run on it. Only what is touched takes
- * memory. */
+/* Size of a stack. The MPI's functions and the program's reduction operations run on it. Only touched pages
+ * take memory. */
 #define STACK_BYTES (2 << 20)
-/* So many stacks are kept for the next coroutines. */
+/* The maximum number of stacks kept for later coroutines. */
 #define MAX_STACKS 16
 
-/* Guards the two below. */
+/* Guards the two variables below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *stacks[MAX_STACKS];
 static int stack_count;
 
 static _Thread_local struct coroutine *current __attribute__((tls_model("initial-exec")));
 
-/* A coroutine may go on in another thread than it stopped in. So nothing may keep the address of `current`
- * across a switch of stacks: these two are functions that the compiler does not look into. */
+/* A coroutine may resume in a different thread from the one in which it left. So no code may keep the address
+ * of `current` across a switch of stacks: these two functions are opaque to the compiler. */
 __attribute__((noinline)) struct coroutine *coroutine_current(void)
 {
     __asm__ volatile("");
@@ -44,7 +44,7 @@ static char *take_stack(void)
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED)
         return NULL;
-    /* An overflow ends the program where it happens. */
+    /* With this guard page, an overflow ends the program where it happens. */
     mprotect(stack, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
     return stack;
 }
@@ -60,7 +60,7 @@ static void leave_stack(char *stack)
         munmap(stack, STACK_BYTES);
 }
 
-/* What runs on the stack. */
+/* The function that runs on the stack. */
 static void run(void)
 {
     struct coroutine *coroutine = coroutine_current();

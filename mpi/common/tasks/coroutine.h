@@ -1,5 +1,5 @@
-/* Coroutines: functions with a stack of their own, which they leave where they would wait and come back to
- * when they are resumed. They know nothing of what they are used for. */
+/* Coroutines: functions with a stack of their own. They leave it where they would wait, and return to it when
+ * they are resumed. This file does not depend on what uses them. */
 #ifndef CAUSEWAY_COROUTINE_H
 #define CAUSEWAY_COROUTINE_H
 
@@ -9,21 +9,23 @@ struct coroutine {
     void (*body)(struct coroutine *);
     int is_over;
     char *stack;
-    /* Where it goes on, and where the one who resumed it does. */
+    /* Where the coroutine continues, and where the code that resumed it does. */
     ucontext_t own, back;
 };
 
-/* Gives a coroutine its stack. False where there is no memory; nothing has begun then. */
+/* Gives a coroutine its stack. Returns false if memory is exhausted; then nothing has begun. */
 int coroutine_begin(struct coroutine *coroutine, void (*body)(struct coroutine *));
-/* Switches to it, until it leaves or is over. One that is over may be resumed no more: its stack is freed. */
+/* Switches to the coroutine until it leaves or ends. One that has ended must not be resumed: its stack is
+ * freed. */
 void coroutine_resume(struct coroutine *coroutine);
 
-/* The one that runs in this thread; NULL outside of any. */
+/* The coroutine that runs in this thread; NULL outside of any. */
 struct coroutine *coroutine_current(void);
-/* Switches back to who resumed the current one. It may go on in another thread. */
+/* Leaves the current coroutine, and switches back to the code that resumed it. It may continue in another
+ * thread. */
 void coroutine_leave(void);
 
-/* Frees the stacks that are kept for later ones. */
+/* Frees the stacks that are kept for later coroutines. */
 void coroutines_end(void);
 
 #endif

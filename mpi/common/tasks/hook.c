@@ -44,7 +44,7 @@ int hook_completes(MPI_Request *request, MPI_Status *received, int *status)
     return is_tested(request, received, status);
 }
 
-/* The hook stays until the end: where nothing is to be done it reads one number. */
+/* The hook stays until the end: if there is nothing to do, it only reads one number. */
 int hook_join(int (*its_work)(void), const atomic_int *its_waits)
 {
     pthread_mutex_lock(&lock);
@@ -67,7 +67,7 @@ void hook_leave(void)
 
 #else
 
-/* These are as in MPICH's mpi.h; older headers do not have them. */
+/* As in MPICH's mpi.h; older headers do not define them. */
 typedef void *async_thing;
 typedef int async_stream;
 #define STREAM_NULL ((async_stream)0x3c000000)
@@ -99,7 +99,8 @@ int hook_find(void)
     return async_start && request_is_complete;
 }
 
-/* Inside MPICH's own progress MPI_Test must not be used: it would ask for progress again. */
+/* Inside MPICH's own progress engine, MPI_Test must not be called on an incomplete request: it would start
+ * progress again. */
 int hook_completes(MPI_Request *request, MPI_Status *received, int *status)
 {
     *status = MPI_SUCCESS;

@@ -2,8 +2,8 @@
 
 #include <pthread.h>
 
-/* Held while tasks are resumed: by one thread at a time, and not again from inside the MPI's calls that tasks
- * make. */
+/* Held while tasks are resumed: only one thread resumes them at a time, and not recursively from MPI calls
+ * that tasks make. */
 static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
 /* Guards the list, which is in the order in which tasks were added. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,7 +28,7 @@ int tasks_add(struct task *task, int (*join)(void))
     return 0;
 }
 
-/* What runs on a task's stack. */
+/* The function that runs on a task's stack. */
 static void body(struct coroutine *coroutine)
 {
     struct task *task = (struct task *)coroutine;
@@ -45,8 +45,8 @@ static int has_its_tags(const struct task *task)
     return is_first;
 }
 
-/* A task gets its stack when it begins. It waits before that where another has its tags, or where there is no
- * memory, until another has ended. */
+/* A task gets its stack when it begins. If another task has its tags, or memory is exhausted, it first waits
+ * until another has ended. */
 static int may_go_on(struct task *task)
 {
     if (!task->has_begun)
@@ -66,7 +66,7 @@ static void end(struct task *task)
     atomic_fetch_sub(&tasks_count, 1);
 }
 
-/* Resumes a task that has nothing more to wait for. Returns whether it had. */
+/* Resumes a task if it has nothing left to wait for. Returns whether it did. */
 static int take_up(struct task *task)
 {
     if (!may_go_on(task))
@@ -87,7 +87,7 @@ void tasks_begin(struct task *task)
 
 int tasks_run(void)
 {
-    /* Most calls find none. */
+    /* Most calls find no tasks. */
     if (!tasks_are_under_way() || pthread_mutex_trylock(&running))
         return 0;
     int taken_up = 0;

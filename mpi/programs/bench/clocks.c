@@ -1,4 +1,4 @@
-/* The hosts' clocks as one: each rank's is compared with rank 0's, as NTP does.
+/* Makes the hosts' clocks comparable: each rank's clock is compared with rank 0's, as NTP does.
  *
  * The shortest of several round trips counts; half of its asymmetry is the error. The monotonic clock is not
  * slewed between comparisons by more than 500 ppm (RFC 5905), which is 5 us in 10 ms. */
@@ -8,7 +8,7 @@
 
 enum { ROUNDS = 12, TAG_CLOCK = 7001 };
 
-/* Own clock minus rank 0's. */
+/* This rank's clock minus rank 0's. */
 static double ahead;
 
 double clocks_now(void)
@@ -18,8 +18,8 @@ double clocks_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Rank 0 asks one rank. Returns the shortest round trip, and how far the other clock is ahead in *ahead_of.
- */
+/* Rank 0 asks one rank for its time. Returns the shortest round trip, and in *ahead_of how far the other
+ * clock is ahead. */
 static double ask(int peer, double *ahead_of)
 {
     double shortest = 1e9;

@@ -1,8 +1,8 @@
 /* causeway_bench pingpong|operations [--sizes BYTES,...] [--count N] [--seconds S] [--idle MILLISECONDS]
  *     [--operations NAME,...] [--own-cores 0|1]
  *
- * `causeway bench` starts it through the loader beside it, or as a program of its own that the user's mpicc
- * has built. The status is 0, 1 where data arrived wrong, 2 for wrong arguments. */
+ * `causeway bench` starts it through causeway-loader, or as a separate program that the user's mpicc has
+ * built. The exit status is 0, 1 if wrong data arrived, 2 for wrong arguments. */
 #define _GNU_SOURCE
 #include "bench.h"
 #include <sched.h>
@@ -53,7 +53,7 @@ static int plan_read(int argc, char **argv, struct bench_plan *plan)
 }
 
 /* Keeps the first and the last rank each on a core of its own. The nodes of an emulated grid share the cores
- * of one host: two ranks that busy-wait on one of them would measure its time slices. */
+ * of one host: two ranks that busy-wait on the same core would measure its time slices. */
 static void stay_on_own_core(int rank, int ranks)
 {
     cpu_set_t core;

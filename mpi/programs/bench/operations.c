@@ -1,12 +1,13 @@
-/* How long operations take over all ranks. Two times of each:
+/* Measures how long operations take over all ranks. Prints two results for each:
  *
  *     bench: operation NAME BYTES once MICROSECONDS...       the last end minus the first start, each round
  *     bench: operation NAME BYTES loop MINIMUM MEAN MAXIMUM  a rank's own time for one round of a loop, over
  *                                                            ranks, as Intel's and OSU's benchmarks count
  *
- * For `once` all ranks sleep until one instant, then start: behind a barrier that crosses a WAN they would
- * start half a round trip apart. BYTES are one rank's message, of reductions the vector. PingPong and
- * PingPing are between rank 0 and the last rank, and half of a round trip stands for PingPong. */
+ * For `once`, all ranks sleep until the same instant, then start: after a barrier that crosses a WAN they
+ * would start half a round trip apart. BYTES is the size of one rank's message or, in a reduction, of the
+ * vector. PingPong and PingPing are between rank 0 and the last rank; PingPong counts as half a round
+ * trip. */
 #include "bench.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,10 @@ enum { TAG_DATA = 7021 };
 /* No operation uses more memory than this for one buffer. */
 static const size_t MOST_BUFFER_BYTES = 1u << 30;
 
-/* Time for every rank to hear of the instant and to fall asleep, beyond the round trips. */
+/* Time for every rank to learn the instant and to fall asleep, in addition to the round trips. */
 static const double LEAD_SECONDS = 0.01;
 
-/* The clocks are compared again after so many seconds. */
+/* The clocks are compared again after this many seconds. */
 static const double COMPARE_AGAIN_SECONDS = 5;
 
 static int rank, ranks;
@@ -134,10 +135,10 @@ static void barrier(int bytes, int root)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Buffers are so many messages long. */
+/* The length of a buffer: one message, or one for each rank. */
 enum extent { ONE, ALL_RANKS };
 
-/* Who takes part. */
+/* The ranks that take part. */
 enum ranks_that { EVERY_RANK, TWO_RANKS };
 
 static const struct operation {
@@ -172,14 +173,14 @@ static const struct operation *operation_named(const char *name, size_t length)
     return NULL;
 }
 
-/* One round, in seconds from the first start to the last end. The result is right at rank 0. */
+/* Runs one round. Returns the seconds from the first start to the last end, at rank 0 only. */
 static double once(const struct operation *operation, int bytes, double round_trip)
 {
     double times[2], latest[2], at;
     at = clocks_at_first(clocks_now()) + LEAD_SECONDS + 2 * round_trip;
     MPI_Bcast(&at, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     clocks_sleep_until(at);
-    /* The largest of minus the start is the first start. */
+    /* The maximum of the negated start times gives the first start. */
     times[0] = -clocks_at_first(clocks_now());
     operation->run(bytes, 0);
     times[1] = clocks_at_first(clocks_now());
@@ -187,11 +188,12 @@ static double once(const struct operation *operation, int bytes, double round_tr
     return rank == 0 ? latest[1] + latest[0] : 0;
 }
 
-/* Rounds of a loop for each round that is timed alone. */
+/* Rounds of a loop for each round that is timed individually. */
 enum { LOOP_TIMES = 4 };
 
-/* Prints the mean time of the ranks that take part, as Intel's benchmark counts them: each rank's own time in
- * the operation, from a root that stays the same. A barrier outside the clock follows each collective one. */
+/* Prints the least, mean and greatest time of the ranks that take part, as Intel's benchmark counts them:
+ * each rank's own time in the operation, with a fixed root. After each collective there is a barrier, which
+ * is not timed. */
 static void loop(const struct operation *operation, int bytes, int rounds)
 {
     int every = operation->take_part == EVERY_RANK;
@@ -225,7 +227,7 @@ static void measure(const struct bench_plan *plan, const struct operation *opera
         round_trip = clocks_compare();
         compared = clocks_now();
     }
-    /* One round goes before the clock counts: it makes connections. The second tells how long one takes. */
+    /* The first round is not measured: it makes connections. The second tells how long a round takes. */
     operation->run(bytes, 0);
     seconds = once(operation, bytes, round_trip);
     int rounds = bench_rounds(plan, (seconds + LEAD_SECONDS + 4 * round_trip) * 2);
@@ -242,7 +244,7 @@ static void measure(const struct bench_plan *plan, const struct operation *opera
         printf("\n");
     }
     free(times);
-    /* Rounds without a lead cost less, but a barrier. */
+    /* Rounds of a loop cost a barrier in place of the lead time. */
     struct bench_plan of_loop = *plan;
     of_loop.count *= LOOP_TIMES;
     rounds = bench_rounds(&of_loop, seconds + round_trip);
@@ -252,7 +254,7 @@ static void measure(const struct bench_plan *plan, const struct operation *opera
         fflush(stdout);
 }
 
-/* Returns 1, with a line from rank 0, where a buffer would be too large. */
+/* Returns 1, and rank 0 prints a line, if a buffer would be too large. */
 static int buffers_make(const struct operation *operation, size_t bytes)
 {
     size_t out_bytes = (operation->out == ALL_RANKS ? (size_t)ranks : 1) * bytes;

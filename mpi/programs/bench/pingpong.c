@@ -1,16 +1,16 @@
 /* One-way times between rank 0 and the last rank: half of each measured round trip.
  *
- * Row: `bench: pingpong BYTES MICROSECONDS...`, every round. Each rank first exchanges a message with each
- * other, so that all are connected; then the ranks between sleep. The first and the last
- * message of each size are checked, outside the clock. */
+ * Row: `bench: pingpong BYTES MICROSECONDS...`, one value per round. Each rank first exchanges a message with
+ * each other rank, so that all are connected; then the ranks in between sleep. The first and the last message
+ * of each size are checked, outside the timed sections. */
 #include "bench.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* Rounds before the clock counts: connections are made at the first message. The last of them tells how
- * long a round takes. */
+/* Rounds that are not measured: the first message makes the connections, and the last of these rounds tells
+ * how long a round takes. */
 enum { WARM_UP = 3, TAG_DATA = 7011, TAG_ROUNDS, TAG_PAUSE, TAG_CONNECT };
 
 static unsigned char byte_of(int rank, size_t size, size_t i)
@@ -48,7 +48,7 @@ static double round_trip(unsigned char *out, unsigned char *in, int size, int ra
     return clocks_now() - start;
 }
 
-/* Both pause for as long; rank 0 starts to do so when it knows that the other one does. */
+/* Both ranks pause for the same time; rank 0 begins when it knows that the other rank does. */
 static void pause_together(const struct bench_plan *plan, int rank, int peer)
 {
     struct timespec length = {.tv_sec = plan->idle_milliseconds / 1000,

@@ -1,4 +1,4 @@
-/* How many rounds are measured, and how a rank waits that is not. */
+/* How many rounds are measured, and how ranks that do not measure wait. */
 #include "bench.h"
 #include <time.h>
 

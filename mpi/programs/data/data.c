@@ -1,6 +1,6 @@
-/* Whether what is received is what was sent: every layout of memory to every other one, elements of 1 to 32
- * bytes, 1 B to 32 MB, between all ranks of the job and each way to send and to receive. See layout.h for
- * what is compared with what.
+/* Checks that what is received is what was sent: from every memory layout to every other, elements of 1 to 32
+ * bytes, messages of 1 B to 32 MB, between all ranks of the job, with each way to send and to receive.
+ * layout.h explains what is compared.
  *
  * data [--seed S] [--random N | --seconds T] [--part product|large|together|random]
  *      [--calls N] [--block-bytes B] [--without NAME,...]
@@ -55,7 +55,7 @@ struct total {
     long exchanges, calls, wrong;
 };
 
-/* After so many wrong cases no more is to be learned. */
+/* After this many wrong cases, there is no more to learn. */
 #define ENOUGH_WRONG 20
 
 static int is_enough(const struct total *total)

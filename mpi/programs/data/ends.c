@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* A type map of more numbers than this says nothing new, and takes its time. */
+/* A type map of more numbers than this tests nothing new, and takes time. */
 #define MOST_PIECES 2048
 
 /* Finds a divisor of `words` for which the map stays small. */

@@ -11,11 +11,11 @@
 struct end {
     struct layout word, inner; /* what the layout is made of */
     struct layout layout;
-    int instances; /* of it; 0 where nothing has been made */
+    int instances; /* of `layout`; 0 if nothing has been made */
 };
 
-/* Makes an end of `words` words, laid out as `kind` says, or, with LAYOUT_KINDS, as some layout of some
- * layout. */
+/* Makes an end of `words` words, laid out as `kind` says or, with LAYOUT_KINDS, as a random layout of a
+ * random layout. */
 void end_make(struct end *end, int word, int words, enum layout_kind kind, struct random *random);
 void end_free(struct end *end);
 

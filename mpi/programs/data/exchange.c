@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many exchanges go together, or latency would be all that is measured. */
+/* This many exchanges run together, so that the run does not mostly wait for latency. */
 #define TOGETHER 64
 #define BYTES_TOGETHER (6 << 20)
 
-/* A larger message is not sent buffered. The buffer has room for several batches, because sends of an earlier
- * one may be on their way still. */
+/* Larger messages are not sent buffered. The buffer has room for several batches, because sends of an earlier
+ * batch may still be in transit. */
 #define BUFFERED_BYTES (1 << 20)
 #define BUFFER_BYTES (16 << 20)
 
@@ -36,14 +36,14 @@ static const char *const receive_names[RECEIVE_MODES] = {
 
 struct exchange {
     int from, to, tag;
-    int word, words, spare; /* words that the receiver could take besides */
+    int word, words, spare; /* instances for which the receiver has room in addition */
     long bytes;
     uint64_t seed;
     enum layout_kind kinds[2];
     enum send_mode send;
     enum receive_mode receive;
     long number;
-    /* The ends at which this rank has a part. */
+    /* The ends that are at this rank. */
     struct end ends[2];
     struct memory memories[2];
     MPI_Request requests[2];
@@ -51,16 +51,16 @@ struct exchange {
     int error;
 };
 
-/* Bytes of messages around which something changes: libfabric's inject limit, UCX's and Open MPI's segments,
- * the usual eager limits, and what `causeway run` sets for Intel MPI (256 kB) and, with many ranks, for the
- * others. */
+/* Message sizes around which something changes: libfabric's inject limit, UCX's and Open MPI's segments, the
+ * usual eager limits, and the limits that `causeway run` sets for Intel MPI (256 kB) and, with many ranks,
+ * for the others. */
 static const int sizes[] = {1,     8,     48,    128,    1000,   4096,   8192,   8256,   16384,
                             24576, 30000, 65536, 100000, 131072, 263168, 524288, 1049600};
 
-/* The same for large messages: those of Open MPI, 16 MB, and beyond. */
+/* The same for large messages: the limits for Open MPI, 16 MB, and beyond. */
 static const int large_sizes[] = {2 << 20, 4195328, 16 << 20, 16778240, 33554432};
 
-/* The first kinds of words are sent in bulk, because they are quick to look at. */
+/* Large messages use only the first kinds of words, because these are quick to check. */
 #define LARGE_WORDS 11
 
 long exchange_cases(enum part part)
@@ -75,7 +75,7 @@ long exchange_cases(enum part part)
     }
 }
 
-/* Returns a number of words that have about so many bytes: often one that has divisors, sometimes one more or
+/* Returns a number of words with about `bytes` bytes: often a number that has divisors, sometimes one more or
  * less. */
 static int words_in(int bytes, int word, struct random *random)
 {
@@ -134,8 +134,8 @@ static void choose(struct exchange *made, enum part part, uint64_t seed, long nu
     made->send = (enum send_mode)random_below(&random, SEND_MODES);
     made->receive = (enum receive_mode)random_below(&random, RECEIVE_MODES);
     int is_posted = made->receive <= PERSISTENT_RECEIVE;
-    /* Where no receive is posted beforehand, the sender must not wait in its call: it may have to receive
-     * what another one waits with. And a ready send needs a posted receive. */
+    /* If no receive is posted beforehand, the sender must not block in its call: it may have to receive a
+     * message on which another rank blocks. And a ready send needs a posted receive. */
     if (!is_posted && (made->send == SEND || made->send == SYNCHRONOUS || made->send == READY_STARTED))
         made->send = SEND_STARTED;
     if (made->send == BUFFERED && made->bytes > BUFFERED_BYTES)
@@ -209,7 +209,7 @@ static void send(struct exchange *of)
     }
 }
 
-/* What a probe says must be what arrives. */
+/* What a probe reports must be what arrives. */
 static void receive(struct exchange *of)
 {
     void *buffer = of->memories[1].buffer;
@@ -264,8 +264,7 @@ static int is_wrong(const struct exchange *of)
                 count, of->status.MPI_SOURCE, of->status.MPI_TAG, end->instances, of->from, of->tag);
         return 1;
     }
-    /* This is asked of words of one number alone: what a pair or a complex number counts as is another
-     * question. */
+    /* Only checked for words of one number: how a pair or a complex number counts is another question. */
     int is_one = of->word < words_elements() && end->layout.count == end->layout.words &&
                  !is_left_out("MPI_Get_elements");
     if (is_one &&

@@ -12,14 +12,15 @@ enum part {
     PART_COUNT
 };
 
-/* How many cases a part has. The third has as many as one likes. */
+/* The number of cases of a part. PART_RANDOM has no limit. */
 long exchange_cases(enum part part);
 
-/* Runs cases from `first` on, as many as fit together and `count` at most, and returns how many. Adds to
- * `wrong` how many arrived wrong here. All ranks of MPI_COMM_WORLD call it alike. */
+/* Runs cases from `first` on, as many as fit together but at most `count`, and returns how many. Adds to
+ * `wrong` how many arrived wrong at this rank. All ranks of MPI_COMM_WORLD call it with the same
+ * arguments. */
 long exchange_run(enum part part, uint64_t seed, long first, long count, long *wrong);
 
-/* Makes room for buffered sends, before the first exchange, and frees it after the last one. */
+/* Attach the buffer for buffered sends before the first exchange, and free it after the last one. */
 void exchange_begin(void);
 void exchange_end(void);
 

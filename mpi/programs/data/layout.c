@@ -16,7 +16,8 @@ struct layout layout_begin(int most_pieces, const char *name)
     return layout;
 }
 
-/* The bounds grow by those of what is placed, as MPI says of types that have none of their own. */
+/* The bounds grow to include those of the placed instance, as MPI specifies for types without explicit
+ * bounds. */
 void layout_place(struct layout *layout, const struct layout *of, ptrdiff_t at)
 {
     ptrdiff_t lower = at + of->lower, upper = lower + of->extent;
@@ -56,7 +57,7 @@ void layout_free(struct layout *layout)
     layout->pieces = NULL;
 }
 
-/* Returns a number of bytes that keeps numbers aligned: an MPI may copy them by instructions that insist on
+/* Returns a number of bytes that keeps numbers aligned: an MPI may copy them with instructions that require
  * it. */
 static ptrdiff_t gap(const struct layout *of, struct random *random)
 {
@@ -118,7 +119,8 @@ static void negative_stride(struct layout *made, const struct layout *of, int in
     byte_vector_of(made, of, instances, random, -1);
 }
 
-/* Takes the columns of a matrix one after the other: vectors of one column, each one element further on. */
+/* Takes the columns of a matrix one after the other: vectors of one column, each starting one element after
+ * the previous one. */
 static void transposed(struct layout *made, const struct layout *of, int instances, struct random *random)
 {
     int columns = random_divisor(random, instances), rows = instances / columns;
@@ -149,7 +151,7 @@ static struct blocks blocks_make(const struct layout *of, int instances, int len
         MPI_Abort(MPI_COMM_WORLD, 2);
     int place = random_below(random, 3);
     for (int left = instances; left > 0; blocks.count++) {
-        /* Every so often a block has no element. It then stands for nothing, wherever it is. */
+        /* Some blocks have no elements. Such a block has no effect, wherever it is. */
         int is_empty = !length && blocks.count % 2 && random_below(random, 3) == 0;
         int wanted = length ? length : 1 + random_below(random, left < 64 ? left : 64);
         blocks.lengths[blocks.count] = is_empty ? 0 : wanted;
@@ -211,7 +213,7 @@ static void byte_indexed_block(struct layout *made, const struct layout *of, int
     blocks_place(made, of, &blocks, 1);
 }
 
-/* Makes a struct of a block, nothing, and a contiguous run of the rest. */
+/* Makes a struct of a block, an empty block, and a contiguous run of the rest. */
 static void structure(struct layout *made, const struct layout *of, int instances, struct random *random)
 {
     int first = 1 + random_below(random, instances), rest = instances - first;
@@ -225,7 +227,7 @@ static void structure(struct layout *made, const struct layout *of, int instance
     MPI_Type_free(&run);
     place_block(made, of, 0, first);
     place_block(made, of, second, rest);
-    /* What an MPI adds for alignment is its own affair, so the bounds are set. */
+    /* MPIs may add padding for alignment as they like, so the bounds are set. */
     resize(made, made->lower, made->extent + gap(of, random));
 }
 
@@ -240,8 +242,7 @@ static int factor(int number, int parts[3], struct random *random)
     return dimensions;
 }
 
-/* Places a box of `parts` in an array of `sizes`. The indices along each dimension say what stands at each
- * place. */
+/* Places a box of `parts` in an array of `sizes`. `indices` gives the positions along each dimension. */
 static void place_box(struct layout *made, const struct layout *of, int dimensions, const int *sizes,
                       const int *parts, int *const *indices, int order)
 {
@@ -250,7 +251,7 @@ static void place_box(struct layout *made, const struct layout *of, int dimensio
         all *= parts[i];
     for (int n = 0; n < all; n++) {
         ptrdiff_t place = 0, weight = 1;
-        /* The dimension that runs fastest in memory runs fastest in the type, too. */
+        /* The dimension that varies fastest in memory varies fastest in the type, too. */
         for (int i = 0, rest = n; i < dimensions; i++) {
             int dimension = order == MPI_ORDER_C ? dimensions - 1 - i : i;
             place += weight * indices[dimension][rest % parts[dimension]];
@@ -291,8 +292,8 @@ static void subarray(struct layout *made, const struct layout *of, int instances
         free(indices[i]);
 }
 
-/* Makes one process's share of an array that is dealt out in blocks, or in blocks in turn. Every process has
- * as much. */
+/* Makes one process's share of an array that is distributed in blocks or cyclically. Every process has a
+ * share of the same size. */
 static void darray(struct layout *made, const struct layout *of, int instances, struct random *random)
 {
     int parts[3], sizes[3], distributions[3], arguments[3], processes[3], *indices[3];
@@ -302,7 +303,7 @@ static void darray(struct layout *made, const struct layout *of, int instances, 
         processes[i] = 1 + random_below(random, 3);
         sizes[i] = parts[i] * processes[i];
         int mine = random_below(random, processes[i]);
-        /* The grid of processes is always counted in C's order (MPI 4.1, 5.1.4). */
+        /* The grid of processes is always numbered in C order (MPI 4.1, 5.1.4). */
         rank = rank * processes[i] + mine;
         all *= processes[i];
         int is_cyclic = random_below(random, 2);

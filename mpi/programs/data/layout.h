@@ -1,6 +1,6 @@
-/* Datatypes beside what they mean. MPI's calls build each datatype, and our own arithmetic builds its type
- * map (MPI 4.1, chapter 5). What arrives is compared with the map, so an MPI cannot agree with itself and be
- * wrong. */
+/* Datatypes together with their type maps. MPI's functions build each datatype, and our own arithmetic builds
+ * its type map (MPI 4.1, chapter 5). Received data is compared with the map, so an MPI that makes the same
+ * mistake at both ends does not pass. */
 #ifndef CAUSEWAY_DATA_LAYOUT_H
 #define CAUSEWAY_DATA_LAYOUT_H
 
@@ -8,7 +8,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
-/* One number of a type map. Of an x87 long double MPIs may carry all 16 bytes or only the 10 that it has. */
+/* One number of a type map. MPIs may transfer all 16 bytes of an x87 long double, or only the 10 that it
+ * uses. */
 struct piece {
     ptrdiff_t at;
     unsigned char bytes;   /* that must arrive */
@@ -47,12 +48,13 @@ enum layout_kind {
     LAYOUT_KINDS
 };
 
-/* Makes `instances` of a layout, arranged in a way of this kind. `random` says how far apart they are and in
- * which order. */
+/* Arranges `instances` instances of a layout in the way of this kind. `random` determines their distances and
+ * order. */
 struct layout layout_make(enum layout_kind kind, const struct layout *of, int instances,
                           struct random *random);
 
-/* A plain layout borrows its type from what it was made of, which must outlive it and be committed itself. */
+/* A plain layout borrows its type from the layout of which it was made, which must outlive it and be
+ * committed itself. */
 void layout_commit(struct layout *layout);
 void layout_free(struct layout *layout);
 

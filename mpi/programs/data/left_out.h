@@ -1,12 +1,12 @@
-/* What a run does without, by name: elements, layouts ("hvector"), ways to send ("MPI_Ibsend"), calls of all
- * ranks ("MPI_Allgatherv"), "MPI_Get_elements", and "mixed" for words of several elements. It is for what an
- * MPI does wrong by itself, which would hide other defects. */
+/* What a run leaves out, by name: elements, layouts ("hvector"), ways to send ("MPI_Ibsend"), calls of all
+ * ranks ("MPI_Allgatherv"), "MPI_Get_elements", and "mixed" for words of several elements. For defects of an
+ * MPI itself, which would hide others. */
 #ifndef CAUSEWAY_DATA_LEFT_OUT_H
 #define CAUSEWAY_DATA_LEFT_OUT_H
 
 #include <string.h>
 
-/* The names, with commas between; data.c sets it. */
+/* The names, separated by commas; data.c sets it. */
 extern const char *left_out;
 
 static inline int is_left_out(const char *name)

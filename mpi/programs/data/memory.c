@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* This byte lies between and around what is named. It is none that MPIs write by themselves. */
+/* The byte between and around what a datatype names. MPIs do not write it by themselves. */
 #define GUARD 0xA7
 #define MARGIN 64
 
@@ -24,7 +24,7 @@ struct memory memory_make(const struct layout *layout, int instances)
 {
     ptrdiff_t lowest, highest;
     bounds(layout, instances < 1 ? 1 : instances, &lowest, &highest);
-    /* What MPI is told lies as well aligned as malloc() has it. */
+    /* The buffer that is passed to MPI is at least as well aligned as one from malloc(). */
     size_t before = ((size_t)-lowest + MARGIN + 63) / 64 * 64;
     struct memory memory = {.size = before + (size_t)highest + MARGIN};
     if (posix_memalign((void **)&memory.bytes, 64, memory.size) != 0) {
@@ -42,7 +42,7 @@ void memory_free(struct memory *memory)
     memory->bytes = NULL;
 }
 
-/* Writes one number of a stream, of up to 16 bytes: the same number whatever the order of bytes is. */
+/* Writes one number of a stream, of up to 16 bytes: the same number for either byte order. */
 static void number(uint64_t seed, uint64_t index, unsigned char *into, int bytes)
 {
     const uint64_t halves[2] = {random_mix(seed + 2 * index), random_mix(seed + 2 * index + 1)};

@@ -26,7 +26,7 @@ static inline int random_below(struct random *random, int limit)
     return (int)(random_next(random) % (uint64_t)limit);
 }
 
-/* Returns one of the divisors of a number, each as likely as the others. */
+/* Returns one of the divisors of a number, all with the same probability. */
 static inline int random_divisor(struct random *random, int of)
 {
     int found[128] = {1}, count = 0;

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One rank has so many bytes for another one. */
+/* Numbers of bytes that one rank has for another. */
 static const int sizes[] = {1, 48, 1000, 4096, 8240, 24576, 65536, 131088, 300000};
 
-/* No tag of exchange.c: a rank that is through with its exchanges may send to one that still probes for the
- * tag of one from any source. */
+/* Not a tag of exchange.c: a rank that has finished its exchanges may send to one that still probes for an
+ * exchange's tag from any source. */
 #define SENDRECV_TAG 1000
 
-/* Ranks above this number are not told apart; tests have fewer. */
+/* With more ranks these calls are skipped; tests have fewer. */
 #define MOST_RANKS 256
 
 struct call {
@@ -23,7 +23,7 @@ struct call {
     char what[200];
 };
 
-/* One end with memory for some blocks one after the other. */
+/* One end, with memory for several blocks one after the other. */
 struct place {
     struct end end;
     struct memory memory;
@@ -43,13 +43,13 @@ static struct place place_make(struct call *call, int words, int blocks)
     return place;
 }
 
-/* Returns where block `index` begins, counted from what MPI is told. */
+/* Returns the offset of block `index` from the buffer passed to MPI. */
 static ptrdiff_t block_at(const struct place *place, int index)
 {
     return (ptrdiff_t)index * place->end.instances * place->end.layout.extent;
 }
 
-/* The words that a rank has for another one are a stream of their own. */
+/* The seed of the stream of words that one rank has for another. */
 static uint64_t stream(const struct call *call, int from, int to)
 {
     return random_mix(call->seed + 65537u * (uint64_t)from + (uint64_t)to);
@@ -88,7 +88,7 @@ static long place_end(struct place *place, struct call *call, int error, int is_
     return wrong;
 }
 
-/* Returns a rank, or this one, that has this one as its partner. */
+/* Returns this rank's partner, whose partner is this rank. It may be this rank itself. */
 static int partner(const struct call *call)
 {
     struct random random = {call->seed + 5};
@@ -152,7 +152,7 @@ static long scatter(struct call *call)
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
-/* Places blocks of the same size one after the other with a gap of one, in reverse. */
+/* Places blocks of the same size one after the other, in reverse order. */
 static void displacements(const struct place *place, int ranks, int counts[], int at[])
 {
     for (int i = 0; i < ranks; i++) {
@@ -240,7 +240,8 @@ static long alltoallv(struct call *call)
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
-/* Gives each peer a datatype of its own: two places in turn, in memory that both share. */
+/* Passes a datatype and a displacement in bytes for each peer: one datatype for all sends, another for all
+ * receives. */
 static long alltoallw(struct call *call)
 {
     int counts[2][MOST_RANKS], at[2][MOST_RANKS];

@@ -9,7 +9,7 @@
 /* A number as it lies in memory. */
 #define NUMBER(type) {.at = 0, .bytes = sizeof(type), .carried = sizeof(type)}
 #define NUMBER_AT(type, place) {.at = (place), .bytes = sizeof(type), .carried = sizeof(type)}
-/* An x87 number has 80 bits, in as many bytes as the compiler gives it. */
+/* An x87 number has 80 bits; the compiler decides how many bytes it occupies. */
 #define LONG_DOUBLE_AT(place)                                                                  \
     {.at = (place),                                                                            \
      .bytes = sizeof(long double) == 16 && __LDBL_MANT_DIG__ == 64 ? 10 : sizeof(long double), \
@@ -40,7 +40,7 @@ struct float_int {
     float a;
     int b;
 };
-/* Fortran's REAL(16). Compilers have __float128 only where long double is another type. */
+/* Fortran's REAL(16). Compilers have __float128 only if long double is a different type. */
 #if __LDBL_MANT_DIG__ == 113
 typedef long double quadruple;
 #else
@@ -143,7 +143,8 @@ void words_begin(int rank)
 #endif
 }
 
-/* Says which elements a word of several has. A word's number says the same at every end. */
+/* Chooses the elements of a word of several. They depend only on the word's number, so they are the same at
+ * every end. */
 static int chosen(int word, int which[4])
 {
     struct random random = {(uint64_t)word * 77};
@@ -176,7 +177,7 @@ struct layout words_make(int word, struct random *random)
     char name[sizeof((struct layout *)0)->name];
     snprintf(name, sizeof name, "struct of %s and %d more", elements[which[0]].name, count - 1);
     struct layout made = layout_begin(2 * count, name);
-    /* Each element lies in a room of 64 bytes. Every other time they lie backwards. */
+    /* Each element has a slot of 64 bytes. Every other time the slots are in reverse order. */
     int is_backwards = random_below(random, 2);
     for (int i = 0; i < count; i++) {
         struct layout element = one(&elements[which[i]]);

@@ -1,12 +1,11 @@
-/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload
- * library. `causeway collectives explain` and `causeway run --collectives` call it.
+/* causeway-collectives: shows and checks the choice of algorithms, with the same code as the preload library.
+ * `causeway collectives explain` and `causeway run --collectives` call it.
  *
- *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"),
+ *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites with these ranks ("4,4"),
  *                                                            from the environment's settings; "-": all
- *     causeway-collectives rules FILE                        its rules between commas, in one line
+ *     causeway-collectives rules FILE                        the rules in FILE, separated by commas
  *
- * The status is 2, with the reason on standard error, where a rule or a word is not understood. Names of
- * before are told of there, too. */
+ * The exit status is 2, with the reason on standard error, if a rule or an argument is not understood. */
 #include "collectives/select/settings.h"
 
 #include <inttypes.h>
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The table goes up to the first size. A range without an end is shown at the second. */
+/* The table goes up to the first size. The costs of a range without an end are those at the second. */
 #define LARGEST_BYTES (64 << 20)
 #define SHOWN_BYTES (4 << 20)
 
@@ -64,7 +63,7 @@ static void write_cost(enum operation operation, enum algorithm algorithm, int64
            (double)model_cost(&settings.costs, &layout, operation, algorithm, bytes) / 1e6);
 }
 
-/* Writes what the chosen algorithm costs, what the others would, and what a flat one would. */
+/* Writes the costs of the chosen algorithm, of the others, and of a flat one. */
 static void write_costs(enum operation operation, enum algorithm algorithm, int64_t bytes)
 {
     if (operation != OF_BARRIER) {
@@ -99,14 +98,14 @@ static void write_row(enum operation operation, int64_t low, int64_t high)
     }
     enum algorithm algorithm = chosen(operation, low);
     printf("%-12s at ", algorithm_names[algorithm]);
-    /* The costs are those of the middle of the range, or of SHOWN_BYTES where it has no end. */
+    /* The costs are those of the middle of the range, or of SHOWN_BYTES if it has no end. */
     int64_t at = high < INT64_MAX ? low + (high - low) / 2 : low > SHOWN_BYTES ? low : SHOWN_BYTES;
     write_costs(operation, algorithm, operation == OF_BARRIER ? 0 : at);
     printf("\n");
 }
 
-/* Finds the first size above `low`, and no later than `high`, that gets another algorithm. The size `high` is
- * one. */
+/* Finds the first size above `low`, and at most `high`, that gets another algorithm than `low`. `high` itself
+ * does. */
 static int64_t change(enum operation operation, int64_t low, int64_t high)
 {
     enum algorithm before = chosen(operation, low);

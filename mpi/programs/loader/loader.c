@@ -1,9 +1,9 @@
-/* causeway-loader PROGRAM INTERFACE LIBRARY[:LIBRARY...] [arguments]: an MPI program with whichever MPI of a
- * binary interface there is.
+/* causeway-loader PROGRAM INTERFACE LIBRARY[:LIBRARY...] [arguments]: runs an MPI program with any installed
+ * MPI of a binary interface.
  *
- * Programs are linked with one MPI; this one takes the first of some libraries that can be loaded, as
- * Python's MPI does. So `causeway check --data` and `causeway bench` need no compiler where they run. The
- * program itself is libcauseway_PROGRAM_INTERFACE.so beside it. */
+ * Programs are usually linked with one MPI; this one takes the first of several libraries that can be loaded,
+ * as Python's MPI does. So `causeway check --data` and `causeway bench` need no compiler where they run. The
+ * program itself is libcauseway_PROGRAM_INTERFACE.so in the same directory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <libgen.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The status for what has to be put right before anything can run. */
+/* The exit status for errors that must be corrected before anything can run. */
 #define CANNOT_START 3
 
 static void *load_mpi(char *libraries)

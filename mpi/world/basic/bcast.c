@@ -1,9 +1,10 @@
-/* Barrier and broadcast: along a binomial tree of ranks, and from each to each of an intercommunicator. */
+/* Barrier and broadcast, along a binomial tree of ranks. In an intercommunicator, the root sends to each rank
+ * of the other group, and a barrier goes through the first rank of each group. */
 #include "world/basic/basic.h"
 
 enum { TAG = 1 };
 
-/* The root is in one group; the other group hears it. */
+/* The root is in one group; the other group receives. */
 static int bcast_over(struct comm *on, void *buffer, int count, MPI_Datatype type, int root)
 {
     int status = MPI_SUCCESS;
@@ -31,7 +32,8 @@ int basic_bcast(struct comm *on, void *buffer, int count, MPI_Datatype type, int
     return status;
 }
 
-/* The first of each group meets its own group, then the other's first, and tells its group. */
+/* The first rank of each group waits for its own group, then for the first rank of the other group, and then
+ * releases its own group. */
 static int barrier_over(struct comm *on)
 {
     int status = basic_barrier(on->local);
@@ -44,7 +46,7 @@ static int barrier_over(struct comm *on)
     return status;
 }
 
-/* Everybody is heard along the tree, then everybody is told. */
+/* Every rank reports along the tree to rank 0, which then broadcasts to all. */
 int basic_barrier(struct comm *on)
 {
     if (on->local)

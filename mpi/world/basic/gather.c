@@ -7,7 +7,7 @@
 
 enum { TAG = 2 };
 
-/* Messages on their way, room for `most`. */
+/* Messages in transit. */
 struct many {
     struct transfer *all;
     int count;
@@ -19,7 +19,7 @@ static int many_new(struct many *many, int most)
     return many->all ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Waits also where something has failed: what has begun uses the program's memory. */
+/* Waits even after a failure: transfers that have begun use the program's memory. */
 static int many_end(struct many *many, int status)
 {
     int ended = transfer_wait_all(many->all, many->count);
@@ -29,13 +29,13 @@ static int many_end(struct many *many, int status)
 
 static int least(int one, int other) { return one < other ? one : other; }
 
-/* Who has the whole is in the other group of an intercommunicator, or MPI_ROOT itself. */
+/* In an intercommunicator the root passes MPI_ROOT; to others, `root` is a rank of the other group. */
 static int is_root(const struct comm *on, int root)
 {
     return on->local ? root == MPI_ROOT : root == on->rank;
 }
 
-/* This rank among its peers; -1 where they are another group. */
+/* This rank among its peers; -1 if they are another group. */
 static int own_place(const struct comm *on) { return on->local ? -1 : on->rank; }
 
 static int begin_receive(struct many *many, struct comm *on, const struct blocks *into, int rank)
@@ -110,8 +110,8 @@ static int from_each_to_each(struct comm *on, const void *send, int count, MPI_D
     return many_end(&many, status);
 }
 
-/* The blocks of ranks `first` to `end` - 1 go to another rank or come from it: in one message where they lie
- * one behind the other. */
+/* Begins to send the blocks of ranks `first` to `end` - 1 to another rank, or to receive them from it; in one
+ * message if they are contiguous. */
 static int begin_blocks(struct many *many, struct comm *on, const struct blocks *of, int first, int end,
                         int other, int is_sent)
 {
@@ -129,7 +129,8 @@ static int begin_blocks(struct many *many, struct comm *on, const struct blocks 
     return status;
 }
 
-/* One edge of the tree: all blocks but those of ranks `first` to `end` - 1, or these alone. */
+/* Transfers blocks over one edge of the tree: those of ranks `first` to `end` - 1 if `are_these`, otherwise
+ * all others. */
 static int exchange_blocks(struct comm *on, const struct blocks *of, int first, int end, int other,
                            int is_sent, int are_these)
 {
@@ -146,7 +147,7 @@ static int exchange_blocks(struct comm *on, const struct blocks *of, int first, 
     return many_end(&many, status);
 }
 
-/* The own block goes to where all are. */
+/* Copies this rank's own block to its place among all blocks. */
 static int place_own(struct comm *on, const void *send, int count, MPI_Datatype type,
                      const struct blocks *into)
 {
@@ -161,8 +162,8 @@ static int place_own(struct comm *on, const void *send, int count, MPI_Datatype 
     return many_end(&many, status);
 }
 
-/* Sites may name unlike lengths of a text. Then each rank's part is a message of its own, from who knows its
- * length. All ranks find this alike. */
+/* Sites may give different lengths for the same text. Then each rank's part is a message of its own, sent by
+ * the rank that knows its length. All ranks get the same answer. */
 static int may_be_texts(struct comm *on, const struct blocks *of)
 {
     int may = 0;
@@ -174,8 +175,8 @@ static int may_be_texts(struct comm *on, const struct blocks *of)
     return may;
 }
 
-/* Along the tree of the barrier: blocks go up to rank 0, and down again but for those that the receiver has.
- * From each to each, every pair of ranks at two sites would need a stream of its own. */
+/* Uses the tree of the barrier: blocks go up to rank 0, and down again except those that the receiver has. If
+ * each rank sent to each, every pair of ranks at two sites would need a stream of its own. */
 int basic_allgather(struct comm *on, const void *send, int count, MPI_Datatype type,
                     const struct blocks *into)
 {
@@ -196,7 +197,7 @@ int basic_allgather(struct comm *on, const void *send, int count, MPI_Datatype t
     return status;
 }
 
-/* Sends a copy of a block while the other's comes in its place. */
+/* Sends a copy of a block while the other rank's block is received in its place. */
 static int exchange_block(struct comm *on, const struct blocks *into, int rank)
 {
     int count = block_count(into, rank);
@@ -217,7 +218,7 @@ static int exchange_block(struct comm *on, const struct blocks *into, int rank)
     return status != MPI_SUCCESS ? status : ended;
 }
 
-/* The two of a pair meet in the same round. */
+/* Both ranks of a pair exchange in the same round. */
 static int exchange_in_place(struct comm *on, const struct blocks *into)
 {
     int status = MPI_SUCCESS;

@@ -1,4 +1,5 @@
-/* Reductions, in the order of ranks, as operations that do not commute need: a_0 op (a_1 op (... op a_n)). */
+/* Reductions in the order of ranks, which operations that do not commute need: a_0 op (a_1 op (... op
+ * a_n)). */
 #include "world/basic/basic.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int scratch_new(struct scratch *scratch, int64_t count, MPI_Datatype type
     return scratch->memory ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Copies elements through a message to this process itself: it takes every type. */
+/* Copies elements, if necessary by a message to this process itself, which works for every type. */
 static int copy(struct comm *on, const void *from, void *into, int count, MPI_Datatype type)
 {
     struct transfer sending = {0};
@@ -42,7 +43,7 @@ static int copy(struct comm *on, const void *from, void *into, int count, MPI_Da
     return status != MPI_SUCCESS ? status : ended;
 }
 
-/* At the root: into = a_0 op ... op a_n, where the own part is in `own`; that is of none where the peers are
+/* At the root: into = a_0 op ... op a_n. `own` is the root's own part; it is not used if the peers are
  * another group. */
 static int collect(struct comm *on, const void *own, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
@@ -84,7 +85,7 @@ int basic_reduce(struct comm *on, const void *send, void *into, int count, MPI_D
     return status;
 }
 
-/* The first of each group gets what the other group makes together. All send before any waits. */
+/* The first rank of each group gets the result of the other group. Each rank sends before it waits. */
 static int reduce_over(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     struct transfer sending = {0};
@@ -105,7 +106,7 @@ int basic_allreduce(struct comm *on, const void *send, void *into, int count, MP
     return status;
 }
 
-/* `counts` are by the ranks of the own group. */
+/* `counts` is indexed by the ranks of this rank's own group. */
 int basic_reduce_scatter(struct comm *on, const void *send, void *into, const int *counts, int count,
                          MPI_Datatype type, MPI_Op op)
 {
@@ -133,7 +134,7 @@ int basic_reduce_scatter(struct comm *on, const void *send, void *into, const in
     return status;
 }
 
-/* Each gets what those before it make together, adds itself, and hands it on. */
+/* Each rank receives the result of the ranks before it, adds its own part, and passes it on. */
 static int chain(struct comm *on, const void *own, void *before, void *with, int count, MPI_Datatype type,
                  MPI_Op op)
 {
@@ -162,7 +163,7 @@ int basic_scan(struct comm *on, const void *send, void *into, int count, MPI_Dat
     return status;
 }
 
-/* Rank 0's buffer stays as it is. */
+/* Rank 0's buffer is left unchanged. */
 int basic_exscan(struct comm *on, const void *send, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     struct scratch before = {0}, with = {0};

@@ -1,4 +1,4 @@
-/* The beginning and the end: MPI_Init makes the world, MPI_Finalize and MPI_Abort end it. */
+/* MPI_Init makes the world, MPI_Finalize and MPI_Abort end it. */
 #define _GNU_SOURCE
 #include "common/binding/export.h"
 #include "common/forms/forms.h"
@@ -19,16 +19,16 @@
 #include <string.h>
 #include <time.h>
 
-/* A stream that has not said BYE by then is given up: all messages have been received, since all ranks have
- * met. */
+/* A stream on which no BYE has arrived by then is abandoned: all messages have been received, because all
+ * ranks have met in a barrier. */
 enum { BYE_MS = 10000, REST_SECONDS = 2 };
 
 /* This process's listener. */
 static int listener = -1;
-/* In the world, also where the world is this site alone. */
+/* Whether this process has joined the world, even if the world is only this site. */
 static int is_joined;
 
-/* Sites may queue for hours: ranks sleep while rank 0 waits for them. */
+/* Other sites may wait in a queue for hours: ranks sleep while rank 0 waits for them. */
 static void wait_asleep(MPI_Request *request)
 {
     int flag = 0;
@@ -44,7 +44,7 @@ static void spread(void *bytes, int count)
     wait_asleep(&request);
 }
 
-/* The MPI's name and version, from the first words of what it says. */
+/* The MPI's name and version, from the first words of its version text. */
 static void name_mpi(char *name, size_t room)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -81,7 +81,7 @@ static uint32_t native_tag_ub(void)
     return flag ? (uint32_t)*(int *)value : 32767;
 }
 
-/* Native rank 0 speaks for its site. Returns WORLD's bytes. */
+/* Native rank 0 registers its site at the rendezvous. Returns the bytes of the WORLD message. */
 static unsigned char *join(int processes, const struct sockaddr_storage *addresses, size_t *n)
 {
     char mpi[128], why[512];
@@ -99,7 +99,7 @@ static unsigned char *join(int processes, const struct sockaddr_storage *address
     return world;
 }
 
-/* Every process of the site learns what its rank 0 does. */
+/* Every process of the site learns what its rank 0 learns from the rendezvous. */
 static void learn(int rank, int processes)
 {
     char why[512];
@@ -142,7 +142,7 @@ static void make_world(int rank)
     slots_begin(native_tag_ub());
     for (uint32_t i = 0; i < ours.world.size; i++)
         numbers[i] = (int32_t)i;
-    /* All have the slot SLOT_OF_WORLD. */
+    /* All processes have the slot SLOT_OF_WORLD. */
     if (!comm_make(handle.comm_world, 0, (int)ours.world.size, numbers, slots))
         ending_now("out of memory for a world of %u processes", ours.world.size);
     free(numbers);
@@ -158,7 +158,7 @@ static int is_spawned(void)
     return parent && parent(&comm) == MPI_SUCCESS && comm != handle.comm_null;
 }
 
-/* The number of processes that the launcher of another MPI has started, where this one's has not. */
+/* The number of processes that another MPI's launcher has started; 0 if this MPI's own launcher did. */
 static int started_by_another(void)
 {
 #if defined(OPEN_MPI)
@@ -207,7 +207,7 @@ EXPORT int MPI_Init(int *argc, char ***argv)
 }
 BOTH(Init);
 
-/* The world has no locks: with several sites it gives MPI_THREAD_SERIALIZED at most. */
+/* The world has no locks: with several sites it provides at most MPI_THREAD_SERIALIZED. */
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     char why[512];
@@ -227,8 +227,8 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* All that has been received has been written. The rest now goes quickly, or is of a message that nobody
- * receives. */
+/* Everything that was received has been written. The rest is now written quickly, or belongs to a message
+ * that nobody receives. */
 static void write_rest(void)
 {
     struct pace pace = {0};
@@ -237,8 +237,8 @@ static void write_rest(void)
         progress_pause(&pace);
 }
 
-/* All ranks of all sites meet; what is left is written; everybody says BYE, so that nobody takes the end of a
- * stream for a failure. */
+/* All ranks of all sites meet in a barrier, write what is left, and send BYE, so that nobody takes the end of
+ * a stream for a failure. */
 static void end_world(void)
 {
     struct comm *world = comm_find(handle.comm_world);

@@ -18,10 +18,10 @@ int collective_has_part(const struct comm *on, int root) { return !on->local || 
 
 int collective_do(const struct collective *all) { return comm_error(all->on, all->run(all)); }
 
-/* A copy, and the memory of its arrays behind it. */
+/* A copy of a call, followed by the memory of its arrays. */
 struct copy {
     struct collective all;
-    /* Datatypes that are ours: those of the program may be freed. */
+    /* Our duplicates of datatypes, because the program may free its own. */
     int types;
     MPI_Datatype *owned;
 };
@@ -33,7 +33,7 @@ static size_t bytes_of(const struct part *part)
                       (part->counts ? sizeof *part->counts : 0) + (part->starts ? sizeof *part->starts : 0));
 }
 
-/* Moves a copy of an array into the room. */
+/* Copies an array into the room, and advances that. */
 static const void *put(char **room, const void *array, size_t bytes)
 {
     if (!array)
@@ -74,7 +74,7 @@ static struct copy *copy_of(const struct collective *all)
 {
     size_t most_types = (size_t)all->out.entries + (size_t)all->in.entries + 2;
     size_t types = most_types * sizeof(MPI_Datatype);
-    /* What takes most room comes first, so that each array is where its numbers may be. */
+    /* Arrays with the largest elements come first, so that each array is aligned. */
     struct copy *copy = malloc(sizeof *copy + types + bytes_of(&all->out) + bytes_of(&all->in) + 16);
     if (!copy)
         return NULL;

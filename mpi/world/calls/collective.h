@@ -1,6 +1,6 @@
 /* One call of a collective operation over sites: its arguments as the program gave them, and its three forms.
- * One that waits does the operation at once; one that does not wait, and a persistent one, keep a copy, since
- * the program may free what it named. */
+ * The blocking form does the operation at once; the non-blocking and persistent forms keep a copy, because
+ * the program may free its arguments. */
 #ifndef CAUSEWAY_WORLD_COLLECTIVE_H
 #define CAUSEWAY_WORLD_COLLECTIVE_H
 
@@ -9,12 +9,13 @@
 #include "world/calls/check.h"
 #include "world/native/native.h"
 
-/* What goes out, or comes in. */
+/* The data that is sent, or received. */
 struct part {
     const void *buffer;
     int count;
     MPI_Datatype type;
-    /* By rank, or by neighbour, `entries` of them; NULL: as above. Places are in bytes. */
+    /* By rank or by neighbour, `entries` values each; NULL if `count` and `type` above apply. `displs` are in
+     * bytes. */
     const int *counts, *starts;
     const MPI_Aint *displs;
     const MPI_Datatype *types;
@@ -23,15 +24,15 @@ struct part {
 
 struct collective {
     struct comm *on;
-    /* Does it, and calls no error handler. It may wait. */
+    /* Does the operation, and calls no error handler. May block. */
     int (*run)(const struct collective *all);
-    /* Zero where it means nothing here, as at all ranks but one. */
+    /* Zero if not significant at this rank, as at all ranks but the root. */
     struct part out, in;
     MPI_Op op;
     int root;
 };
 
-/* Return MPI_SUCCESS, or what the communicator's error handler has been called with. */
+/* Return MPI_SUCCESS, or the error with which they have called the communicator's error handler. */
 int collective_do(const struct collective *all);
 int collective_begin(const struct collective *all, MPI_Request *request);
 int collective_keep(const struct collective *all, MPI_Request *request);
@@ -39,12 +40,12 @@ int collective_keep(const struct collective *all, MPI_Request *request);
 /* Frees a copy. */
 void collective_free(void *copy);
 
-/* Whether this rank has the whole, and whether it has a part, of an operation with a root. */
+/* In an operation with a root, whether this rank is the root, and whether it has a part. */
 int collective_is_root(const struct comm *on, int root);
 int collective_has_part(const struct comm *on, int root);
 
-/* Open MPI 4 calls a persistent form by another name alone. Version 5, which this library serves too, has the
- * usual one. */
+/* Open MPI 4 has the persistent forms under the name MPIX_X_init only. Version 5, which this library also
+ * serves, has the usual name. */
 #if defined(OPEN_MPI)
 #define COLLECTIVE_INIT(name)                                                                             \
     BOTH(name##_init);                                                                                    \
@@ -55,7 +56,7 @@ int collective_has_part(const struct comm *on, int root);
 #endif
 
 /* Defines MPI_Name, MPI_Iname and MPI_Name_init. `within` and `iwithin` are statements that call the MPI
- * below with ARGUMENTS(Name); prepare_Name checks them and fills the call in. */
+ * below with ARGUMENTS(Name); prepare_Name checks the arguments, and fills in the call. */
 #define FORMS(Name, name, within, iwithin)                                                           \
     EXPORT int MPI_##Name(PARAMETERS(Name))                                                          \
     {                                                                                                \
@@ -88,16 +89,17 @@ int collective_has_part(const struct comm *on, int root);
     }                                                                                                \
     COLLECTIVE_INIT(Name)
 
-/* The same of one that every MPI has in both forms. Within a site the blocking form is done by the other one
- * where the MPI has no hook, but not where `is_wrong` says that this is wrong with some version. */
+/* The same for an operation that every MPI has in both forms. Within a site, the non-blocking form does the
+ * work of the blocking one if the MPI has no hook, unless `is_wrong` says that some version does this
+ * wrong. */
 #define COLLECTIVE_BUT(Name, name, is_wrong)                          \
     FORMS(Name, name,                                                 \
           return (is_wrong) ? NATIVE_MET(Name, comm, ARGUMENTS(Name)) \
                             : NATIVE(Name, I##name, ARGUMENTS(Name)), \
           return PASS(I##name, ARGUMENTS(Name), request))
 
-/* MPICH's Ibcast of an intercommunicator hands out what the wrong rank has. No program is fast by these, so
- * that all operations of intercommunicators are left as they are. */
+/* MPICH's Ibcast on an intercommunicator distributes the wrong rank's data. No program depends on the speed
+ * of operations on intercommunicators, so all of them use the blocking form there. */
 #define COLLECTIVE(Name, name) COLLECTIVE_BUT(Name, name, native_is_inter(comm))
 
 #endif

@@ -1,4 +1,4 @@
-/* Collective operations that move data: of a site natively, over sites by basic/. */
+/* Collective operations that move data: the MPI's own within a site, those of basic/ over sites. */
 #define _GNU_SOURCE
 #include "world/basic/basic.h"
 #include "world/calls/collective.h"
@@ -12,7 +12,7 @@ static int lay_out(const struct part *part, struct blocks *blocks)
     return blocks_even(blocks, part->buffer, part->count, part->type);
 }
 
-/* Says that the data is where the other part is. It is the same of every MPI's form. */
+/* The data is in the buffer of the other part. The same for all forms of a part. */
 static const struct part in_place = {.buffer = MPI_IN_PLACE};
 
 static struct part even(const void *buffer, int count, MPI_Datatype type)
@@ -40,8 +40,8 @@ static struct part typed(const struct comm *on, const void *buffer, const int *c
         .buffer = buffer, .counts = counts, .starts = starts, .types = types, .entries = on->peers};
 }
 
-/* What the MPI below would refuse. The lists of operations with v and w in their names are looked at as far
- * as both MPIs do. */
+/* The error for arguments that the MPI below would refuse. The arrays of operations with v or w in their
+ * names are checked as far as both MPIs check them. */
 static int part_error(const struct part *part)
 {
     if (part->buffer == MPI_IN_PLACE)
@@ -57,8 +57,8 @@ static int part_error(const struct part *part)
     return !part->entries && part->type == handle.datatype_null ? MPI_ERR_TYPE : MPI_SUCCESS;
 }
 
-/* Looks at what means something at this rank. Returns what the communicator's error handler has been called
- * with. */
+/* Checks the parts that are significant at this rank. Returns the error with which it has called the
+ * communicator's error handler. */
 static int parts_error(const struct collective *all, int has_out, int has_in)
 {
     int status = has_out ? part_error(&all->out) : MPI_SUCCESS;
@@ -106,7 +106,7 @@ static int run_gather(const struct collective *all)
     return status;
 }
 
-/* What comes in means something at the root only. */
+/* The receive part is significant only at the root. */
 static int gathers(struct collective *all, int root, struct part out, struct part in)
 {
     all->run = run_gather;
@@ -243,5 +243,5 @@ static int prepare_Alltoallw(struct collective *all, PARAMETERS(Alltoallw))
     return exchanges(all, typed(all->on, from, counts, displs, types),
                      typed(all->on, into, into_counts, into_displs, into_types));
 }
-/* In place MPICH's Ialltoallw sends each peer the wrong part before version 4.2. */
+/* With MPI_IN_PLACE, MPICH's Ialltoallw sends each peer the wrong part before version 4.2. */
 COLLECTIVE_BUT(Alltoallw, alltoallw, from == MPI_IN_PLACE || native_is_inter(comm));

@@ -1,4 +1,4 @@
-/* Communicators: what they are, and new ones. */
+/* Calls that describe communicators, and make new ones. */
 #define _GNU_SOURCE
 #include "world/basic/basic.h"
 #include "world/calls/check.h"
@@ -31,7 +31,7 @@ EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank)
 }
 BOTH(Comm_rank);
 
-/* Lists of as many numbers: MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL. */
+/* Compares two lists of `size` numbers: MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL. */
 static int compare(int size, const int32_t *a, const int32_t *b)
 {
     int is_same = 1;
@@ -77,7 +77,7 @@ EXPORT int MPI_Comm_free(MPI_Comm *comm)
 }
 BOTH(Comm_free);
 
-/* Pending messages go on by themselves, so it is enough that all have come. */
+/* Pending messages continue by themselves, so it is enough that all ranks have arrived here. */
 EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
     struct comm *on = ours.is_on && comm ? comm_find(*comm) : NULL;
@@ -90,8 +90,8 @@ EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 }
 BOTH(Comm_disconnect);
 
-/* The numbers of the duplicates are what rank 0 said. `native` is what the site's MPI has said of its part.
- */
+/* The duplicate gets the number that rank 0 sends. `native` is the error code of the site's MPI for its
+ * part. */
 static int record_duplicate(struct comm *on, int native, MPI_Comm *made)
 {
     if (on->local) {
@@ -111,11 +111,11 @@ static int record_duplicate(struct comm *on, int native, MPI_Comm *made)
         comm_find(*made)->topology = on->topology;
         topology_hold(on->topology);
     }
-    /* For an error of its own the site's MPI has called the error handler already. */
+    /* For its own errors the site's MPI has already called the error handler. */
     return native != MPI_SUCCESS ? native : comm_error(on, status);
 }
 
-/* Meets those of a communicator that are here, before a native call that waits. */
+/* Waits for the communicator's ranks at this site, before a native call that blocks. */
 static int meet(struct comm *on, MPI_Comm comm)
 {
     if (on)
@@ -163,7 +163,7 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
 }
 BOTH(Comm_split);
 
-/* What MPI_COMM_TYPE_SHARED and kinds of hardware name lies within a site, and so does a part of an
+/* The parts for MPI_COMM_TYPE_SHARED and kinds of hardware lie within a site, and so does a part of an
  * intercommunicator that has processes of both groups. */
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
 {
@@ -179,8 +179,8 @@ EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, 
 }
 BOTH(Comm_split_type);
 
-/* Each makes its part of what its own group names: of the parent's processes here, those in it. `ranks` has
- * room for all. */
+/* Each process makes the native part for its own `group`: the group's members among the parent's processes at
+ * this site. `ranks` has room for all. */
 static int create(struct comm *on, struct says *all, int *ranks, int size, const int32_t *numbers,
                   MPI_Comm *made)
 {
@@ -199,7 +199,8 @@ static int create(struct comm *on, struct says *all, int *ranks, int size, const
     return making_end(status, all[on->rank].slot, made);
 }
 
-/* Both groups split by who is in the group that its own side names, in its order. Frees the list. */
+/* Splits both groups: each side takes the members of the group that it names, in that group's order. Frees
+ * the list. */
 static int create_inter(struct comm *on, int size, int32_t *numbers, MPI_Comm *made)
 {
     int place = 0;
@@ -249,7 +250,7 @@ EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
 }
 BOTH(Comm_get_attr);
 
-/* The older name of the same. */
+/* The older name of MPI_Comm_get_attr. */
 EXPORT int MPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag)
 {
     return MPI_Comm_get_attr(comm, keyval, value, flag);

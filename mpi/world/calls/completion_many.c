@@ -18,8 +18,8 @@ static int wait_one(MPI_Request *request, MPI_Status *status)
     return error;
 }
 
-/* One after the other: MPICH 4.0.2 never finds all complete by MPI_Testall where persistent collective
- * operations of its own are among them. */
+/* Waits for one after the other: MPI_Testall of MPICH 4.0.2 never finds all complete if its own persistent
+ * collective operations are among them. */
 static int wait_all(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     if (progress_may_block())
@@ -36,13 +36,13 @@ static int wait_all(int count, MPI_Request requests[], MPI_Status statuses[])
     return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
 }
 
-/* What of several has failed. */
+/* Which of several requests have failed. */
 struct failures {
     struct comm *of;
     int any;
 };
 
-/* Entry k of the statuses is that of request i. The MPI has given no errors, so the first of ours sets the
+/* Entry k of the statuses belongs to request i. The MPI has reported no errors, so our first error sets the
  * error fields of all. */
 static void complete(struct keeping *keeping, int i, MPI_Status statuses[], int k, int statuses_count,
                      struct failures *failures)
@@ -73,7 +73,7 @@ static int raise(struct failures *failures, int error)
     return error;
 }
 
-/* All have completed, or, after an error of the MPI, those that are null. */
+/* All requests have completed or, after an error of the MPI, those that are MPI_REQUEST_NULL. */
 static int all_completed(struct keeping *keeping, int count, MPI_Request requests[], MPI_Status statuses[],
                          int error)
 {
@@ -85,7 +85,8 @@ static int all_completed(struct keeping *keeping, int count, MPI_Request request
     return raise(&failures, error);
 }
 
-/* Without a list, or a place for the result, the call is the MPI's to refuse. */
+/* Whether the call lacks a list, or a place for the result; then it is passed to the MPI, which refuses
+ * it. */
 static int is_wrong(int count, const MPI_Request *requests, const void *result)
 {
     return count < 0 || (count > 0 && !requests) || !result;

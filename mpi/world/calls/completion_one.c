@@ -1,4 +1,4 @@
-/* Completion of one request, and what else is done to one. */
+/* Completion of a single request, and freeing and cancelling one. */
 #define _GNU_SOURCE
 #include "world/calls/check.h"
 #include "world/calls/collective.h"
@@ -35,7 +35,7 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 }
 BOTH(Wait);
 
-/* Makes progress before the MPI is asked, where it has no hook for it. */
+/* Makes progress before the MPI is asked, if the MPI has no hook for it. */
 EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct keeping keeping;
@@ -52,7 +52,7 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 }
 BOTH(Test);
 
-/* One that is active goes on until it is complete. */
+/* An active one continues until it is complete. */
 static void free_persistent(struct persistent *persistent)
 {
     if (persistent->active != handle.request_null) {

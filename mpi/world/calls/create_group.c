@@ -1,5 +1,5 @@
-/* MPI_Comm_create_group, which only its group calls: what the others would say comes by messages within it.
- */
+/* MPI_Comm_create_group, which only the members of the group call: they exchange what is needed by messages
+ * among themselves. */
 #define _GNU_SOURCE
 #include "world/calls/check.h"
 #include "world/calls/making.h"
@@ -8,11 +8,11 @@
 
 #include <stdlib.h>
 
-/* Tags of these messages: apart from those of collective operations, and within what any MPI takes. */
+/* Tags of these messages: distinct from those of collective operations, and within the range of any MPI. */
 enum { FIRST_TAG = 1 << 10, TAGS = 1 << 12 };
 
-/* The members here wait for each other, and make progress, before a native call that waits: the first of them
- * hears the others, and tells them. */
+/* The members at this site wait for each other, making progress, before a native call that blocks: the first
+ * of them receives from the others, and then answers them. */
 static int meet_here(struct comm *on, int size, const int *ranks, int mine, int tag)
 {
     int status = MPI_SUCCESS, first = 0;
@@ -33,7 +33,7 @@ static int meet_here(struct comm *on, int size, const int *ranks, int mine, int 
     return status;
 }
 
-/* The first collects what each says, and tells it to all. */
+/* The first member collects what each of them has to say, and sends it all to all of them. */
 static int agree(struct comm *on, int size, const int *ranks, int mine, int tag, struct says *all)
 {
     int status = MPI_SUCCESS, each = SAYS_LONGS;
@@ -58,7 +58,7 @@ static int is_within(int size, const int32_t *numbers)
     return is;
 }
 
-/* The native part comes first, so that all learn in one exchange whether each has it. */
+/* The native part is made first, so that all learn in one exchange whether each has it. */
 static int create(struct comm *on, int size, const int32_t *numbers, int tag, MPI_Comm *made)
 {
     int *ranks = malloc((size_t)size * sizeof *ranks + 1), own = FIRST_TAG + tag % TAGS;

@@ -1,4 +1,4 @@
-/* Graphs over sites: each rank names some edges. */
+/* Distributed graphs over sites: each rank names some edges. */
 #define _GNU_SOURCE
 #include "world/basic/basic.h"
 #include "world/calls/check.h"
@@ -33,7 +33,7 @@ static int are_ranks(const struct comm *on, int count, const int *ranks)
     return count >= 0;
 }
 
-/* A communicator of the same processes, with this rank's part of a graph. */
+/* Makes a communicator of the same processes, with this rank's part of a graph. */
 static int make(struct comm *on, struct topology *part, MPI_Comm *made)
 {
     int status = making_split(on, 0, on->rank, made);
@@ -74,7 +74,7 @@ struct edge {
 };
 enum { EDGE_INTS = sizeof(struct edge) / sizeof(int) };
 
-/* Learns all edges that anybody has named, in the order of ranks. */
+/* Collects the edges that all ranks have named, in the order of ranks. */
 static int learn_edges(struct comm *on, const struct edge *mine, int count, struct edge **all, int *total)
 {
     int *counts = calloc(2 * (size_t)on->size, sizeof *counts), own = count * EDGE_INTS;
@@ -99,7 +99,7 @@ static int learn_edges(struct comm *on, const struct edge *mine, int count, stru
     return status;
 }
 
-/* Takes this rank's part out of all edges. */
+/* Extracts this rank's part from all edges. */
 static struct topology *part_from(const struct comm *on, const struct edge *all, int total, int is_weighted)
 {
     int *lists = malloc(4 * (size_t)total * sizeof *lists + 1), in = 0, out = 0;

@@ -1,6 +1,6 @@
-/* The operations with a list of datatypes (those with w in their names) from Fortran with Open MPI. Its own
- * entry points turn as many datatypes into C's as the native communicator has ranks or neighbours, which are
- * those of this site alone. All others hand on what they get. */
+/* Fortran's entry points to operations with a list of datatypes (those with w in their names), for Open MPI.
+ * Its own entry points convert as many datatypes to C as the native communicator has ranks or neighbours,
+ * which are only those of this site. All other entry points pass on what they get. */
 #define _GNU_SOURCE
 #include "common/binding/export.h"
 #include "world/calls/large.h"
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Whether an address is that of a variable of Open MPI's Fortran, whose name each compiler spells its own
- * way. */
+/* Whether an address is that of one of Open MPI's Fortran variables, whose names each compiler spells in its
+ * own way. */
 static int is_variable(const void *address, const char *lower, const char *upper)
 {
     static const char *const endings[] = {"", "_", "__"};
@@ -32,7 +32,8 @@ static void *buffer_of(void *address)
     return is_variable(address, "mpi_fortran_bottom", "MPI_FORTRAN_BOTTOM") ? MPI_BOTTOM : address;
 }
 
-/* Handles of C. The MPI has the functions of every kind, which all take a number of Fortran's. */
+/* Converts a Fortran handle to C. The MPI has one function for each kind of handle, and all take a Fortran
+ * integer. */
 static void *handle_of(const char *convert, MPI_Fint number)
 {
     void *(*found)(MPI_Fint) = (void *(*)(MPI_Fint))mpi_calls_find(convert);
@@ -48,8 +49,8 @@ static MPI_Datatype *types_of(const MPI_Fint *handles, int count)
     return types;
 }
 
-/* One call: what Fortran gave, and what C gets. An INTEGER of Fortran is an int of C in every Open MPI that
- * Debian or PyPI has; displacements may be of MPI_ADDRESS_KIND. */
+/* The arguments of one call from Fortran. A Fortran INTEGER is a C int in every Open MPI of Debian or PyPI;
+ * displacements may be of MPI_ADDRESS_KIND. */
 struct call {
     char *send, *receive;
     const int *send_counts, *receive_counts;
@@ -66,8 +67,8 @@ typedef int begins(const void *, const int *, const void *, const MPI_Datatype *
 typedef int keeps(const void *, const int *, const void *, const MPI_Datatype *, void *, const int *,
                   const void *, const MPI_Datatype *, MPI_Comm, MPI_Info, MPI_Request *);
 
-/* The library that was loaded first has the call `name`, as for every other entry point of Fortran: one above
- * this may improve it, and does at the other sites. */
+/* Calls `name` of the library that was loaded first, as every other Fortran entry point does: a library above
+ * this one may improve the call, and does at the other sites. */
 static void do_call(const struct call *call, const char *name)
 {
     void *found = mpi_calls_first(name);
@@ -109,9 +110,9 @@ static void do_call(const struct call *call, const char *name)
     send, send_counts, send_starts, send_types, receive, receive_counts, receive_starts, receive_types, comm
 #define ONLY(...) __VA_ARGS__
 
-/* Defines an entry point under the names that compilers give it. In a process whose MPI is another it hands
- * on: this library may be preloaded there too. `MORE` are the parameters after the communicator, and `SET`
- * what they mean. */
+/* Defines an entry point under the names that compilers give it. In a process with another MPI, into which
+ * this library may be preloaded, too, it passes the call on. `MORE` are the parameters after the
+ * communicator; the last arguments set the members of struct call accordingly. */
 #define ENTRY(own, lower, upper, c_name, MORE, MORE_NAMES, ...)              \
     EXPORT void own(LISTS, ONLY MORE)                                        \
     {                                                                        \
@@ -161,7 +162,7 @@ ENTRY_OF(ompi_ineighbor_alltoallw_f, mpi_ineighbor_alltoallw, MPI_INEIGHBOR_ALLT
 ENTRY_OF(ompi_neighbor_alltoallw_init_f, mpi_neighbor_alltoallw_init, MPI_NEIGHBOR_ALLTOALLW_INIT,
          "PMPI_Neighbor_alltoallw_init", KEEPS, .info = info, .request = request, .is_among_neighbors = 1);
 
-/* Open MPI 4 calls the persistent ones by other names. */
+/* In Open MPI 4 the persistent forms have other names. */
 ENTRY_OF(ompix_alltoallw_init_f, mpix_alltoallw_init, MPIX_ALLTOALLW_INIT, "PMPI_Alltoallw_init", KEEPS,
          .info = info, .request = request);
 ENTRY_OF(ompix_neighbor_alltoallw_init_f, mpix_neighbor_alltoallw_init, MPIX_NEIGHBOR_ALLTOALLW_INIT,

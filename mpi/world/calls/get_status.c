@@ -1,4 +1,4 @@
-/* Whether requests are complete, which they stay. */
+/* Calls that test whether requests are complete, without freeing them. */
 #define _GNU_SOURCE
 #include "world/calls/check.h"
 #include "world/calls/kept.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy of the program's requests, in which active persistent ones are what stands for them. */
+/* A copy of the program's requests, in which active persistent ones are replaced by the requests of their
+ * messages. */
 struct asked {
     struct keeping keeping;
     MPI_Request few[16], *requests;
@@ -32,7 +33,7 @@ static void ask(struct asked *asked, int count, const MPI_Request requests[])
     asked->is_kept = keep(&asked->keeping, count, copy);
 }
 
-/* Request i is complete. */
+/* Called for each complete request i. */
 static void is_complete(struct asked *asked, int i, MPI_Status *status)
 {
     if (asked->is_kept && asked->keeping.all[i].is.comm)
@@ -64,7 +65,7 @@ EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
 }
 BOTH(Request_get_status);
 
-/* The following are of MPI 4.1. A program that calls them has an MPI that has them. */
+/* The following functions are new in MPI 4.1. A program that calls them has an MPI that has them. */
 
 EXPORT int MPI_Request_get_status_all(int count, const MPI_Request requests[], int *flag,
                                       MPI_Status statuses[])

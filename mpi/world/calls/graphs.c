@@ -1,4 +1,4 @@
-/* Graphs over sites: kept in the record. A graph within a site is the MPI's own. */
+/* Graphs over sites, which are kept in the communicator's record. A graph within a site is the MPI's own. */
 #define _GNU_SOURCE
 #include "world/calls/check.h"
 #include "world/calls/making.h"

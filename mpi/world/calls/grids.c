@@ -1,6 +1,6 @@
-/* Cartesian topologies over sites: arithmetic on the record. Ranks keep their order, which is that of the
- * sites, whatever `reorder` allows: neighbours in the last dimensions are most often of one site. A grid
- * within a site is the MPI's own. */
+/* Cartesian topologies over sites: arithmetic on the communicator's record. Ranks keep their order, which is
+ * that of the sites, even if `reorder` is set: neighbours in the last dimensions are mostly at the same site.
+ * A grid within a site is the MPI's own. */
 #define _GNU_SOURCE
 #include "world/calls/check.h"
 #include "world/calls/making.h"
@@ -15,7 +15,7 @@ static const struct topology *grid_of(MPI_Comm comm)
     return on && on->topology && on->topology->kind == MPI_CART ? on->topology : NULL;
 }
 
-/* Processes of a grid, or 0 where it has none or more than there are. */
+/* The number of processes of a grid, or 0 if there are none, or more than the communicator has. */
 static int nodes_of(const struct comm *on, int dimensions, const int *dims)
 {
     int64_t nodes = 1;
@@ -67,7 +67,7 @@ EXPORT int MPI_Cart_create(MPI_Comm comm, int dimensions, const int dims[], cons
 }
 BOTH(Cart_create);
 
-/* Says which coordinates stay and which part it is by those that go. */
+/* Lists the dimensions that remain, and numbers the part by the coordinates in those that are dropped. */
 static int part_of(const struct topology *grid, const int *coords, const int *remain, int *dims, int *periods,
                    int *color)
 {

@@ -1,4 +1,5 @@
-/* Groups. As soon as one of two has processes of other sites, both are lists of numbers in the world. */
+/* Groups. If one of two groups has processes of other sites, both are treated as lists of numbers in the
+ * world. */
 #define _GNU_SOURCE
 #include "world/handles/groups.h"
 
@@ -29,7 +30,7 @@ static int place(const struct list *list, int32_t number)
     return -1;
 }
 
-/* An error of a group is one of MPI_COMM_WORLD. */
+/* Errors of groups go to MPI_COMM_WORLD's error handler. */
 static int group_error(int status)
 {
     if (status != MPI_SUCCESS)
@@ -83,7 +84,7 @@ EXPORT int MPI_Group_free(MPI_Group *group)
 }
 BOTH(Group_free);
 
-/* A group that is none is for the MPI to refuse. */
+/* Whether the MPI handles the call. It refuses MPI_GROUP_NULL. */
 static int is_native(MPI_Group a, MPI_Group b)
 {
     return (!group_find(a) && !group_find(b)) || a == handle.group_null || b == handle.group_null;
@@ -131,7 +132,7 @@ EXPORT int MPI_Group_compare(MPI_Group left, MPI_Group right, int *result)
 }
 BOTH(Group_compare);
 
-/* Makes a group of some of a list, and frees both. */
+/* Makes a group of the chosen members of a list, and frees both. */
 static int make(struct list *list, int32_t *chosen, int count, MPI_Group *made)
 {
     int status = chosen && list->numbers ? group_make(count, chosen, made) : MPI_ERR_NO_MEM;
@@ -142,7 +143,7 @@ static int make(struct list *list, int32_t *chosen, int count, MPI_Group *made)
     return status;
 }
 
-/* Whether so many ranks are of a group. */
+/* Whether `count` ranks are valid in a group. */
 static int are_ranks(MPI_Group group, int count, const int ranks[])
 {
     int size = group_find(group)->size;
@@ -198,7 +199,8 @@ EXPORT int MPI_Group_excl(MPI_Group group, int count, const int ranks[], MPI_Gro
 }
 BOTH(Group_excl);
 
-/* Lists the ranks of ranges (first, last, stride); returns how many, or -1 where a range is wrong. */
+/* Lists the ranks of ranges (first, last, stride). Returns how many there are, or -1 if a range is
+ * invalid. */
 static int expand(const struct group *group, int count, int ranges[][3], int **ranks)
 {
     int many = 0;
@@ -244,7 +246,8 @@ EXPORT int MPI_Group_range_excl(MPI_Group group, int count, int ranges[][3], MPI
 }
 BOTH(Group_range_excl);
 
-/* The first's members that are in the second, or are not; then, for a union, the others of the second. */
+/* Makes a group of the first group's members that are in the second (keep_common) or are not (keep_own);
+ * then, for a union (add), the other members of the second. */
 static int combine(MPI_Group first, MPI_Group second, int keep_common, int keep_own, int add, MPI_Group *made)
 {
     if (!made)

@@ -1,5 +1,5 @@
-/* Duplicates that are made beside the program: the native part by the MPI, one after the other, the record by
- * a task. */
+/* Duplicates that are made in the background: the MPI makes the native parts, one after the other, and a task
+ * makes the record. */
 #define _GNU_SOURCE
 #include "world/calls/check.h"
 #include "world/calls/inter.h"
@@ -12,7 +12,7 @@
 typedef int idup(MPI_Comm, MPI_Comm *, MPI_Request *);
 typedef int idup_with_info(MPI_Comm, MPI_Info, MPI_Comm *, MPI_Request *);
 
-/* What the MPI has: hints may be ignored where it cannot take them. */
+/* Calls the form that the MPI has: hints may be ignored if it cannot take them. */
 static int native_idup(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request)
 {
     static idup *plain;
@@ -28,9 +28,9 @@ static int native_idup(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request
 
 struct duplicate {
     struct comm *on;
-    /* A copy; null without. */
+    /* A copy, or MPI_INFO_NULL. */
     MPI_Info info;
-    /* Where the program's handle comes. */
+    /* Where to store the program's handle. */
     MPI_Comm *made;
     unsigned number;
 };
@@ -62,7 +62,7 @@ static void end(void *of)
     free(duplicate);
 }
 
-/* All ranks exchange what they have, after the native part has come. */
+/* After the native part has been made, all ranks exchange their results, and make the record. */
 static int record(struct comm *on, int status, MPI_Comm *made)
 {
     struct says *all = malloc((size_t)on->size * sizeof *all);
@@ -85,9 +85,10 @@ static int is_next(void *of)
     return duplicate->on->duplicated == duplicate->number;
 }
 
-/* Open MPI makes the native parts of a communicator's duplicates one after the other: where it goes on
- * between two calls of MPI_Comm_idup it mixes their steps up, each rank in its own way. An MPI without a hook
- * does not, and must have begun all that the program has asked for when it waits. */
+/* With Open MPI, the native parts of a communicator's duplicates are made one after the other: if it makes
+ * progress between two calls of MPI_Comm_idup, it interleaves their steps, differently at each rank. An MPI
+ * without a hook does not, and must have begun all duplicates that the program has asked for when it
+ * waits. */
 static int run(void *of)
 {
     struct duplicate *duplicate = of;

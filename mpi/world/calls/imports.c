@@ -1,5 +1,6 @@
-/* Looks for refused calls among the symbols that the program and its libraries import. What is loaded later,
- * or found by dlsym, is not seen. binding/imports.c reads the same tables for another question. */
+/* Looks for refused calls among the symbols that the program and its libraries import. It does not see
+ * libraries that are loaded later, or functions found by dlsym. collectives/binding/imports.c reads the same
+ * tables for another purpose. */
 #define _GNU_SOURCE
 #include "world/calls/imports.h"
 
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The files that refuse are the list: each REFUSE in them is a name here. */
+/* The files that refuse calls form the list: each REFUSE in them becomes a name here. */
 #undef REFUSE
 #undef REFUSE_MEETING
 #define REFUSE(name, ...) #name,
@@ -23,10 +24,10 @@ static const char *const refused[] = {
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
-/* Names that a line has room for. */
+/* The number and length of names for which a line has room. */
 enum { SHOWN = 6, LONGEST = 64 };
 
-/* The MPI's own libraries and ours: they import everything. */
+/* The MPI's own libraries and ours, which import everything. */
 static const char *const of_mpi[] = {"libmpi", "libpmpi", "libcauseway_"};
 
 struct found {
@@ -34,8 +35,9 @@ struct found {
     int count;
 };
 
-/* Returns a name without what a language makes of it: "win_create" of MPI_Win_create, mpi_win_create_,
- * mpi_win_create_f08_. Tools wrap calls, so they import PMPI_X of all that they show. */
+/* Returns a name without what each language adds: "win_create" for MPI_Win_create, mpi_win_create_,
+ * mpi_win_create_f08_. PMPI_X counts only in the program itself: tools that wrap calls import it for all of
+ * them. */
 static const char *plain_name(const char *name, int is_program, char *room)
 {
     static const char *const endings[] = {"__", "_", "_f08ts", "_f08", "_f90"};
@@ -88,8 +90,8 @@ static void look_at(const struct object *of, struct found *found)
     }
 }
 
-/* What imports most of them is a binding for another language, such as mpi4py: it says nothing of the program
- * above it. */
+/* A library that imports most of the refused calls is a binding for another language, such as mpi4py: that
+ * says nothing about the program above it. */
 static void add(struct found *found, const struct object *object)
 {
     struct found its = {.count = 0};
@@ -114,7 +116,7 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *found)
             section = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     struct object object = {.is_program = *info->dlpi_name == '\0'};
     for (; section && section->d_tag != DT_NULL; section++) {
-        /* The loader relocates entries, except where the section is read-only (vDSO). */
+        /* The loader relocates entries, unless the section is read-only (vDSO). */
         ElfW(Addr) value = section->d_un.d_ptr;
         const void *pointed = (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
         switch (section->d_tag) {
@@ -136,7 +138,7 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *found)
         case DT_RELASZ:
             object.bytes[1] = value;
             break;
-        /* An older form of relocations, which this does not read. */
+        /* An older form of relocations, which this code does not read. */
         case DT_PLTREL:
             if (value != DT_RELA)
                 return 0;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    /* Between processes of this site, on a communicator of this library. */
+    /* For messages between processes of this site, on a communicator of this library. */
     MEET_TAG = 1,
 };
 
@@ -20,7 +20,8 @@ uint64_t inter_take_numbers(void)
     return number;
 }
 
-/* Both groups say which one names what they share: that with the first process of the world. */
+/* Both groups determine alike which of them names what they share: the one whose namer has the lower number
+ * in the world. */
 int inter_record(MPI_Comm handle, MPI_Comm inside, struct comm *lender, const struct side *local,
                  const struct side *remote)
 {
@@ -42,7 +43,7 @@ int inter_copy_native(MPI_Comm native, MPI_Comm *copy)
     MPI_Group group;
     int is_inter = 0;
     int status = real.Comm_test_inter(native, &is_inter);
-    /* Hidden ones have no attributes that a duplicate would copy; Comm_create copies none. */
+    /* A hidden intercommunicator has no attributes that a duplicate would copy; Comm_create copies none. */
     TRY(status, real.Comm_group(native, &group));
     if (status != MPI_SUCCESS)
         return status;
@@ -60,8 +61,8 @@ static int32_t first_here(const struct side *side)
     return -1;
 }
 
-/* Both groups' processes at this site wait for each other, and make progress, before a native call that
- * waits. */
+/* Both groups' processes at this site wait for each other, making progress, before a native call that
+ * blocks. */
 static int meet_other(MPI_Comm part, int other)
 {
     MPI_Request sends, comes;
@@ -89,7 +90,7 @@ int inter_make_native(MPI_Comm part, const struct side *remote, MPI_Comm *made)
     return TRY(status, inter_copy_native(part, made));
 }
 
-/* One group of a split: what all its ranks said, who of them has a color, and the new group. */
+/* One group of a split: the data from all its ranks, the ranks with this color, and the new group. */
 struct half {
     struct says *all;
     int *ranks;
@@ -130,7 +131,7 @@ static void choose(struct half *half, int size, const int32_t *numbers, int colo
     }
 }
 
-/* Each rank's color, key, numbers and slot go to both groups. */
+/* Sends each rank's color, key, numbers and slot to both groups. */
 static int exchange(struct comm *on, int color, int key, struct half *local, struct half *remote)
 {
     struct says mine = making_say(color, key, MPI_SUCCESS);
@@ -148,7 +149,7 @@ static int exchange(struct comm *on, int color, int key, struct half *local, str
     return status;
 }
 
-/* What both groups say to each other, of one color. */
+/* Exchanges the data between both groups, and selects the ranks of one color. */
 static int split_halves(struct comm *on, int color, int key, struct half *local, struct half *remote)
 {
     int status = half_new(local, on->size);
@@ -163,7 +164,8 @@ static int split_halves(struct comm *on, int color, int key, struct half *local,
     return status;
 }
 
-/* A duplicate is as a split of one color, whose native part is there; it lends its local group's. */
+/* A duplicate is like a split with one color whose native part already exists. The original lends it the
+ * local group's communicator. */
 int inter_duplicate(struct comm *on, MPI_Comm made)
 {
     struct half local = {0}, remote = {0};
@@ -176,8 +178,8 @@ int inter_duplicate(struct comm *on, MPI_Comm made)
     return status;
 }
 
-/* The native intercommunicator is made anew: that which MPICH 4.0.2 splits off another loses messages where
- * the first rank of a group is in none. */
+/* Makes a new native intercommunicator: one that MPICH 4.0.2 splits from another loses messages if the first
+ * rank of a group is in no part. */
 static int make_split(struct comm *on, int color, const struct half *local, const struct half *remote,
                       MPI_Comm *made)
 {
@@ -216,8 +218,8 @@ int inter_split(struct comm *on, int color, int key, MPI_Comm *made)
     return status;
 }
 
-/* The lower group's ranks come first; where both say the same, the group of the first process of the world
- * does. `all` has room for both. */
+/* The ranks of the lower group come first; if both groups pass the same `high`, those of the group whose
+ * first rank has the lower number in the world. `all` has room for both. */
 static int merge(struct comm *on, const struct half *local, const struct half *remote, struct says *all,
                  int32_t *numbers, MPI_Comm *made)
 {

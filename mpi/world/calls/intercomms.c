@@ -1,4 +1,4 @@
-/* Intercommunicators: made of two communicators' processes, merged, and what is asked of them. */
+/* Intercommunicators: calls that make them from two communicators, merge them, and query them. */
 #define _GNU_SOURCE
 #include "world/basic/basic.h"
 #include "world/calls/check.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    /* Leaders' messages over the peer communicator: apart from those of MPI_Comm_create_group and of tasks.
-     */
+    /* Tags of the leaders' messages over the peer communicator: distinct from those of MPI_Comm_create_group
+     * and of tasks. */
     FIRST_TAG = 5120,
     TAGS = 1024,
 };
@@ -53,22 +53,24 @@ EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 }
 BOTH(Comm_remote_group);
 
-/* The arguments of MPI_Intercomm_create, and what the call finds out. Ranks of one communicator may be of
- * several MPIs, so what they tell each other has no MPI's code in it. */
+/* The arguments of MPI_Intercomm_create, and what the call finds out. Ranks of one communicator may run
+ * different MPIs, so the data that they exchange contains no MPI's error codes. */
 struct creation {
     MPI_Comm comm, peer;
     struct comm *on, *over;
     int leader, remote_leader, tag, rank;
-    /* Which this process has given to what is made. */
+    /* The slot that this process has given to the new communicator. */
     int32_t slot;
     struct side local, remote;
-    /* What the leader knows, for all: whether anything has failed, or some process is of no site. */
+    /* The leader's findings, which it sends to all: whether anything has failed, or some process belongs to
+     * no site. */
     struct verdict {
         int64_t number, remote_number, namer, remote_namer, size, has_failed, is_native;
     } verdict;
 };
 
-/* All of the own group learn each other's slots. The leader knows then that all are there. */
+/* All ranks of the local group learn each other's slots. The leader then knows that all have made the
+ * call. */
 static int gather_slots(struct creation *c)
 {
     struct blocks blocks;
@@ -97,7 +99,7 @@ static int tell_group(struct creation *c, void *buffer, int count, MPI_Datatype 
                  : NATIVE(Bcast, Ibcast, buffer, count, type, c->leader, c->comm);
 }
 
-/* Whether some process of a communicator of this site is none of the world's: a child, for example. */
+/* Whether some process of a communicator of this site is not in the world: a child, for example. */
 static int has_strangers(int size, const int32_t *numbers)
 {
     for (int i = 0; i < size; i++)
@@ -118,7 +120,7 @@ static int list_comm(MPI_Comm comm, struct side *side)
     return side->numbers ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Both leaders send before they wait. */
+/* Exchanges data with the other leader. Both leaders send before they wait. */
 static int trade(struct creation *c, const void *out, int out_count, void *in, int in_count,
                  MPI_Datatype type)
 {
@@ -148,7 +150,7 @@ static int peer_has_strangers(const struct creation *c)
     return has;
 }
 
-/* Far numbers come from another process. */
+/* Whether numbers are valid that came from another process. */
 static int are_right(const struct side *side)
 {
     for (int i = 0; i < side->size; i++)
@@ -164,7 +166,7 @@ static int remote_new(struct side *remote)
     return remote->numbers && remote->slots ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* At the leader: learns who the others are. */
+/* At the leader: learns the members of the remote group. */
 static int learn(struct creation *c)
 {
     struct {
@@ -200,7 +202,7 @@ static int check_leader(const struct creation *c)
     return c->remote_leader >= 0 && c->remote_leader < peers ? MPI_SUCCESS : MPI_ERR_RANK;
 }
 
-/* All of the own group are here, and so are those of the other before its leader answers. */
+/* All ranks of both groups have then made the call: each leader answers only when its whole group has. */
 static int agree(struct creation *c)
 {
     int status = gather_slots(c);
@@ -229,7 +231,7 @@ static int agree(struct creation *c)
     return status;
 }
 
-/* Wholly within the site. The peer communicator may span sites. */
+/* Both groups are within the site. The peer communicator may span sites. */
 static int create_within(const struct creation *c, MPI_Comm *made)
 {
     static int (*own)(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm *);

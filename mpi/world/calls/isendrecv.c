@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* A copy of the call, with datatypes of its own: the program may free its. */
+/* A copy of the call, with duplicates of the datatypes, because the program may free its own. */
 struct started {
     struct sendrecv both;
     int (*run)(const struct sendrecv *both, MPI_Status *status);

@@ -58,7 +58,7 @@ int kept_completes(struct keeping *keeping, int i, MPI_Status *status, struct co
         *of = is.far->comm;
         if (error && is.far->is_raised)
             *of = NULL;
-        /* The communicator lives until its handler has been called. */
+        /* The communicator lives until its error handler has been called. */
         if (error && *of)
             comm_hold(*of);
         far_release(is.far);

@@ -1,4 +1,5 @@
-/* What a completion call must know of requests before it hands them to the MPI, which sets them to null. */
+/* What a completion call must record of requests before it passes them to the MPI, which sets them to
+ * MPI_REQUEST_NULL. */
 #ifndef CAUSEWAY_WORLD_KEPT_H
 #define CAUSEWAY_WORLD_KEPT_H
 
@@ -7,7 +8,7 @@
 struct kept {
     MPI_Request handle;
     struct request is;
-    /* The request stands for an active persistent one until the end. */
+    /* The active persistent operation whose message's request is passed to the MPI in its place, or NULL. */
     struct persistent *persistent;
 };
 
@@ -17,15 +18,15 @@ struct keeping {
     int count;
 };
 
-/* Keeps all requests, and their records alive; puts messages in the place of active persistent ones. False
- * where none of them is ours, or there is no memory. */
+/* Records all requests, keeps their records alive, and replaces active persistent ones by the requests of
+ * their messages. Returns false if none of them is ours, or memory is exhausted. */
 int keep(struct keeping *keeping, int count, MPI_Request requests[]);
 
-/* Request i has completed: its status names the right source, its record goes. Returns its error, for which
- * no handler has been called; the communicator is `*of`. */
+/* Called when request i has completed: corrects the source in its status, and removes its record. Returns its
+ * error, for which no error handler has been called yet; *of is the communicator. */
 int kept_completes(struct keeping *keeping, int i, MPI_Status *status, struct comm **of);
 
-/* Lets go of the others, and gives persistent ones back. */
+/* Releases the records of the other requests, and puts persistent ones back. */
 void keep_end(struct keeping *keeping);
 
 #endif

@@ -60,7 +60,7 @@ const int *large_displs(struct large *large, const MPI_Aint *wide, int many)
     return list;
 }
 
-/* A call that says an int of a communicator, as a program would get it. */
+/* Queries an int of a communicator by the call `name`, as the program would. */
 static int ask(const char *name, MPI_Comm comm)
 {
     int (*call)(MPI_Comm, int *) = (int (*)(MPI_Comm, int *))large_find_small(name);

@@ -1,47 +1,48 @@
-/* Calls with large counts, of MPI 4. Each is made by the call with small ones: more elements than an int
- * counts become one of a type of their own, and lists of large counts lists of small ones. An MPI without
- * these calls gets them, too: a program finds them in the libraries that are preloaded for other MPIs, which
- * would cut its handles. */
+/* MPI 4's calls with large counts. Each is carried out by the call with small counts: more elements than an
+ * int can count become one element of a derived type, and lists of large counts become lists of int. They are
+ * also defined for an MPI without them: otherwise a program would find them in the libraries that are
+ * preloaded for other MPIs, which would truncate its handles. */
 #ifndef CAUSEWAY_WORLD_LARGE_H
 #define CAUSEWAY_WORLD_LARGE_H
 
 #include "common/binding/signatures.h"
 #include "world/calls/refuse.h"
 
-/* What a call has made for itself. */
+/* What a call has allocated. */
 struct large {
     MPI_Datatype rows[2];
     int *lists[4];
     int row_count, list_count;
-    /* The small call cannot say it. */
+    /* Whether the small call cannot express the arguments. */
     int is_too_large, error;
 };
 
-/* The count for the small call. Where it is too large that is 1, and the type becomes one of so many. */
+/* The count for the small call. If `count` is too large, that is 1, and the type becomes one of `count`
+ * elements. */
 int large_count(struct large *large, MPI_Count count, MPI_Datatype *type);
-/* The same for a buffer that may be MPI_IN_PLACE, whose count and type say nothing. */
+/* The same for a buffer that may be MPI_IN_PLACE, whose count and type are not significant. */
 int large_sent(struct large *large, const void *buffer, MPI_Count count, MPI_Datatype *type);
-/* A count that nothing can take the place of. */
+/* A count for which no derived type can be substituted. */
 int large_few(struct large *large, MPI_Count count);
-/* Lists of int. */
+/* Convert lists to int. */
 const int *large_counts(struct large *large, const MPI_Count *wide, int many);
 const int *large_displs(struct large *large, const MPI_Aint *wide, int many);
 
-/* Whether this rank's arguments for the root say something. */
+/* Whether the arguments that are significant only at the root are significant at this rank. */
 int large_is_root(MPI_Comm comm, int root);
-/* Entries of lists: of those whom this rank exchanges data with, of its own group, of neighbours that send or
- * that receive. */
+/* The number of entries of a list: for the ranks with which this rank exchanges data, for its own group, and
+ * for the neighbours that send to it or receive from it. */
 int large_members(MPI_Comm comm);
 int large_own_members(MPI_Comm comm);
 enum { FROM, TO };
 int large_neighbors(MPI_Comm comm, int way);
 
-/* Where a reduction's next elements are. */
+/* The address of a reduction's next elements. */
 void *large_at(const void *buffer, MPI_Aint bytes);
 MPI_Aint large_extent(MPI_Datatype type);
 
-/* The call that a program would reach by this name: libraries that are preloaded before this one have their
- * part in it. */
+/* The function that a program would reach by this name, so that libraries which are preloaded before this one
+ * take part. */
 void *large_find_small(const char *name);
 
 int large_refuse(struct large *large, MPI_Comm comm, const char *name, int *is_told);
@@ -49,7 +50,7 @@ void large_end(struct large *large);
 
 enum { PIECE = 1 << 30 };
 
-/* Open MPI 4 declares no call of MPI 4. */
+/* Open MPI 4 declares no function of MPI 4. */
 #if MPI_VERSION >= 4
 #define SMALL_CALL(name) __typeof__(&MPI_##name)
 #else
@@ -57,7 +58,7 @@ enum { PIECE = 1 << 30 };
 #endif
 
 /* Defines MPI_Name_c with these parameters; `arguments` are their names, `small_ones` those of the small
- * call. The statements at the end make these. */
+ * call. The statements at the end compute these. */
 #define LARGE_CALL(Name, comm, prefers_own, meet, parameters, arguments, small_ones, ...) \
     EXPORT int MPI_##Name##_c parameters                                                  \
     {                                                                                     \
@@ -73,7 +74,7 @@ enum { PIECE = 1 << 30 };
         if (!mpi_calls_fit())                                                             \
             return own ? own arguments : NO_MPI;                                          \
         has_own = has_own && own;                                                         \
-        /* As the program gave them: what follows changes arguments. */                   \
+        /* With the arguments of the program, which the statements below change. */       \
         if (has_own && (prefers_own))                                                     \
             return (meet, own arguments);                                                 \
         __VA_ARGS__;                                                                      \
@@ -89,7 +90,7 @@ enum { PIECE = 1 << 30 };
     BOTH(Name##_c);
 #define UNPACK(...) __VA_ARGS__
 
-/* The same with the parameters of Like, and with another one behind them. */
+/* The same with the parameters of Like, and with one more at the end. */
 #define LARGE(Name, Like, comm, small_ones, ...) \
     LARGE_CALL(Name, comm, 0, (void)0, (LARGE_PARAMETERS(Like)), (ARGUMENTS(Like)), small_ones, __VA_ARGS__)
 #define LARGE_REQUEST(Name, Like, comm, small_ones, ...)                                \
@@ -99,12 +100,13 @@ enum { PIECE = 1 << 30 };
     LARGE_CALL(Name, comm, 0, (void)0, (LARGE_PARAMETERS(Like), MPI_Status * status), \
                (ARGUMENTS(Like), status), (UNPACK small_ones, status), __VA_ARGS__)
 
-/* Defines the blocking, non-blocking and persistent form of a collective operation with large counts. */
+/* Defines the blocking, non-blocking and persistent forms of a collective operation with large counts. */
 #define LARGE_FORMS(Name, name, small_ones, ...)                                            \
     LARGE_CALL(Name, comm, 0, ours.is_on ? native_meet(comm) : 0, (LARGE_PARAMETERS(Name)), \
                (ARGUMENTS(Name)), small_ones, __VA_ARGS__)                                  \
     LATER_FORMS(0, Name, name, small_ones, __VA_ARGS__)
-/* The same of one with lists: an MPI's own call keeps its lists itself. */
+/* The same for an operation with lists. The MPI's own call is preferred, because it keeps its lists
+ * itself. */
 #define LARGE_LISTS(Name, name, small_ones, ...)                                            \
     LARGE_CALL(Name, comm, 1, ours.is_on ? native_meet(comm) : 0, (LARGE_PARAMETERS(Name)), \
                (ARGUMENTS(Name)), small_ones, __VA_ARGS__)                                  \
@@ -116,7 +118,7 @@ enum { PIECE = 1 << 30 };
                (LARGE_PARAMETERS(Name), MPI_Info info, MPI_Request * request),                       \
                (ARGUMENTS(Name), info, request), (UNPACK small_ones, info, request), __VA_ARGS__)
 
-/* Defines a reduction of each element by itself: the blocking form goes by pieces. */
+/* Defines an elementwise reduction, whose blocking form is done in pieces. */
 #define LARGE_REDUCTION(Name, name, small_ones, ...)                            \
     EXPORT int MPI_##Name##_c(LARGE_PARAMETERS(Name))                           \
     {                                                                           \

@@ -20,13 +20,13 @@ LARGE_LISTS(Scatterv, scatterv, (from, c, p, type, into, m, into_type, root, com
 LARGE_ALLGATHERV(Allgatherv, allgatherv, large_members(comm))
 LARGE_ALLGATHERV(Neighbor_allgatherv, neighbor_allgatherv, large_neighbors(comm, FROM))
 
-/* `given` and `gotten` are the entries of each list. */
+/* `given` and `gotten` are the numbers of entries of the send and the receive lists. */
 #define LARGE_ALLTOALL(Name, name, small_ones, given, gotten)                                               \
     LARGE_LISTS(Name, name, small_ones, int many = given, into_many = gotten;                               \
                 const int *c = large_counts(&large, counts, many), *p = large_displs(&large, displs, many), \
                 *into_c = large_counts(&large, into_counts, into_many),                                     \
                 *into_p = large_displs(&large, into_displs, into_many))
-/* In place a rank gives what its own buffer has. */
+/* With MPI_IN_PLACE a rank sends from its receive buffer, and the send lists are not significant. */
 #define GIVEN (from == MPI_IN_PLACE ? 0 : large_members(comm))
 LARGE_ALLTOALL(Alltoallv, alltoallv, (from, c, p, type, into, into_c, into_p, into_type, comm), GIVEN,
                large_members(comm))
@@ -36,7 +36,7 @@ LARGE_ALLTOALL(Neighbor_alltoallv, neighbor_alltoallv,
 LARGE_ALLTOALL(Alltoallw, alltoallw, (from, c, p, types, into, into_c, into_p, into_types, comm), GIVEN,
                large_members(comm))
 
-/* Its displacements are addresses in either form. */
+/* Its displacements are MPI_Aint in both forms. */
 LARGE_LISTS(Neighbor_alltoallw, neighbor_alltoallw,
             (from, c, displs, types, into, into_c, into_displs, into_types, comm),
             const int *c = large_counts(&large, counts, large_neighbors(comm, TO)),

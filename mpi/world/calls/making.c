@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* MPICH has 2046 communicators. The library above makes one or two more of each, and is told of so many, its
- * own too: then there is room for a thousand. */
+/* MPICH has 2046 communicators. The library above makes one or two more for each communicator, so it makes
+ * none once there are this many, its own included: that leaves room for a thousand. */
 enum { FEW = 1000 };
 
 static int are_made(void *of)
@@ -151,8 +151,8 @@ int making_members(const struct says *all, int size, int color, int *ranks)
     return count;
 }
 
-/* The native part comes first, so that all learn in one exchange whether each has it. Native ranks follow
- * each other as ranks do, so that it has the right order by itself. */
+/* The native part is made first, so that all learn in one exchange whether each has it. Native ranks are in
+ * the same order as ranks, so the native part gets the right order by itself. */
 static int split(struct comm *on, struct says *all, int color, int key, int *ranks, int32_t *numbers,
                  MPI_Comm *made)
 {

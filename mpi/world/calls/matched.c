@@ -1,4 +1,4 @@
-/* Matched probes, and the receives of what they have taken. */
+/* Matched probes, and the receives of the messages that they have taken. */
 #define _GNU_SOURCE
 #include "common/binding/signatures.h"
 #include "world/calls/check.h"
@@ -19,7 +19,7 @@ static int improbe_here(struct comm *on, int from, int tag, int *flag, MPI_Messa
         return error;
     int source = found.MPI_SOURCE, found_tag = found.MPI_TAG;
     transfer_name_source(on, &found);
-    /* An earlier receive is owed this one. */
+    /* This message belongs to a receive that was posted earlier. */
     if (engine_is_owed(&on->channel, found.MPI_SOURCE, found_tag)) {
         *flag = 0;
         return MPI_SUCCESS;
@@ -80,7 +80,7 @@ EXPORT int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MP
 }
 BOTH(Mprobe);
 
-/* The native message that was its name goes too. */
+/* Receives the native message that served as the handle of a far one. */
 static int forget_name(MPI_Message *message)
 {
     MPI_Request request;

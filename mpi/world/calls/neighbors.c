@@ -1,11 +1,11 @@
-/* Collective operations among neighbours of a topology over sites: a message for each edge. */
+/* Collective operations among neighbours of a topology over sites: one message for each edge. */
 #define _GNU_SOURCE
 #include "world/calls/collective.h"
 #include "world/native/transfer.h"
 
 #include <stdlib.h>
 
-/* Above those of other collective operations, which may still be under way on a faster rank. */
+/* Above those of other collective operations, which may be in progress on another rank. */
 enum { FIRST_TAG = 16 };
 
 /* A block of memory. */
@@ -19,7 +19,7 @@ struct slot {
 struct neighbors {
     int in, out;
     int *ranks; /* in, then out */
-    /* Where two edges may join the same two ranks in a grid, the direction tells them apart. */
+    /* True for a grid, in which two edges may join the same two ranks: the direction tells them apart. */
     int has_directions;
 };
 
@@ -55,7 +55,8 @@ static int neighbors_of(const struct comm *on, struct neighbors *all)
     return MPI_SUCCESS;
 }
 
-/* What a neighbour below sends goes up: it arrives where what comes from below is expected. */
+/* A neighbour below sends its message up, with the tag of that direction; so the receive from below uses that
+ * tag. */
 static int tag_in(const struct neighbors *all, int i)
 {
     return FIRST_TAG + (all->has_directions ? i ^ 1 : 0);
@@ -80,7 +81,7 @@ static int exchange(struct comm *on, const struct neighbors *all, const struct s
     return status != MPI_SUCCESS ? status : ended;
 }
 
-/* Where the blocks of a part are. One that goes to all neighbours is the same for each. */
+/* Finds where the blocks of a part are. With `is_one`, all neighbours get the same block. */
 static int lay_out(const struct part *part, int is_one, int count, struct slot *slots)
 {
     MPI_Aint low, extent = 0;
@@ -132,7 +133,8 @@ static int prepare(struct collective *all, int (*run)(const struct collective *)
     return comm_error(all->on, status);
 }
 
-/* Natively, within a site: all meet first, so that nobody waits who could move others along. */
+/* Natively, within a site: all ranks meet first, so that no rank blocks in the MPI while others need its
+ * progress. */
 #define NEIGHBORS(Name, name)                                  \
     FORMS(                                                     \
         Name, name,                                            \

@@ -1,5 +1,5 @@
-/* MPI_Pack and MPI_Unpack for ranks with an unlike processor: nobody knows which of the packed bytes are
- * numbers, so that those among them which differ cannot be converted. */
+/* MPI_Pack and MPI_Unpack between ranks with unlike processors: nobody knows which of the packed bytes are
+ * numbers, so numbers whose forms differ cannot be converted. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 #include "world/native/unlike.h"
@@ -9,7 +9,7 @@
 typedef int packs(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
 typedef int unpacks(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
 
-/* Refuses what would have to be converted, and returns an MPI's code. */
+/* Refuses types that would have to be converted, and returns an MPI error code. */
 static int check(MPI_Datatype type, MPI_Comm comm, const char *what, int *is_told)
 {
     struct form_map *map = NULL;
@@ -27,7 +27,7 @@ EXPORT int MPI_Pack(const void *from, int count, MPI_Datatype type, void *into, 
     static packs *below;
     int status =
         check(type, comm, "MPI_Pack of numbers that another site's processors keep otherwise", &is_told);
-    /* The call of the MPI, or of this library for another interface if the MPI has that. */
+    /* The MPI's function or, if the MPI has another interface, that of this library's build for it. */
     if (!below)
         below = mpi_calls_fit() ? real.Pack : (packs *)dlsym(RTLD_NEXT, "MPI_Pack");
     return TRY(status, below ? below(from, count, type, into, bytes, position, comm) : NO_MPI);

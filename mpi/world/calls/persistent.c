@@ -1,4 +1,4 @@
-/* Persistent sends and receives: made, started, freed. */
+/* Making and starting persistent sends and receives. */
 #define _GNU_SOURCE
 #include "world/calls/persistent.h"
 

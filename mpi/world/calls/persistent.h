@@ -4,8 +4,8 @@
 
 #include "world/handles/persistent.h"
 
-/* Makes a request that does what is described each time it is started; its handles need not be set. Returns
- * MPI_SUCCESS, or what the communicator's error handler has been called with. */
+/* Makes a request that starts the described operation each time it is started; its handles need not be set.
+ * Returns MPI_SUCCESS, or the error with which it has called the communicator's error handler. */
 int persistent_make(struct persistent made, MPI_Request *request);
 
 #endif

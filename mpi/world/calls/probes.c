@@ -1,5 +1,6 @@
-/* Probes: first among far messages, then natively. What a probe reports is still there for a receive of that
- * source and tag, so a message of this site that an earlier receive is owed is not reported. */
+/* Probes look first among far messages, then natively. A message that a probe reports must be there for a
+ * receive of that source and tag, so a message of this site that belongs to an earlier receive is not
+ * reported. */
 #define _GNU_SOURCE
 #include "world/calls/check.h"
 #include "world/engine/matching.h"

@@ -1,4 +1,4 @@
-/* Receives, blocking and not. */
+/* Blocking and non-blocking receives. */
 #define _GNU_SOURCE
 #include "common/binding/signatures.h"
 #include "world/calls/check.h"

@@ -1,4 +1,4 @@
-/* Reductions: of a site natively, over sites by basic/. */
+/* Reductions: the MPI's own within a site, those of basic/ over sites. */
 #define _GNU_SOURCE
 #include "world/basic/basic.h"
 #include "world/calls/collective.h"
@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* The MPI below knows which operations a type has: it refuses to combine nothing by another. */
+/* The MPI below knows which operations a type supports: it refuses an unsupported one even for 0 elements. */
 static int check_operation(MPI_Datatype type, MPI_Op op)
 {
     static int is_told;
@@ -23,7 +23,7 @@ static int check_operation(MPI_Datatype type, MPI_Op op)
     return MPI_ERR_OP;
 }
 
-/* Fills in a call; `in` means something where the result comes to this rank. */
+/* Fills in a call; `in` is significant if this rank gets the result. */
 static int prepare(struct collective *all, int (*run)(const struct collective *), const void *send,
                    void *receive, int count, MPI_Datatype type, MPI_Op op)
 {

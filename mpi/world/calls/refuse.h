@@ -1,5 +1,5 @@
-/* What the world library does not do over sites: it says so once for each function, and calls the error
- * handler of the object. */
+/* Functions that the world library does not support over sites: it reports each function once, and calls the
+ * error handler of the object. */
 #ifndef CAUSEWAY_WORLD_REFUSE_H
 #define CAUSEWAY_WORLD_REFUSE_H
 
@@ -12,10 +12,10 @@ int refuse(MPI_Comm comm, const char *function, int *is_told);
 
 #define refuse_is_over_sites(comm) (ours.is_on && comm_find(comm) != NULL)
 
-/* Defines a call that is native within a site, and refused where `comm` spans sites. Not every MPI has each.
- */
+/* Defines a function that is native within a site, and refused if `comm` spans sites. Not every MPI has
+ * each. */
 #define REFUSE(name, comm, PARAMETERS, ARGUMENTS) REFUSE_AFTER((void)0, name, comm, PARAMETERS, ARGUMENTS)
-/* The same of one that waits for others of its site, and has no form that does not. */
+/* The same for a function that waits for other ranks of its site, and has no non-blocking form. */
 #define REFUSE_MEETING(name, comm, PARAMETERS, ARGUMENTS) \
     REFUSE_AFTER(ours.is_on ? native_meet(comm) : MPI_SUCCESS, name, comm, PARAMETERS, ARGUMENTS)
 

@@ -1,5 +1,5 @@
-/* Communicators that are made of groups alone, and the group of all that a session has: they would be those
- * of this site. MPI 4 has them. */
+/* Calls of MPI 4 that make communicators from groups alone, or the group of all processes of a session: they
+ * would contain only the processes of this site. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 #include "world/handles/groups.h"

@@ -1,5 +1,5 @@
-/* Communicators with processes of other jobs, windows and files, which do not work over sites yet: native
- * within a site. */
+/* Communicators with processes of other jobs, windows and files, which do not work over sites yet. Within a
+ * site they are native. */
 #define _GNU_SOURCE
 #include "common/binding/signatures.h"
 #include "world/calls/refuse.h"

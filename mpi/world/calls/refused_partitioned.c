@@ -1,4 +1,4 @@
-/* Partitioned messages, which do not work over sites yet: native within a site. */
+/* Partitioned messages, which do not work over sites yet. Within a site they are native. */
 #define _GNU_SOURCE
 #include "world/calls/refuse.h"
 

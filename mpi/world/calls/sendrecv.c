@@ -29,7 +29,7 @@ int sendrecv_do(const struct sendrecv *both, MPI_Status *status)
     return received != MPI_SUCCESS ? received : sent;
 }
 
-/* The sender makes one element of more bytes than an int counts. */
+/* More bytes than an int can count are sent as one element of a derived type. */
 static int send_packed(const struct sendrecv *both, const char *packed, int64_t bytes, MPI_Status *status)
 {
     MPI_Datatype row = handle.datatype_null;
@@ -46,7 +46,7 @@ static int send_packed(const struct sendrecv *both, const char *packed, int64_t 
     return error;
 }
 
-/* The data that goes is packed first. */
+/* Packs the outgoing data first. */
 int sendrecv_replace(const struct sendrecv *both, MPI_Status *status)
 {
     struct shape shape;

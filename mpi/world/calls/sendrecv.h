@@ -16,11 +16,11 @@ struct sendrecv {
     int from, in_tag;
 };
 
-/* Returns MPI_SUCCESS, or what the communicator's error handler has been called with. */
+/* Returns MPI_SUCCESS, or the error with which it has called the communicator's error handler. */
 int sendrecv_check(const struct sendrecv *both);
-/* Sends and receives; it may wait. */
+/* Sends and receives; may block. */
 int sendrecv_do(const struct sendrecv *both, MPI_Status *status);
-/* The same where what comes takes the place of what goes. */
+/* The same, with the received data replacing the sent data. */
 int sendrecv_replace(const struct sendrecv *both, MPI_Status *status);
 
 #endif

@@ -1,4 +1,4 @@
-/* Sends, blocking and not. */
+/* Blocking and non-blocking sends. */
 #define _GNU_SOURCE
 #include "common/binding/signatures.h"
 #include "world/calls/check.h"
@@ -6,7 +6,7 @@
 #include "world/native/progress.h"
 #include "world/native/transfer.h"
 
-/* Does by the non-blocking form what would wait while others must go on. */
+/* Does a blocking send by its non-blocking form, so that other operations continue while it waits. */
 #define WAITING(iname, ...)                                                               \
     do {                                                                                  \
         MPI_Request request;                                                              \
@@ -27,7 +27,7 @@ EXPORT int MPI_Send(PARAMETERS(Send))
 }
 BOTH(Send);
 
-/* A rank of a communicator that spans sites, for the MPI below. */
+/* The native rank of a rank of a communicator that spans sites. */
 static int native(const struct comm *on, int rank)
 {
     return rank == MPI_PROC_NULL ? MPI_PROC_NULL : on->native[rank];
@@ -84,7 +84,7 @@ EXPORT int MPI_Ssend(PARAMETERS(Send))
 }
 BOTH(Ssend);
 
-/* Between sites a receive that is ready makes no difference. */
+/* Between sites, it makes no difference that the receive is ready. */
 EXPORT int MPI_Rsend(PARAMETERS(Send))
 {
     if (!comm_find(comm) && progress_may_block())

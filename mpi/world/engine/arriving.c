@@ -1,17 +1,17 @@
-/* Bytes that come from a peer: heads are put together, data goes where it belongs. */
+/* Takes bytes from a peer: assembles heads, and stores data where it belongs. */
 #include "world/engine/state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The least memory that is taken for a held message whose length is more. */
+/* The least memory that is allocated for a held message longer than this. */
 enum { FIRST_HELD = 64 * FRAME_KIB };
 
 static const char *const no_memory = "out of memory for a message that nobody has asked for";
 static const char *const no_credit = "more data than it has credit for";
 
-/* Makes room for data that is held. What comes is paid for with credit, so memory grows with what has come,
- * not with what a head says. */
+/* Makes room for data that is held. Arriving data is paid for with credit, so memory grows with the data that
+ * has arrived, not with the length that a head claims. */
 static int hold(struct message *message, uint64_t n)
 {
     uint64_t needed = message->came + n;
@@ -30,7 +30,7 @@ static int hold(struct message *message, uint64_t n)
     return 0;
 }
 
-/* Where the next bytes of a message go. NULL where the receive has no room for them. */
+/* Where the next bytes of a message go; NULL if the receive has no room for them. */
 static unsigned char *target(const struct message *message, uint64_t *room)
 {
     unsigned char *into = message->receive ? message->receive->buffer : message->held;
@@ -39,7 +39,7 @@ static unsigned char *target(const struct message *message, uint64_t *room)
     return *room ? into + message->came : NULL;
 }
 
-/* n bytes of the frame's data are where they belong. */
+/* Called when n bytes of the frame's data have been stored. */
 static void have(struct engine *engine, struct peer *peer, uint64_t n)
 {
     struct message *message = peer->into;
@@ -51,7 +51,7 @@ static void have(struct engine *engine, struct peer *peer, uint64_t n)
         peer->into = NULL;
     if (message->came < message->bytes)
         return;
-    /* Its number is free for another one from now on, whoever takes it and when. */
+    /* From now on its number may be reused for another message, whoever receives this one and when. */
     if (!message->is_whole)
         numbers_remove(&engine->messages, number_of(message->peer, message->id));
     message_completes(engine, message);
@@ -74,7 +74,7 @@ static const char *begin_data(struct peer *peer, struct message *message, const 
     return NULL;
 }
 
-/* Names a message of which data will come in frames of its own. */
+/* Enters a message into the table, because data for it will arrive in separate frames. */
 static const char *name(struct engine *engine, struct message *message)
 {
     uint64_t number = number_of(message->peer, message->id);
@@ -114,7 +114,7 @@ static const char *on_head(struct engine *engine, uint32_t number, const struct 
         message_free(message);
         return wrong;
     }
-    /* One without data may be complete, and gone. */
+    /* A message without data may already be complete, and freed. */
     return frame->data ? begin_data(&engine->peers[number], message, frame) : NULL;
 }
 
@@ -154,7 +154,7 @@ static const char *on_frame(struct engine *engine, uint32_t number, const struct
     }
 }
 
-/* Takes bytes for the head that is being put together; returns how many. */
+/* Takes bytes for the head that is being assembled; returns how many. */
 static size_t take_head(struct peer *peer, const unsigned char *bytes, size_t n, size_t *whole)
 {
     *whole = frame_head_bytes(peer->head_bytes ? peer->head[0] : bytes[0]);

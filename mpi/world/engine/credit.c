@@ -1,9 +1,9 @@
-/* Credit: how much a peer may send that nobody has asked for. A message for which no receive is posted costs
- * memory here, so it is counted; a window bounds it. */
+/* Credit: how much a peer may send for which no receive is posted. Such messages cost memory here, so their
+ * data is counted, and limited by a window. */
 #include "world/engine/state.h"
 
-/* A sender that fills its window and is freed of it again is one whose messages are wanted: it gets twice as
- * much, so that its messages need not wait for a round trip each window. */
+/* If a sender fills its window and all of it is freed again, its messages are being received: the window is
+ * doubled, so that its messages need not wait for a round trip per window. */
 static void grow(struct engine *engine, struct peer *peer)
 {
     uint64_t more = peer->window;
@@ -23,8 +23,8 @@ void credit_free(struct engine *engine, struct peer *peer, uint64_t bytes)
     grow(engine, peer);
 }
 
-/* A quarter of a window, or of the heads, is worth a frame. The sender cannot be stuck for less: while it has
- * no credit at all, three quarters are held here, for messages that nobody has asked for. */
+/* A quarter of a window, or of the heads, is worth a frame. Withholding less cannot block the sender: while
+ * it has no credit at all, three quarters are held here, for messages that nobody has asked for. */
 int credit_is_due(const struct peer *peer)
 {
     return peer->owed >= peer->window / 4 || peer->heads_owed >= MOST_HEADS / 4;

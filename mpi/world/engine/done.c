@@ -1,4 +1,4 @@
-/* Operations that are done, and who is told of them. */
+/* Operations that are done, and how they are reported. */
 #include "world/engine/state.h"
 
 #include <stdlib.h>

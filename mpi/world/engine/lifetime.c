@@ -35,20 +35,20 @@ static void free_arriving(struct message *message)
     message_free(message);
 }
 
-/* Messages that nobody received are freed with their channel, before. Those that are arriving for a receive
- * are found here. */
+/* Messages that nobody received have already been freed with their channel. This finds those that are
+ * arriving for a receive. */
 void engine_free(struct engine *engine)
 {
     if (!engine)
         return;
-    /* What comes in frames of its own is found in the table of messages alone. */
+    /* Messages whose data comes in separate frames are found only in the table of messages. */
     for (uint32_t i = 0; i < engine->peer_count; i++)
         if (engine->peers[i].into && !engine->peers[i].into->is_whole)
             engine->peers[i].into = NULL;
     while (engine->orphans) {
         struct message *message = engine->orphans;
         engine->orphans = message->next;
-        /* The number of one that is all there may be another's by now. */
+        /* The number of a complete message may already be that of another one. */
         if (!message->is_whole && message->came < message->bytes)
             numbers_remove(&engine->messages, number_of(message->peer, message->id));
         else if (engine->peers[message->peer].into == message)

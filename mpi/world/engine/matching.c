@@ -18,7 +18,7 @@ void message_completes(struct engine *engine, struct message *message)
     message_free(message);
 }
 
-/* Gives a message to a receive, with what of it has come. */
+/* Gives a message to a receive, with the data that has arrived. */
 static void take(struct engine *engine, struct message *message, struct operation *receive)
 {
     struct peer *peer = &engine->peers[message->peer];
@@ -98,8 +98,8 @@ const char *message_arrives(struct engine *engine, struct message *message)
     return NULL;
 }
 
-/* Gives up whoever sent a message that is in no list any more. One that is still coming is freed with the
- * engine, which finds it by what it waits for. */
+/* Declares the sender of a bad message lost. The message is no longer in any list; if it is still arriving,
+ * it is freed with the engine, which finds it by what it waits for. */
 static void refuse(struct engine *engine, struct message *message, const char *wrong)
 {
     engine_peer_lost(engine, message->peer, wrong);
@@ -130,7 +130,8 @@ int engine_channel_open(struct engine *engine, struct channel *channel)
     return 0;
 }
 
-/* A message of which not all has come gets a receive that has no room, and is thrown away as it comes. */
+/* Gives a message a receive without room, so that data which has not arrived yet is discarded as it
+ * arrives. */
 static void drop(struct engine *engine, struct message *message)
 {
     struct operation *nobody = calloc(1, sizeof *nobody);

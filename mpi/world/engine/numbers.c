@@ -46,8 +46,8 @@ int numbers_add(struct numbers *table, uint64_t number, void *named)
     return 0;
 }
 
-/* Those behind move up into the gap, as far as it lies on their way from home, so that no search ends early.
- */
+/* Later entries move up into the gap if it lies between their home and their place, so that no search ends
+ * early. */
 void numbers_remove(struct numbers *table, uint64_t number)
 {
     if (!numbers_find(table, number))

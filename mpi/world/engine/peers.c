@@ -1,4 +1,4 @@
-/* Which peers are up, lost, or at their end. */
+/* Which peers are up, lost, or have ended. */
 #include "world/engine/state.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    /* Sends up to here are done once they are copied; larger ones are worth waiting for instead. */
+    /* Sends up to this size are done once they are copied; the program waits for larger ones instead. */
     MOST_COPIED = 64 * FRAME_KIB,
     MOST_COPIED_OF_ALL = 16 * 1024 * FRAME_KIB,
 };
@@ -31,7 +31,7 @@ static void forget(struct engine *engine, struct outgoing *out)
     free(out);
 }
 
-/* Frees a send of which nothing is left to be done. */
+/* Frees a send if nothing is left to be done for it. */
 static void settle(struct engine *engine, struct outgoing *out)
 {
     int is_written = out->written == out->bytes && out->pieces == 0 && !out->is_queued;
@@ -124,7 +124,7 @@ int engine_awaits(const struct engine *engine, uint32_t number)
 void send_is_granted(struct engine *engine, uint32_t peer, uint32_t id)
 {
     struct outgoing *out = numbers_find(&engine->sends, number_of(peer, id));
-    /* It may have gone on credit meanwhile. */
+    /* It may have been sent on credit meanwhile. */
     if (!out || out->is_granted)
         return;
     out->is_granted = 1;
@@ -140,7 +140,7 @@ void send_is_matched(struct engine *engine, uint32_t peer, uint32_t id)
     settle(engine, out);
 }
 
-/* A piece is written. */
+/* Called when a piece has been written. */
 void send_piece_written(struct engine *engine, struct outgoing *out, uint32_t bytes)
 {
     out->written += bytes;
@@ -161,7 +161,7 @@ static void free_all(struct outgoing *out)
     }
 }
 
-/* Named ones are freed with the table. */
+/* Sends that are in the table are freed with it. */
 void sends_free(struct peer *peer)
 {
     free_all(peer->heads);

@@ -1,19 +1,19 @@
-/* Receives that either world may match, and the messages that the site's own MPI has for them. Its MPI must
- * not see these receives, so it is asked for messages instead, in a way that keeps MPI's order: of two
- * messages from one sender that a receive matches it gets the earlier, and of two receives that match a
- * message the earlier gets it. */
+/* Receives that a far message or one within the site may match, and the messages that the site's own MPI has
+ * for them. That MPI must not see these receives, so it is asked for messages instead, in a way that keeps
+ * MPI's order: if a receive matches two messages from one sender, it gets the earlier one; if two receives
+ * match a message, the earlier one gets it. */
 #include "world/engine/matching.h"
 #include "world/engine/state.h"
 
-/* Whether `wide` matches whatever `narrow` matches. */
+/* Whether `wide` matches everything that `narrow` matches. */
 static int contains(const struct operation *wide, const struct operation *narrow)
 {
     return (wide->source == ANY || wide->source == narrow->source) &&
            (wide->tag == ANY || wide->tag == narrow->tag);
 }
 
-/* What an earlier receive contains need not be asked for: the earlier one would get it. Partial overlap must
- * be: (any, 9) behind (any, 5) has messages of its own. */
+/* There is no need to ask for a receive that an earlier one contains: the earlier one would get the message.
+ * Any other receive must be asked for: (any, 9) after (any, 5) has messages of its own. */
 static int is_contained(const struct channel *channel, const struct operation *receive)
 {
     for (const struct operation *p = channel->posted; p != receive; p = p->next)
@@ -41,14 +41,14 @@ static void unlist(struct channel *channel, struct operation *receive)
     channel->may_be_native -= receive->may_be_native;
 }
 
-/* A message of (source, tag) was found. It belongs to the first receive that matches it, but that one is owed
- * the earliest message of this source that it matches, which may be another, and that may belong to an
- * earlier receive in turn. Nobody found is further back, so this ends. */
+/* A message of (source, tag) was found. It belongs to the first receive that matches it. But that receive
+ * must get the earliest message of this source that it matches, which may be another message, and that may in
+ * turn belong to an earlier receive. Each receive found is earlier in the list, so this ends. */
 static int settle(struct channel *channel, const struct native *native, const struct operation *asked,
                   int32_t source, int32_t tag)
 {
     struct operation *receive = first_matching(channel, source, tag);
-    /* The one that was asked for has been told its earliest. */
+    /* For the receive that was asked for, the earliest message is already known. */
     while (receive && receive != asked) {
         int32_t again;
         if (!native->probe(channel, source, receive->tag, &again, &tag))

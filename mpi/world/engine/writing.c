@@ -1,5 +1,5 @@
-/* What goes to a peer next: answers, then heads, then data of messages in turn. A few frames at a time are
- * laid out as pieces, whose order is then fixed. */
+/* Decides what to write to a peer next: answers, then credit, then heads, then data of messages in turn. A
+ * few frames at a time are laid out as pieces, whose order is then fixed. */
 #include "world/engine/state.h"
 
 #include <stdlib.h>
@@ -37,11 +37,12 @@ static void lay_out(struct peer *peer, const struct frame *frame, struct outgoin
     }
 }
 
-/* Whether all data of a message goes in one turn. */
+/* Whether all data of a message fits into one turn. */
 static int is_of_one_turn(const struct outgoing *out) { return out->bytes <= FRAME_MOST_DATA; }
 
-/* Whether an earlier message waits for credit. A receiver that takes messages in their order would pay a
- * round trip for each whose credit a later one has had. A message of many turns has its share anyway. */
+/* Whether an earlier message waits for credit. If later messages used the credit of earlier ones, a receiver
+ * that takes messages in order would wait a round trip for each of these. A message of many turns gets its
+ * share anyway. */
 static int credit_is_awaited(const struct peer *peer)
 {
     for (const struct outgoing *out = peer->data; out; out = out->next)
@@ -84,7 +85,7 @@ static void lay_out_head(struct engine *engine, struct peer *peer)
     }
 }
 
-/* The first with data that may go now, or NULL. */
+/* The first send with data that may be sent now, or NULL. */
 static struct outgoing **next_data(struct peer *peer)
 {
     struct outgoing **at = &peer->data;
@@ -110,10 +111,10 @@ static void lay_out_data(struct peer *peer, struct outgoing **at)
     if (frame.counted)
         peer->credit -= frame.data;
     lay_out(peer, &frame, out, out->laid_out);
-    /* The next credit is for the rest of it. */
+    /* The next credit is for the rest of this message. */
     if (frame.counted && frame.data < left && is_of_one_turn(out))
         return;
-    /* To the end of the turn. */
+    /* Moves it to the end of the queue. */
     *at = out->next;
     if (!*at)
         peer->data_end = at;
@@ -126,8 +127,8 @@ static void lay_out_data(struct peer *peer, struct outgoing **at)
     }
 }
 
-/* Whether nothing more of this process can be wanted. Data that is still not granted is of a message that
- * nobody will receive. Heads that wait for credit may be wanted until the peer's own end. */
+/* Whether the peer can need nothing more from this process. Data that is still not granted belongs to a
+ * message that nobody will receive. Heads that wait for credit may be needed until the peer has said BYE. */
 static int is_over(const struct engine *engine, const struct peer *peer)
 {
     return engine->is_ending && (!peer->heads || peer->has_said_bye);

@@ -1,6 +1,6 @@
-/* The frames of a stream between two processes, as bytes: little-endian whatever the CPU. A frame is a head
- * of fixed size, which its first byte tells, and data behind it in two kinds. HELLO, which comes before all
- * others, is the streams' own. */
+/* The frames of a stream between two processes, as bytes: little-endian whatever the CPU. A frame is a head,
+ * whose first byte tells its fixed size, followed by data in two kinds of frames. HELLO, which comes before
+ * all others, belongs to streams/. */
 #ifndef CAUSEWAY_WORLD_FRAMES_H
 #define CAUSEWAY_WORLD_FRAMES_H
 
@@ -8,18 +8,18 @@
 #include <stdint.h>
 
 enum frame_kind {
-    /* A message begins: all that matching needs, and all of its data or none. It costs a head of the
-     * credit. */
+    /* A message begins: has everything that matching needs, and all of its data or none. Costs one head of
+     * the credit. */
     FRAME_HEAD = 2,
-    /* Data of a message whose HEAD has gone. */
+    /* Data of a message whose HEAD has been sent. */
     FRAME_DATA = 3,
-    /* The receiver holds so many counted bytes, and so many messages without a receive, less. */
+    /* The sender gets this much more credit, in counted bytes and in messages without a receive. */
     FRAME_CREDIT = 4,
-    /* A receive has the message: the rest may come, outside the credit. */
+    /* A receive has matched the message: the rest may be sent without credit. */
     FRAME_GRANT = 5,
-    /* The same for the sender of a synchronous message. */
+    /* A receive has matched a synchronous message: its send may complete. */
     FRAME_MATCHED = 6,
-    /* Nothing comes any more. */
+    /* Nothing more follows. */
     FRAME_BYE = 7,
 };
 
@@ -35,35 +35,36 @@ enum { FRAME_KIB = 1 << 10 };
 enum {
     /* The longest head. */
     FRAME_MOST_HEAD = 34,
-    /* A message is in its HEAD up to here: one write, and one that others do not wait for long. */
+    /* Up to this size a message's data is in its HEAD: a single write, for which others do not wait long. */
     FRAME_MOST_INLINE = 64 * FRAME_KIB,
-    /* DATA of several messages take turns, so that none waits for all of another. */
+    /* The limit of one DATA frame: DATA of several messages take turns, so that none waits for all of
+     * another. */
     FRAME_MOST_DATA = 256 * FRAME_KIB,
 };
 
-/* No message is longer: sums of lengths stay far from overflow. */
+/* The limit of a message's length, so that sums of lengths stay far from overflow. */
 #define FRAME_MOST_BYTES (UINT64_C(1) << 60)
 
 struct frame {
     uint8_t kind;
-    /* FRAME_SYNC, of a HEAD. */
+    /* FRAME_SYNC or 0, in a HEAD. */
     uint8_t flags;
-    /* Whether the DATA is paid for with credit. What is in a HEAD always is. */
+    /* Whether the DATA is paid for with credit. Data in a HEAD always is. */
     uint8_t counted;
     /* The number that its sender gave the message. */
     uint32_t id;
     uint64_t context;
     uint32_t source;
     int32_t tag;
-    /* A message's length, or a credit. */
+    /* A message's length, or credit in bytes. */
     uint64_t bytes;
-    /* A credit in heads. */
+    /* Credit in heads. */
     uint32_t heads;
     /* How many bytes of data follow this head. */
     uint32_t data;
 };
 
-/* Returns the size of a head by its first byte, 0 where there is no such frame. */
+/* Returns the size of a head from its first byte; 0 if there is no such frame. */
 size_t frame_head_bytes(uint8_t kind);
 
 /* Writes a head to `to`, which has room for FRAME_MOST_HEAD; returns its size. */

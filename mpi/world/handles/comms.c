@@ -32,13 +32,13 @@ static void forget(struct comm *comm)
     free(comm);
 }
 
-/* By rank, this process's place in it too. */
+/* A group: the numbers and slots of all ranks, including this process. */
 struct list {
     int size;
     const int32_t *numbers, *slots;
 };
 
-/* Says where the peers are: which of them are here, and in `handle`. */
+/* Finds which peers are at this site, and their ranks in `handle`. */
 static void place_peers(struct comm *comm)
 {
     for (int i = 0; i < comm->peers; i++) {
@@ -49,7 +49,7 @@ static void place_peers(struct comm *comm)
     }
 }
 
-/* The peers are those of the group itself where `remote` is NULL. */
+/* If `remote` is NULL, the peers are those of the group itself. */
 static struct comm *make(MPI_Comm native, uint64_t context, struct list group, const struct list *remote)
 {
     struct list peers = remote ? *remote : group;
@@ -83,7 +83,7 @@ static struct comm *make(MPI_Comm native, uint64_t context, struct list group, c
     return comm;
 }
 
-/* Has its messages go over the hidden communicator, where native ranks are those of the site. */
+/* Makes its messages use the hidden communicator, in which native ranks are those of the site. */
 static struct comm *hide(struct comm *comm, int32_t slot, const int32_t *slots)
 {
     size_t bytes = (size_t)(comm ? comm->peers : 0) * sizeof *slots;
@@ -111,8 +111,8 @@ static int32_t own_slot(const struct list *group)
     return slot;
 }
 
-/* World number of the process that names it (24 bits), its count (39), hidden (1): unique without asking
- * anybody. */
+/* World number of the process that names it (24 bits), its count (39), hidden (1): unique without
+ * communication. */
 static uint64_t context_of(int32_t namer, uint64_t number, int is_hidden)
 {
     return (uint64_t)(uint32_t)namer << 40 | number << 1 | (unsigned)is_hidden;
@@ -132,7 +132,8 @@ struct comm *comm_make(MPI_Comm handle, uint64_t first_number, int size, const i
     return comm;
 }
 
-/* Messages of an intercommunicator's two kinds come from unlike processes: both have the same slot. */
+/* The two kinds of an intercommunicator's messages come from different processes, so both have the same
+ * slot. */
 struct comm *comm_make_inter(const struct inter *of)
 {
     struct list group = {of->local.size, of->local.numbers, of->local.slots},
@@ -156,7 +157,7 @@ struct comm *comm_make_inter(const struct inter *of)
 
 void comm_hold(struct comm *comm) { comm->holders++; }
 
-/* The native communicator is freed with the last that uses it. */
+/* The native communicator is freed with its last user. */
 static void release_local(struct comm *local)
 {
     struct comm *lender = local->lender;

@@ -1,5 +1,5 @@
-/* Communicators with processes of several sites. Such a one is a native communicator, that of its processes
- * here, and a record; one within a site has none. */
+/* Communicators with processes of several sites. Each consists of a native communicator, that of its
+ * processes at this site, and a record; a communicator within a site has no record. */
 #ifndef CAUSEWAY_WORLD_COMMS_H
 #define CAUSEWAY_WORLD_COMMS_H
 
@@ -11,37 +11,42 @@ enum { FAR = -1 };
 
 struct comm {
     MPI_Comm handle;
-    /* Messages within the site go over this: `handle`, or ours.hidden with tags of slots. */
+    /* The communicator for messages within the site: `handle`, or ours.hidden with tags of slots. */
     MPI_Comm carrier;
     struct channel channel;
-    /* The group; of an intercommunicator the local one. By rank: the number in the world. */
+    /* The group, or the local one of an intercommunicator. By rank: the number in the world. */
     int size, rank;
     int32_t *numbers;
-    /* The peers, whom messages go to and come from: the same, or the remote group. By their rank: the number
-     * in the world, and the rank in `handle` or FAR. By native rank, `here` of them: their rank. */
+    /* The peers, with which messages are exchanged: the same group, or the remote one. By their rank: the
+     * number in the world, and the rank in `handle` or FAR. By native rank, for the `here` peers at this
+     * site: their rank. */
     int peers, here;
     int32_t *peer_numbers, *native, *rank_of;
-    /* An intercommunicator's: its local group, for messages of operations. NULL in all others. */
+    /* In an intercommunicator, its local group, for messages of operations; otherwise NULL. */
     struct comm *local;
-    /* The same processes, for messages of collective operations; NULL in that itself. */
+    /* The record of the same processes for messages of collective operations; NULL in that record itself. */
     struct comm *hidden;
-    /* A hidden one's: the slots of the peers here, by rank, and that of this process. NULL in all others. */
+    /* In a hidden record, the slots of the peers at this site, by rank, and that of this process; otherwise
+     * NULL. */
     int32_t *slots, slot;
-    /* A local group's native communicator may be that of another intercommunicator, which lives as long. */
+    /* A local group may borrow its native communicator from another intercommunicator's, which then lives as
+     * long. */
     struct comm *lender;
-    /* How many operations that do not wait have begun on it. */
+    /* The number of non-blocking operations that have begun on it. */
     unsigned operations;
-    /* How many duplicates that do not wait have been asked for, and of how many the native part is there. */
+    /* The number of non-blocking duplicates that have been asked for, and of those whose native part has been
+     * made. */
     unsigned duplicates, duplicated;
-    /* NULL where it has none. */
+    /* NULL if it has none. */
     struct topology *topology;
-    /* The program, and each receive that is pending: they need the native communicator. */
+    /* The reference count: the program's reference and those of pending receives, which need the native
+     * communicator. */
     int holders;
-    /* The program has freed it. */
+    /* Whether the program has freed it. */
     int is_freed;
 };
 
-/* NULL for what is within a site. */
+/* Returns NULL for a communicator within a site. */
 struct comm *comm_search(MPI_Comm handle);
 extern struct comm *comm_last;
 static inline struct comm *comm_find(MPI_Comm handle)
@@ -49,19 +54,21 @@ static inline struct comm *comm_find(MPI_Comm handle)
     return comm_last && comm_last->handle == handle ? comm_last : comm_search(handle);
 }
 
-/* A number that this process has not given before: with its place in the world it names a communicator. */
+/* Returns a number that this process has not used before: with the process's number in the world, it
+ * identifies a communicator. */
 uint64_t comm_next_number(void);
 
-/* Makes the record of `handle`. `numbers` and `slots` are copied. `first_number` is what the first rank gave;
- * `slots` are those of the ranks here, by rank, this process's too. NULL where there is no memory. */
+/* Makes the record of `handle`. `numbers` and `slots` are copied. `first_number` is the number from the first
+ * rank; `slots` are those of the ranks at this site, by rank, including this process's. Returns NULL if
+ * memory is exhausted. */
 struct comm *comm_make(MPI_Comm handle, uint64_t first_number, int size, const int32_t *numbers,
                        const int32_t *slots);
 
-/* How many there are. */
+/* The number of communicators over sites. */
 uint32_t comms_count(void);
 
-/* A group of an intercommunicator: its processes and their slots, and the one of them that names what the
- * group has, with a number of its own. */
+/* A group of an intercommunicator: its processes and their slots, and the process among them whose number
+ * identifies what belongs to the group, with that number. */
 struct side {
     int size;
     int32_t *numbers, *slots;
@@ -69,9 +76,10 @@ struct side {
     uint64_t number;
 };
 
-/* What an intercommunicator is made of. `handle` is a native intercommunicator of the processes here where
- * both groups have some, and else a communicator of the local group's; `inside` is one of these, too, and
- * that of `lender` where there is one. Both sides know the process that names it, and its number. */
+/* What an intercommunicator is made from. `handle` is a native intercommunicator of the processes at this
+ * site if both groups have some, otherwise a communicator of the local group's; `inside` is a communicator of
+ * the local group's, too, that of `lender` if there is one. Both sides know the process that names the
+ * intercommunicator, and its number. */
 struct inter {
     MPI_Comm handle, inside;
     struct comm *lender;
@@ -82,9 +90,9 @@ struct inter {
 struct comm *comm_make_inter(const struct inter *of);
 
 void comm_hold(struct comm *comm);
-/* Lets go. The last one frees it, and then its native communicators. */
+/* Releases a reference. The last release frees the record, and then its native communicators. */
 void comm_release(struct comm *comm);
-/* The program frees it: its handle names nothing any more. */
+/* Called when the program frees it: its handle is no longer valid. */
 int comm_free(struct comm *comm);
 
 /* Calls the communicator's error handler, and returns the code. */

@@ -27,7 +27,7 @@ int message_name(struct comm *comm, struct message *far, MPI_Message *name)
     int flag = 0, status = real.Isend(NULL, 0, handle.byte, 0, 0, ours.self, &sending);
     while (status == MPI_SUCCESS && !flag)
         status = real.Improbe(0, 0, ours.self, &flag, name, MPI_STATUS_IGNORE);
-    /* Some MPIs complete it only once it is received. */
+    /* Some MPIs complete the send only once the message is received. */
     TRY(status, real.Request_free(&sending));
     TRY(status, add(*name, (struct taken){comm, far}));
     return status;

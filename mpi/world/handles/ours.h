@@ -7,18 +7,19 @@
 #include "world/world.h"
 
 struct ours {
-    /* There is a world, and calls go by it. */
+    /* Whether there is a world of several sites, which calls use. */
     int is_on;
     struct world world;
     struct engine *engine;
-    /* Duplicates of MPI_COMM_SELF, for packing and for asking the MPI to go on, and of the site's
-     * MPI_COMM_WORLD, for what the sites' processes do together at the beginning and the end. */
+    /* Duplicates of MPI_COMM_SELF, for packing and for messages to this process itself, and of the site's
+     * MPI_COMM_WORLD, for letting the MPI make progress and for what the site's processes do together at the
+     * beginning and the end. */
     MPI_Comm self, site;
-    /* Another of that: messages of collective operations go over it (handles/slots.h). */
+    /* Another duplicate of that, for messages of collective operations (handles/slots.h). */
     MPI_Comm hidden;
     /* The group of the site's processes, by native rank. */
     MPI_Group here;
-    /* Receives that are not done, and that not the MPI alone takes care of. */
+    /* The number of unfinished receives that the MPI alone does not take care of. */
     int receives;
 };
 

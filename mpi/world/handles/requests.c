@@ -5,7 +5,7 @@
 
 static struct numbers table;
 
-/* A record is at an address that four divides, so the lowest bits say which kind it is. */
+/* Records are at addresses divisible by four, so the two lowest bits say which kind each is. */
 enum { IS_FAR, IS_COMM, IS_PERSISTENT };
 #define AS(kind, pointer) ((void *)((uintptr_t)(pointer) | (kind)))
 
@@ -24,7 +24,7 @@ struct request request_find(MPI_Request request)
     }
 }
 
-/* A handle that is there already is one that the MPI has used again; what it named has ended unseen. */
+/* If the handle is already in the table, the MPI has reused it: its former request ended unnoticed. */
 static int add(MPI_Request request, void *named)
 {
     if (numbers_find(&table, KEY(request)))

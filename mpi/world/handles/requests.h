@@ -1,5 +1,5 @@
-/* Requests that mean more than the MPI knows: those of messages between sites, and native receives on a
- * communicator that spans sites, whose status names a native rank. */
+/* Requests of which this library knows more than the MPI: those of messages between sites, and native
+ * receives on a communicator that spans sites, whose status has a native rank as source. */
 #ifndef CAUSEWAY_WORLD_REQUESTS_H
 #define CAUSEWAY_WORLD_REQUESTS_H
 
@@ -8,7 +8,7 @@
 struct far;
 struct persistent;
 
-/* At most one is set. `comm` holds its communicator until request_remove. */
+/* At most one is set. `comm` is held until request_remove. */
 struct request {
     struct comm *comm;
     struct far *far;
@@ -21,7 +21,7 @@ struct request request_find(MPI_Request request);
 int request_add_native(MPI_Request request, struct comm *comm);
 int request_add_far(MPI_Request request, struct far *far);
 int request_add_persistent(MPI_Request request, struct persistent *persistent);
-/* The completion call has set it to null, or freed it. */
+/* Called when a completion call has set the request to MPI_REQUEST_NULL, or freed it. */
 void request_remove(MPI_Request request);
 
 #endif

@@ -1,6 +1,6 @@
 #include "world/handles/slots.h"
 
-/* More than any MPI has communicators. */
+/* More than the communicators of any MPI. */
 enum { MOST = 1 << 16 };
 
 static uint8_t is_taken[MOST];

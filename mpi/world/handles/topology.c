@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A topology, and room for so many numbers behind it. */
+/* Allocates a topology, followed by room for `numbers` ints. */
 static struct topology *make(int kind, size_t numbers, int **room)
 {
     struct topology *topology = calloc(1, sizeof *topology + numbers * sizeof **room);
@@ -15,7 +15,7 @@ static struct topology *make(int kind, size_t numbers, int **room)
     return topology;
 }
 
-/* Moves a copy of an array into the room. */
+/* Copies an array into the room, and advances that. */
 static int *put(int **room, const int *numbers, int count)
 {
     int *copy = *room;

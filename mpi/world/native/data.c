@@ -14,10 +14,10 @@ int data_is_named(MPI_Datatype type) { return combiner_of(type) == MPI_COMBINER_
 
 static int is_plain(MPI_Datatype type);
 
-/* A struct of more parts is looked at by no message. */
+/* Structs of more parts are not examined, because this happens for every message. */
 enum { MOST_PARTS = 4 };
 
-/* Whether so many parts, of plain types, follow each other. */
+/* Whether `count` parts, of plain types, follow each other without gaps. */
 static int parts_follow(int count, const int *lengths, const MPI_Aint *displs, const MPI_Datatype *types)
 {
     MPI_Aint end = 0;
@@ -31,7 +31,7 @@ static int parts_follow(int count, const int *lengths, const MPI_Aint *displs, c
     return is_right;
 }
 
-/* Whether a type is one or so many of a plain one, or a struct of such without gaps. */
+/* Whether a type is one or several elements of a plain type, or a struct of such types without gaps. */
 static int is_row(MPI_Datatype type)
 {
     struct envelope made;
@@ -50,8 +50,8 @@ static int is_row(MPI_Datatype type)
     return is_right;
 }
 
-/* Whether elements lie in memory as MPI_Pack would lay them: without gaps, and in the order of the type. Size
- * and extent do not tell the order, which a struct or a list of blocks may turn round. */
+/* Whether elements are in memory as MPI_Pack would pack them: without gaps, and in the order of the type.
+ * Size and extent do not show the order, which a struct or a list of blocks may reverse. */
 static int is_plain(MPI_Datatype type)
 {
     MPI_Count bytes;
@@ -76,7 +76,7 @@ static int ask(MPI_Datatype type, struct shape *shape)
     return status;
 }
 
-/* Named types stay what they are, so the last one's shape is kept. */
+/* Named types do not change, so the shape of the last one is kept. */
 int data_shape(MPI_Datatype type, struct shape *shape)
 {
     static MPI_Datatype last;
@@ -127,7 +127,8 @@ int data_pack(const void *buffer, int count, MPI_Datatype type, const struct sha
     return status;
 }
 
-/* Unpacks a part of one element: the element is packed as it is, and what has come is laid over it. */
+/* Unpacks part of an element: packs the element as it is, puts the received bytes over its beginning, and
+ * unpacks it again. */
 static int unpack_part(const char *packed, int64_t bytes, char *into, MPI_Datatype type,
                        const struct shape *shape)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A process that ends takes its streams with it. Its launcher's report of the cause comes later; within this
- * time it ends us, and the cause is what the user reads. */
+/* A process that ends takes its streams with it. Its launcher reports the cause only later; within this time
+ * that report ends us, so that the user reads the cause. */
 enum { GRACE_SECONDS = 2 };
 
 static void end_site(const char *text)

@@ -2,13 +2,14 @@
 #ifndef CAUSEWAY_WORLD_ENDING_H
 #define CAUSEWAY_WORLD_ENDING_H
 
-/* One line for the user, and the end of the site's job. */
+/* Prints one line for the user, and ends the site's job. */
 _Noreturn void ending_now(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Ends the job where a peer is lost, or `causeway run` says so. Called by progress(). */
+/* Ends the job if a peer has been lost. Called by progress(). */
 void ending_check(void);
 
-/* Called when the rendezvous has something to say. */
+/* Called when something has arrived from the rendezvous: ends the job if `causeway run` says so, or has
+ * ended. */
 void ending_heard(void);
 
 #endif

@@ -50,7 +50,7 @@ int far_send(struct far *far, struct comm *comm, const void *buffer, int count, 
     return MPI_SUCCESS;
 }
 
-/* What may have to be converted comes into memory of the engine. */
+/* Data that may have to be converted is received into memory of the engine. */
 static int begin_map(struct far *far)
 {
     int status = unlike_map(far->type, &far->map);
@@ -69,8 +69,9 @@ static struct operation *begin_receive(struct far *far)
     return receive;
 }
 
-/* A receive that takes what had come already has something to tell its sender: that it is matched, or that
- * there is room again. No progress may be made from here on, where it has all of the message. */
+/* A receive that takes data which had already arrived has something to tell its sender: that it is matched,
+ * or that there is room again. This writes it at once, because there may be no further progress if the
+ * receive has all of its message. */
 static void answer(const struct far *far)
 {
     const struct operation *receive = &far->operation;
@@ -107,7 +108,7 @@ int far_receive_reserved(struct far *far, struct comm *comm, void *buffer, int c
     return status;
 }
 
-/* A longer message is an error, but not where its end is the unused end of a text. */
+/* A message that is too long is an error, unless the excess is the unused end of a text. */
 static int is_too_long(const struct operation *operation)
 {
     return operation->is_truncated &&
@@ -253,7 +254,7 @@ int far_isend(struct comm *comm, const void *buffer, int count, MPI_Datatype typ
     return status;
 }
 
-/* The same for a receive that has begun, or not. */
+/* The same for a receive, which has begun if `status` is MPI_SUCCESS. */
 static int request_receive(struct far *far, int status, MPI_Request *request)
 {
     if (status != MPI_SUCCESS) {

@@ -1,5 +1,5 @@
-/* How this MPI lays out the named types: data goes between sites as it is packed, so they must agree. The
- * order of bytes in a number may differ (common/forms/forms.h). */
+/* How this MPI lays out the named types: data travels between sites in packed form, so they must agree on it.
+ * The order of bytes in a number may differ (common/forms/forms.h). */
 #include "world/handles/ours.h"
 #include "world/native/data.h"
 

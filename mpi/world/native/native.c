@@ -6,8 +6,8 @@ int native_meet(MPI_Comm comm)
         return MPI_SUCCESS;
     MPI_Request request;
     int is_inter = 0, status = real.Comm_test_inter(comm, &is_inter);
-    /* Who leaves the first barrier of an intercommunicator knows that the other group has come; who leaves
-     * the second knows that its own has. */
+    /* A rank that leaves the first barrier of an intercommunicator knows that the other group has arrived;
+     * one that leaves the second knows that its own group has. */
     for (int round = 0; round <= is_inter; round++) {
         TRY(status, real.Ibarrier(comm, &request));
         TRY(status, progress_wait(&request, MPI_STATUS_IGNORE));

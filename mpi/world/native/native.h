@@ -1,7 +1,6 @@
-/* What processes of one site do together natively. In a blocking one nothing would make progress: where the
- * MPI has no hook the non-blocking form is used, by all ranks and always, since the two do not match each
- * other.
- */
+/* Native operations among processes of one site. While one blocks, nothing would make progress: so if the MPI
+ * has no hook, the non-blocking form is used, always and by all ranks, because the two forms do not match
+ * each other. */
 #ifndef CAUSEWAY_WORLD_NATIVE_H
 #define CAUSEWAY_WORLD_NATIVE_H
 
@@ -16,18 +15,18 @@
         native_status == MPI_SUCCESS ? progress_wait(&native_request, MPI_STATUS_IGNORE) : native_status; \
     }))
 
-/* Meets the others, and then calls the blocking form. */
+/* Waits for the other ranks, and then calls the blocking form. */
 #define NATIVE_MET(name, comm, ...)                  \
     __extension__({                                  \
         int native_status = native_meet(comm);       \
         TRY(native_status, PASS(name, __VA_ARGS__)); \
     })
 
-/* False where the MPI has a hook: then nobody needs to know. */
+/* Whether `comm` is an intercommunicator. False if the MPI has a hook: then nobody needs to know. */
 int native_is_inter(MPI_Comm comm);
 
-/* Meets the others first, where what follows has no non-blocking form: then it waits for nobody who is
- * elsewhere. */
+/* Waits for the other ranks before an operation that has no non-blocking form, so that the operation does not
+ * wait for ranks that are still elsewhere. */
 int native_meet(MPI_Comm comm);
 
 #endif

@@ -8,10 +8,10 @@ struct held {
     int holders, is_freed;
 };
 
-/* As many as there are kinds of reductions under way: few. */
+/* One for each kind of operation in the reductions in progress: few. */
 static struct held *all;
 
-/* A handle has one record: where its operation's end is put off, the MPI gives it to no other. */
+/* A handle has one record: while the freeing of its operation is deferred, the MPI does not reuse it. */
 static struct held **find(MPI_Op op)
 {
     struct held **at = &all;

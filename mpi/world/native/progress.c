@@ -15,12 +15,12 @@
 #include <time.h>
 
 enum {
-    /* Asking the sockets costs 250 ns. Messages of the site would wait for it each time. */
+    /* Polling the sockets costs 250 ns, for which messages within the site would wait each time. */
     NS_BETWEEN_SOCKETS = 2000,
-    /* So many calls that found nothing, a few us, and others get the processor. */
+    /* After this many calls that found nothing, a few us, other processes get the processor. */
     FRUITLESS_CALLS = 40,
-    /* So many, some 20 ms and thus longer than most answers take, and who waits for another site sleeps.
-     * Being woken takes 40 us. */
+    /* After this many, some 20 ms and thus longer than most answers take, a process that waits for another
+     * site sleeps. Being woken takes 40 us. */
     FRUITLESS_YIELDS = 20000,
     SLEEP_MS = 1,
 };
@@ -29,7 +29,7 @@ int progress_has_hook;
 
 static int is_progressing;
 
-/* What the library above has to do, and how many there wait for it. */
+/* The work of the library above, and how many of its operations wait for it. */
 static int (*work_above)(void);
 static const atomic_int *work_waits;
 
@@ -101,8 +101,9 @@ void progress_end(void) {}
 
 #endif
 
-/* The MPI goes on whenever it is asked for a message that is not there. MPICH 4 does not where it is asked on
- * a communicator of one process: it keeps what a process sends to itself in a place of its own. */
+/* The MPI makes progress whenever it is asked for a message that is not there. MPICH 4 does not if it is
+ * asked on a communicator of one process: it keeps messages of a process to itself in a place of their
+ * own. */
 static void let_mpi_go_on(void)
 {
     int flag;
@@ -111,7 +112,7 @@ static void let_mpi_go_on(void)
 
 void progress_pause(struct pace *pace)
 {
-    /* Asking for messages of the site lets the MPI go on, too. */
+    /* Asking for messages of the site lets the MPI make progress, too. */
     if (!wildcard_asks())
         let_mpi_go_on();
     int sleeps = pace->is_far && pace->fruitless > FRUITLESS_YIELDS && !work_is_needed();
@@ -138,7 +139,7 @@ struct tested {
     int flag, error;
 };
 
-/* Asked again, it says the same. */
+/* Once it has returned true, it returns true again. */
 static int is_complete(void *of)
 {
     struct tested *tested = of;

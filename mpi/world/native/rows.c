@@ -18,7 +18,7 @@ static int find(void)
     return make.contiguous && make.structure && make.commit;
 }
 
-/* So many times so many elements. */
+/* Makes a type of `many` blocks of ELEMENTS elements. */
 static int make_blocks(int many, MPI_Datatype type, MPI_Datatype *blocks)
 {
     MPI_Datatype block;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 enum {
-    /* Above those of blocking operations and of MPI_Comm_create_group, and below SLOT_TAGS: so many
-     * operations of a communicator, each with room for the tags of a grid of 40 dimensions. */
+    /* Tags above those of blocking operations and of MPI_Comm_create_group, and below SLOT_TAGS, for this
+     * many operations of a communicator, each with room for the tags of a grid of 40 dimensions. */
     FIRST_TAG = 6144,
     TAGS_EACH = 96,
     OPERATIONS = 96,
@@ -15,10 +15,10 @@ enum {
 _Static_assert(FIRST_TAG + TAGS_EACH * OPERATIONS <= SLOT_TAGS, "tags of tasks lie in the slot");
 
 struct beside {
-    /* First: its address is the task's. */
+    /* First, because its address is the task's. */
     struct task task;
     struct work work;
-    /* The request's. It is of no message, and may outlive the task. */
+    /* The record of the request. It belongs to no message, and may outlive the task. */
     struct far *far;
     int tags;
 };
@@ -66,7 +66,7 @@ static int start(struct comm *comm, const struct work *work, int tags, MPI_Reque
 {
     struct beside *beside = calloc(1, sizeof *beside);
     struct far *far = calloc(1, sizeof *far);
-    /* As a send its status is empty, and it is not counted among receives. */
+    /* Marked as a send, so that its status is empty, and it is not counted among receives. */
     if (far)
         *far = (struct far){.comm = comm, .operation = {.is_send = 1}};
     int status = beside && far ? far_request(far, request) : MPI_ERR_NO_MEM;

@@ -26,14 +26,15 @@ void transfer_name_source(const struct comm *comm, MPI_Status *status)
         status->MPI_SOURCE = comm->rank_of[status->MPI_SOURCE];
 }
 
-/* Errors of a native call have been given to its communicator's handler; those of far ones have not. In a
- * hidden communicator they are the collective operation's, and a task's are those of its request. */
+/* The error handler of the communicator has already been called for errors of native calls, but not for those
+ * of far ones. On a hidden communicator errors belong to the collective operation, and those of a task to its
+ * request. */
 static int raise(const struct comm *comm, int status)
 {
     return comm->hidden && !task_is_running() ? comm_error(comm, status) : status;
 }
 
-/* What has not begun is not waited for. */
+/* A transfer that has not begun is not waited for. */
 static int begun(struct transfer *transfer, int status)
 {
     if (status != MPI_SUCCESS)
@@ -44,7 +45,7 @@ static int begun(struct transfer *transfer, int status)
 /* A task has tags of its own. */
 static int tag_of(const struct comm *comm, int tag) { return comm->hidden ? tag : tag + task_tags(); }
 
-/* Within the site a message of a hidden communicator bears its receiver's slot. */
+/* Within the site, a message of a hidden communicator carries its receiver's slot. */
 static int tag_to(const struct comm *comm, int tag, int to)
 {
     return comm->slots && to != MPI_PROC_NULL ? comm->slots[to] * SLOT_TAGS + tag : tag;
@@ -84,8 +85,8 @@ int transfer_receive(struct transfer *transfer, struct comm *comm, void *buffer,
                                       comm->carrier, &transfer->request));
 }
 
-/* In a collective operation both ranks of a message name its length. Those of texts may differ, since unlike
- * MPIs give them other lengths. */
+/* In a collective operation both ends of a message give its length. The lengths of texts may differ, because
+ * different MPIs give them different ones. */
 static int judge_length(const struct far *far, int error)
 {
     const struct operation *operation = &far->operation;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* In what forms of numbers sites differ, and whether in the sign of char. */
+/* How the sites' forms of numbers differ, and whether their chars differ in sign. */
 static uint8_t differ;
 static int signs_differ;
 
@@ -16,10 +16,10 @@ void unlike_begin(const struct world *world)
     }
 }
 
-/* The library of collectives sends data of many ranks as bytes: it asks. */
+/* For the library of collectives, which sends data of many ranks as bytes. */
 EXPORT int causeway_world_is_unlike(void) { return differ != 0; }
 
-/* That library asks before it reduces by itself. */
+/* For the library of collectives, which asks before it does a reduction itself. */
 EXPORT int causeway_world_forbids(MPI_Datatype type, MPI_Op op) { return unlike_forbids(type, op); }
 
 int unlike_forbids(MPI_Datatype type, MPI_Op op)

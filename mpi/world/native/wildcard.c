@@ -6,7 +6,7 @@
 /* Receives that the MPI has begun. */
 static struct far *inners;
 
-/* The last wildcard_look has asked on a communicator of several processes. */
+/* Whether the last wildcard_look has asked on a communicator of several processes. */
 static int asked;
 
 static int probe(struct channel *channel, int32_t source, int32_t tag, int32_t *found_source,

@@ -1,4 +1,4 @@
-/* Little-endian numbers and texts at the front of what is left to read, or at the end of what is written,
+/* Reads little-endian numbers and texts from the front of the remaining bytes, or writes them at the end,
  * within bounds. A reader or writer that has failed once does nothing more. */
 #ifndef CAUSEWAY_WORLD_JOIN_BYTES_H
 #define CAUSEWAY_WORLD_JOIN_BYTES_H
@@ -13,7 +13,7 @@ struct reader {
     int failed;
 };
 
-/* The next n bytes, or NULL. */
+/* Takes the next n bytes; NULL if there are fewer. */
 static inline const unsigned char *reader_take(struct reader *reader, size_t n)
 {
     if (reader->failed || reader->left < n) {
@@ -26,7 +26,7 @@ static inline const unsigned char *reader_take(struct reader *reader, size_t n)
     return taken;
 }
 
-/* A number of n bytes; 0 where there is none. */
+/* Takes a number of n bytes; 0 on failure. */
 static inline uint64_t reader_number(struct reader *reader, size_t n)
 {
     const unsigned char *bytes = reader_take(reader, n);

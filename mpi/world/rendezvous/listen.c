@@ -15,7 +15,7 @@ static socklen_t length_of(const struct sockaddr_storage *address)
     return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/* The shim knows which of the host's addresses the grid has. */
+/* The shim knows which of the host's addresses the grid uses. */
 static int told_by_shim(struct sockaddr_storage *address)
 {
     char text[INET6_ADDRSTRLEN] = "";
@@ -35,8 +35,8 @@ static int told_by_shim(struct sockaddr_storage *address)
     return 0;
 }
 
-/* Without it, the address from which the rendezvous is reached. A datagram socket sends nothing until it is
- * asked to. */
+/* Without the shim, takes the address from which the rendezvous is reached. connect() on a datagram socket
+ * sends nothing. */
 static int towards_rendezvous(struct sockaddr_storage *address)
 {
     struct settings settings;
@@ -72,7 +72,8 @@ int rendezvous_listen(struct sockaddr_storage *address, char *why, size_t room)
     }
     *port_of(address) = 0;
     int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* The kernel knows the host by an address that other sites may not know. */
+    /* Only the port is taken from `bound`: other sites may not know the address by which the kernel knows the
+     * host. */
     struct sockaddr_storage bound = {0};
     socklen_t n = sizeof bound;
     if (fd >= 0 && bind(fd, (struct sockaddr *)address, length_of(address)) == 0 &&

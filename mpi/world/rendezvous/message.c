@@ -37,7 +37,7 @@ static void put_address(struct writer *writer, const struct sockaddr_storage *ad
     writer_number(writer, port, 2);
 }
 
-/* A frame of this type with room for so many bytes of body; `writer` is at the body. */
+/* Allocates a frame of this type with room for `body` bytes of body, and sets `writer` to the body. */
 static unsigned char *begin(struct writer *writer, enum message_type type, size_t body)
 {
     size_t n = MESSAGE_HEAD_BYTES + 1 + body;
@@ -48,7 +48,7 @@ static unsigned char *begin(struct writer *writer, enum message_type type, size_
     return frame;
 }
 
-/* The whole frame with its length; NULL where something did not fit. */
+/* Completes the frame with its length, and returns it; NULL if something did not fit. */
 static unsigned char *end(struct writer *writer, unsigned char *frame, size_t *n)
 {
     if (writer->failed) {
@@ -119,7 +119,7 @@ size_t message_length(const unsigned char head[MESSAGE_HEAD_BYTES])
     return length <= MESSAGE_MOST_BYTES ? (size_t)length : 0;
 }
 
-/* A text of its own, or NULL: with a zero in it, it would be another one to C. */
+/* Returns a copy of a text, or NULL. A text with a zero byte is refused, because C would see another one. */
 static char *read_text(struct reader *reader)
 {
     size_t n = (size_t)reader_number(reader, 2);
@@ -157,8 +157,8 @@ static void read_address(struct reader *reader, struct sockaddr_storage *address
     }
 }
 
-/* Names, sizes and forms of the sites; `first[i]` is the first process of site i, and `first[site_count]`
- * their number. */
+/* Reads the names, sizes and forms of the sites. `first[i]` is the first process of site i, and
+ * `first[site_count]` the number of processes. */
 static void read_sites(struct reader *reader, struct world *world, uint32_t *first)
 {
     uint64_t processes = 0;
@@ -177,7 +177,8 @@ static void read_sites(struct reader *reader, struct world *world, uint32_t *fir
 
 static void read_processes(struct reader *reader, struct world *world, const uint32_t *first)
 {
-    /* Nothing but the addresses is left: no memory is taken for what has not come. */
+    /* Only the addresses are left. Checked first, so that no memory is allocated for bytes that have not
+     * arrived. */
     if (reader->failed || reader->left != (size_t)world->size * MESSAGE_ADDRESS_BYTES) {
         reader->failed = 1;
         return;
@@ -194,7 +195,7 @@ static void read_processes(struct reader *reader, struct world *world, const uin
     }
 }
 
-/* Finds the own process; 0 where there is one. */
+/* Finds this process; returns 0 if it is in the world. */
 static int place(struct world *world, const uint32_t *first, const char *site, uint32_t native_rank)
 {
     for (uint32_t i = 0; i < world->site_count; i++) {
@@ -247,7 +248,7 @@ void message_free_world(struct world *world)
     memset(world, 0, sizeof *world);
 }
 
-/* The last text of a frame, cut to the room there is. */
+/* Reads the last text of a frame, truncated to the room there is. */
 static int read_last_text(struct reader *reader, char *text, size_t room)
 {
     char *whole = read_text(reader);

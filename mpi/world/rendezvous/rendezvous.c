@@ -10,14 +10,14 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* The rendezvous is on a head node: what takes longer than this is not going to work. A blocking connect of
- * the shim's has this bound, too. */
+/* The rendezvous is on a head node: a connect that takes longer than this is not going to work. The shim's
+ * blocking connect has this limit, too. */
 enum { CONNECT_SECONDS = 30, ABORT_SECONDS = 2 };
 
 static struct settings settings;
 /* Native rank 0's connection. */
 static int rendezvous = -1;
-/* What has come of a frame after WORLD: ABORT is the only one that does. */
+/* The bytes received so far of a frame after WORLD; only ABORT comes then. */
 static unsigned char late[MESSAGE_HEAD_BYTES + 1 + 4 + 2 + MESSAGE_MOST_TEXT];
 static size_t late_bytes;
 
@@ -32,7 +32,7 @@ static socklen_t length_of(const struct sockaddr_storage *address)
     return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/* Bounds connecting and each write; 0 is no bound. */
+/* Limits the time of connecting and of each write; 0 means no limit. */
 static void bound(int fd, int seconds)
 {
     struct timeval most = {.tv_sec = seconds};
@@ -46,7 +46,7 @@ static int reach(int seconds)
         return -1;
     int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    /* It is silent for as long as the program runs. */
+    /* The connection is silent for as long as the program runs. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     bound(fd, seconds);
     int connected;
@@ -84,7 +84,7 @@ static int say(int fd, unsigned char *frame, size_t n)
     return sent;
 }
 
-/* Reads exactly n bytes; 1, 0 at the stream's end, -1. */
+/* Reads exactly n bytes. Returns 1, 0 at the end of the stream, or -1. */
 static int receive_all(int fd, unsigned char *bytes, size_t n)
 {
     while (n > 0) {
@@ -99,7 +99,7 @@ static int receive_all(int fd, unsigned char *bytes, size_t n)
     return 1;
 }
 
-/* Waits for a frame and returns what is behind its length; NULL with a sentence. */
+/* Waits for a frame, and returns it without its length field; NULL with a sentence in `why` on failure. */
 static unsigned char *receive(int fd, size_t *n, char *why, size_t room)
 {
     unsigned char head[MESSAGE_HEAD_BYTES], *frame = NULL;
@@ -183,7 +183,8 @@ void rendezvous_abort(uint32_t code, const char *text)
     int fd = rendezvous >= 0 ? rendezvous : reach(ABORT_SECONDS);
     if (fd < 0)
         return;
-    /* A call's arguments have no order: the length is known only once the frame is made. */
+    /* Not as an argument of say(): C evaluates arguments in any order, and n is known only once the frame is
+     * made. */
     unsigned char *who = fd == rendezvous ? NULL : message_process(settings.site, settings.token, &n);
     if (fd == rendezvous || say(fd, who, n) == 0) {
         unsigned char *frame = message_abort(code, text, &n);

@@ -11,12 +11,12 @@ struct settings {
 };
 
 /* Reads CAUSEWAY_WORLD ("2,SITE,IP:PORT", "[IP]:PORT" with IPv6) and CAUSEWAY_TOKEN (32 hexadecimal digits).
- * Returns 1; 0 where the process is of no world, which is no error; -1 with a sentence in `why`. */
+ * Returns 1; 0 if the process belongs to no world, which is no error; -1 with a sentence in `why`. */
 int settings_read(struct settings *settings, char *why, size_t room);
-/* The same from these texts, either of which may be NULL. */
+/* The same for these texts, either of which may be NULL. */
 int settings_parse(const char *world, const char *token, struct settings *settings, char *why, size_t room);
 
-/* Reads IP:PORT; -1 where it is none. */
+/* Reads IP:PORT; returns -1 if it is not valid. */
 int settings_address(const char *text, struct sockaddr_storage *address);
 
 #endif

@@ -1,5 +1,5 @@
-/* One socket: the list of all, who it belongs to, its bytes between the kernel and the engine, and what
- * becomes of a peer when one ends. */
+/* Connections: the list of all, the peer to which each belongs, its bytes between the kernel and the engine,
+ * and what becomes of a peer when one ends. */
 #include "world/streams/connection.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 
 enum {
     READ_BYTES = 256 * 1024,
-    /* Reads of one socket in one streams_progress, and writes: the others are to have theirs. */
+    /* Limits of reads and writes of one socket in one streams_progress, so that the others get their turn. */
     MOST_READS = 16,
     MOST_WRITES = 16,
     MOST_PIECES = 64,
@@ -46,7 +46,7 @@ struct connection *connection_new(int fd, uint32_t peer)
         return NULL;
     }
     int on = 1;
-    /* Failure costs speed, or notice of a dead host. */
+    /* A failure here only costs speed, or notice of a dead host. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     connection->after = streams.first;
@@ -99,7 +99,7 @@ void connection_ended(struct connection *connection, const char *reason)
         return;
     struct peer_streams *peer = &streams.peers[number];
     if (unused && !peer->sending && peer->other) {
-        /* Nothing was sent on it, and the peer has opened one itself. */
+        /* Nothing was sent on this connection, and the peer has opened one itself. */
         peer->sending = peer->other;
         peer->other = NULL;
         connection_write(peer->sending);
@@ -113,7 +113,8 @@ void connection_judge(uint32_t number, const char *reason)
     struct peer_streams *peer = &streams.peers[number];
     if (peer->sending || !peer->up)
         return;
-    /* What the peer sends may still come on the other one, its BYE too. What we would send cannot go. */
+    /* What the peer sends, including its BYE, may still arrive on the other connection. What we have to send
+     * cannot be sent. */
     if (peer->other && !engine_has_to_send(streams.engine, number))
         return;
     if (peer->other)
@@ -145,7 +146,7 @@ int connection_greeted(struct connection *connection)
     if (!connection_same_host(&connection->from, &world->processes[hello.from].address))
         return -1;
     struct peer_streams *peer = &streams.peers[hello.from];
-    /* Ours, which is not open yet, has carried nothing. */
+    /* Our own connection, which is not open yet, has carried nothing. */
     if (peer->sending && peer->sending->connecting)
         connection_close(peer->sending);
     if (peer->sending && peer->other)
@@ -164,7 +165,7 @@ int connection_greeted(struct connection *connection)
     return 0;
 }
 
-/* Why recv or send has not done all, or NULL where it is only a matter of time. */
+/* Why recv or send has failed, or NULL if it only has to be tried again later. */
 static const char *failure(ssize_t result)
 {
     if (result == 0)
@@ -172,7 +173,7 @@ static const char *failure(ssize_t result)
     return errno == EAGAIN || errno == EINTR ? NULL : strerror(errno);
 }
 
-/* Takes the peer's HELLO; 0 when it is there. */
+/* Reads the peer's HELLO; returns 0 when it is complete. */
 static int read_hello(struct connection *connection)
 {
     size_t *have = &connection->hello_received;
@@ -194,7 +195,7 @@ static int read_hello(struct connection *connection)
     return 0;
 }
 
-/* Hands one read to the engine; 0 when there may be more. */
+/* Passes the bytes of one read to the engine; returns 0 if there may be more. */
 static int read_some(struct connection *connection)
 {
     static unsigned char buffer[READ_BYTES];
@@ -231,7 +232,7 @@ void connection_read(struct connection *connection)
     if (connection->hello_received < HELLO_BYTES) {
         if (read_hello(connection) != 0)
             return;
-        /* Ours goes back, and what has waited for a stream. */
+        /* Sends our HELLO back, and what has waited for a stream. */
         connection_write(connection);
     }
     for (int i = 0; i < MOST_READS && connection->fd >= 0; i++)
@@ -239,7 +240,7 @@ void connection_read(struct connection *connection)
             return;
 }
 
-/* Notes whether the socket has taken all. */
+/* Records whether the socket is full. */
 static void set_full(struct connection *connection, int full)
 {
     if (connection->fd < 0 || connection->full == full)
@@ -249,7 +250,7 @@ static void set_full(struct connection *connection, int full)
     connection_wait(connection);
 }
 
-/* Our HELLO; 0 when it is out. */
+/* Writes our HELLO; returns 0 when it is completely written. */
 static int write_hello(struct connection *connection)
 {
     while (connection->hello_sent < connection->hello_to_send) {
@@ -273,7 +274,7 @@ void connection_write(struct connection *connection)
     if (connection->fd < 0 || connection->connecting || write_hello(connection) != 0)
         return;
     uint32_t peer = connection->peer;
-    /* Nothing of the program's goes to who has not said that it is the peer. */
+    /* No data of the program is sent to an end that has not said that it is the peer. */
     if (streams.peers[peer].sending != connection || connection->hello_received < HELLO_BYTES)
         return set_full(connection, 0);
     struct iovec pieces[MOST_PIECES];

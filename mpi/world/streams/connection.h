@@ -1,4 +1,4 @@
-/* One socket of streams, and the tables of all. Internal to this folder. */
+/* One socket of the streams, and the tables of all. Internal to this folder. */
 #ifndef CAUSEWAY_WORLD_STREAMS_CONNECTION_H
 #define CAUSEWAY_WORLD_STREAMS_CONNECTION_H
 
@@ -10,11 +10,12 @@
 #include <sys/socket.h>
 
 enum {
-    /* Nobody's yet. */
+    /* A connection whose peer is not known yet. */
     NO_PEER = UINT32_MAX,
-    /* Connections that have not said HELLO; when more come, the oldest of the host that has the most goes. */
+    /* The limit of connections on which no HELLO has arrived. When more come, the oldest one of the host that
+     * has the most is closed. */
     MOST_STRANGERS = 128,
-    /* Peers say it at once. */
+    /* How long such a connection may last: peers send HELLO at once. */
     STRANGER_MS = 10000,
 };
 
@@ -23,28 +24,28 @@ enum kind { LISTENER, WATCHED, STREAM };
 struct connection {
     enum kind kind;
     int fd;
-    /* The process at the other end; NO_PEER while it has not said so. */
+    /* The process at the other end; NO_PEER until it has said who it is. */
     uint32_t peer;
-    /* When it came and where from, for as long as it is nobody's. */
+    /* When it was accepted, and from where, as long as its peer is not known. */
     int64_t since_ms;
     struct sockaddr_storage from;
-    /* connect() has not ended yet. */
+    /* Whether connect() is still in progress. */
     int connecting;
-    /* Waits for the socket to take more. */
+    /* Whether it waits until the socket accepts more. */
     int full;
     unsigned char hello_in[HELLO_BYTES], hello_out[HELLO_BYTES];
     size_t hello_received, hello_sent, hello_to_send;
-    /* The list of all. A closed one stays in `closed` until streams_progress ends: the kernel may have told
-     * of it in the same breath. */
+    /* The list of all connections. A closed one stays in `closed` until streams_progress ends, because the
+     * same epoll_wait may have returned an event for it. */
     struct connection *before, *after;
 };
 
-/* A peer's connections: two where both have opened at the same time. */
+/* A peer's connections: two if both ends have opened one at the same time. */
 struct peer_streams {
-    /* What we send goes on this one alone. */
+    /* The only one on which we send. */
     struct connection *sending;
     struct connection *other;
-    /* The engine was told that it is up. */
+    /* Whether the engine has been told that the peer is up. */
     int up;
 };
 
@@ -57,35 +58,36 @@ struct streams {
     struct connection listener, watched;
     void (*on_watched)(void);
     size_t strangers;
-    /* Sockets that wait for room. */
+    /* The number of sockets that wait for room. */
     int full;
 };
 
 extern struct streams streams;
 
-/* A clock that never goes back. */
+/* A monotonic clock. */
 int64_t streams_now_ms(void);
 
-/* Puts a socket into the list and the kernel's; NULL closes the socket. */
+/* Adds a socket to the list and to epoll. On failure closes it, and returns NULL. */
 struct connection *connection_new(int fd, uint32_t peer);
-/* Closes it without another word. */
+/* Closes a connection, without telling the engine. */
 void connection_close(struct connection *connection);
-/* Tells the kernel what is waited for: input always, room where the socket is full. */
+/* Tells epoll what to wait for: always input, and room if the socket is full or connecting. */
 void connection_wait(struct connection *connection);
 
-/* It has ended, for this reason: the peer is lost if nothing else is left of it. */
+/* Called when a connection has ended, for this reason: the peer is lost if it has no other. */
 void connection_ended(struct connection *connection, const char *reason);
-/* A peer that was up and to which nothing can be sent any more is lost, unless it may still say BYE and there
- * is nothing to send. */
+/* Declares a peer lost if it was up and nothing can be sent to it any more, unless it may still say BYE and
+ * there is nothing to send. */
 void connection_judge(uint32_t peer, const char *reason);
-/* Whether two addresses are of one host. */
+/* Whether two addresses belong to the same host. */
 int connection_same_host(const struct sockaddr_storage *one, const struct sockaddr_storage *other);
-/* HELLO is complete: 0 where it is right, and the connection is its peer's from now on; else -1. */
+/* Called when HELLO is complete. Returns 0 if it is right: the connection then belongs to its peer; otherwise
+ * -1. */
 int connection_greeted(struct connection *connection);
 
-/* Reads what is there, within a bound that leaves the others their share. */
+/* Reads what has arrived, up to a limit that leaves the other connections their turn. */
 void connection_read(struct connection *connection);
-/* Writes what the engine has. */
+/* Writes what the engine has to send. */
 void connection_write(struct connection *connection);
 
 #endif

@@ -1,10 +1,10 @@
-/* The first bytes of a stream, either way; see streams.h. */
+/* The first bytes of a stream, in each direction; see streams.h. */
 #ifndef CAUSEWAY_WORLD_STREAMS_HELLO_H
 #define CAUSEWAY_WORLD_STREAMS_HELLO_H
 
 #include <stdint.h>
 
-/* Version 2: hidden messages have the tags of slots (world/handles/slots.h). */
+/* Since version 2, hidden messages have the tags of slots (world/handles/slots.h). */
 enum { HELLO_VERSION = 3, HELLO_BYTES = 1 + 8 + 4 + 4 };
 
 struct hello {

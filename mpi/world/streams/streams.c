@@ -48,7 +48,7 @@ static socklen_t length_of(const struct sockaddr_storage *address)
     return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/* The peer compares where a stream comes from with the table, so it must come from this address. */
+/* The peer compares a stream's source address with its table, so the stream must come from this address. */
 static int bind_own(int fd)
 {
     struct sockaddr_storage own = streams.world->processes[streams.world->me].address;
@@ -59,7 +59,7 @@ static int bind_own(int fd)
     return bind(fd, (struct sockaddr *)&own, length_of(&own));
 }
 
-/* A connection to a peer, open or about to be; NULL with errno. */
+/* Returns a new connection to a peer, open or connecting; NULL with errno on failure. */
 static struct connection *reach(uint32_t peer)
 {
     const struct sockaddr_storage *address = &streams.world->processes[peer].address;
@@ -86,7 +86,7 @@ void streams_want(uint32_t number)
     const struct world *world = streams.world;
     if (peer->sending || number == world->me)
         return;
-    /* The stream that there was has ended: a second one would not go on where that one was cut. */
+    /* The earlier stream has ended: a second one would not continue where that one was cut. */
     if (peer->up)
         return connection_judge(number, ENDED);
     struct connection *connection = reach(number);
@@ -116,7 +116,7 @@ void streams_hear(uint32_t number)
 {
     if (!engine_awaits(streams.engine, number))
         return;
-    /* One that is closed meanwhile stays in memory until streams_progress ends. */
+    /* A connection that is closed meanwhile stays in memory until streams_progress ends. */
     struct connection *both[] = {streams.peers[number].sending, streams.peers[number].other};
     for (int i = 0; i < 2; i++)
         if (both[i] && both[i]->fd >= 0 && !both[i]->connecting)
@@ -127,7 +127,8 @@ void streams_hear(uint32_t number)
 
 int streams_unwritten(void) { return streams.full > 0; }
 
-/* Strangers from the host of this one, of which no other one is before it in the list. */
+/* Counts the strangers from this one's host, from this one on in the list: all of them, if it is the
+ * first. */
 static size_t count_from_its_host(const struct connection *stranger)
 {
     size_t count = 0;
@@ -136,8 +137,9 @@ static size_t count_from_its_host(const struct connection *stranger)
     return count;
 }
 
-/* Makes room for one more: whoever holds the most slots loses the oldest of them, so that a flood ends its
- * own connections first. It asks the kernel nothing: a flood has it called for every connection. */
+/* Makes room for one more: the host that holds the most slots loses the oldest of them, so that a flood ends
+ * its own connections first. It asks the kernel nothing, because in a flood it is called for every
+ * connection. */
 static void close_one_stranger(void)
 {
     struct connection *oldest = NULL;
@@ -175,7 +177,7 @@ static void accept_some(void)
         int fd = accept4(streams.listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
             return;
-        /* It has ended already. */
+        /* The connection has already ended. */
         if (getpeername(fd, (struct sockaddr *)&from, &n) != 0) {
             close(fd);
             continue;
@@ -190,7 +192,7 @@ static void accept_some(void)
     }
 }
 
-/* connect() has ended, either way. */
+/* Called when connect() has succeeded or failed. */
 static void on_connected(struct connection *connection)
 {
     int error = 0;
@@ -224,14 +226,15 @@ static void on_event(const struct epoll_event *event)
         connection_read(connection);
 }
 
-/* What came may have made the engine want to answer, this peer or another. */
+/* Received bytes may have given the engine something to send, to this peer or another. */
 static void write_all(void)
 {
     for (struct connection *each = streams.first, *next; each; each = next) {
         next = each->after;
         if (each->peer != NO_PEER && engine_has_to_send(streams.engine, each->peer))
             streams_write(each->peer);
-        /* A peer that is lost takes its other stream along: the rest of the list is not behind that one. */
+        /* A peer that is lost takes its other stream along: if that was `next`, the rest of the list no
+         * longer follows it. */
         if (next && next->fd < 0)
             next = streams.first;
     }
@@ -270,7 +273,7 @@ int streams_said_bye(void)
             ((peer->sending || peer->other) && !engine_bye_came(streams.engine, i)))
             return 0;
     }
-    /* The kernel throws away what is unsent when a socket is closed that has something unread. */
+    /* When a socket with unread data is closed, the kernel discards its unsent data. */
     for (const struct connection *each = streams.first; each; each = each->after)
         if (each->peer != NO_PEER && each->hello_received < HELLO_BYTES)
             return 0;
