@@ -3,8 +3,8 @@
 # ucx and programs; without any it builds all.
 #
 # collectives, world and messages are libraries over common/, one for each binary interface of MPI: openmpi,
-# mpich and abi (the standard one, MPI 5). They are compiled with the headers that `tools/setup/pypi.sh headers`
-# gets, whatever MPI is installed. Each MPI program is a library, too, which causeway-loader starts.
+# mpich and abi (the standard one, MPI 5). They are compiled with the headers that `tools/setup/pypi.sh
+# headers` gets, whatever MPI is installed. Each MPI program is a library, too, which causeway-loader starts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1

@@ -65,23 +65,3 @@ pub fn commit() -> String {
         format!("{commit}, with changes")
     }
 }
-
-/// What a launcher says of its version.
-pub fn mpi_version(launcher: &str) -> String {
-    let Ok(output) = Command::new(launcher).arg("--version").output() else {
-        return unknown();
-    };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let version = text
-        .lines()
-        .map(str::trim)
-        .find(|line| line.contains("Version:") || line.contains("Open MPI"));
-    version
-        .or_else(|| text.lines().next())
-        .map_or_else(unknown, |line| {
-            line.split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-                .replace("Version:", "MPICH")
-        })
-}

@@ -18,7 +18,6 @@ static const int sizes[] = {1, 48, 1000, 4096, 8240, 24576, 65536, 131088, 30000
 struct call {
     uint64_t seed;
     int rank, ranks, word, words, root;
-    int numbers;       /* of the stream that `words` have */
     struct random own; /* differs from rank to rank */
     char what[200];
 };

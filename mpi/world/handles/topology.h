@@ -14,7 +14,7 @@ struct topology {
     int dimensions, *dims, *periods;
     /* For a graph that every rank knows: where each node's neighbours end, and all neighbours. */
     int nodes, *index, *edges;
-    /* For a graph of which each rank knows its own part. */
+    /* For a graph whose ranks each know their own part. */
     int in, out, is_weighted, *sources, *in_weights, *targets, *out_weights;
 };
 

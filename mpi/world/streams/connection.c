@@ -1,4 +1,4 @@
-/* Connections: the list of all, the peer to which each belongs, its bytes between the kernel and the engine,
+/* Connections: the list of all, the peer of each, its bytes between the kernel and the engine,
  * and what becomes of a peer when one ends. */
 #include "world/streams/connection.h"
 #include <errno.h>

@@ -302,7 +302,7 @@ pub fn main(args: &Args) -> Result<(), BenchError> {
     let mut host = host::describe();
     host.insert(1, ("causeway".to_owned(), host::commit()));
     let launchers = [&MPIS[0], &MPIS[1], &INTEL];
-    host.extend(launchers.map(|mpi| (mpi.name.to_owned(), host::mpi_version(&mpi.launcher()))));
+    host.extend(launchers.map(|mpi| (mpi.name.to_owned(), mpi_version(&mpi.launcher()))));
     let mut report = Report::new(host, made_by(args));
     for &section in Section::value_variants() {
         if args.only.is_empty() || args.only.contains(&section) {
@@ -334,6 +334,26 @@ fn run(bench: &Bench, section: Section, report: &mut Report) -> Result<(), Bench
         }
     }
     Ok(report.write(&bench.out)?)
+}
+
+/// What a launcher says of its version.
+fn mpi_version(launcher: &str) -> String {
+    let Ok(output) = Command::new(launcher).arg("--version").output() else {
+        return host::unknown();
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text
+        .lines()
+        .map(str::trim)
+        .find(|line| line.contains("Version:") || line.contains("Open MPI"));
+    version
+        .or_else(|| text.lines().next())
+        .map_or_else(host::unknown, |line| {
+            line.split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .replace("Version:", "MPICH")
+        })
 }
 
 fn made_by(args: &Args) -> String {
