@@ -111,14 +111,14 @@ def rates(way: str, settings: str) -> Callable[[dict], str | None]:
 
 
 def overhead(found: dict) -> str | None:
-    """What both gateways add to a ping-pong of an MPI: section 4.2 of hablot-2009."""
+    """What both gateways add to a round trip of an MPI: section 4.2 of hablot-2009."""
     parts = []
     for mpi in (OPEN, MPICH):
         ways = [{entry["size_bytes"]: entry for entry in entries(found, "pingpong", mpi=mpi, way=way, settings="tuned")}
                 for way in ("direct", "causeway")]
         if not all(1 in way and 32 << 20 in way for way in ways):
             continue
-        added = ways[1][1]["median"] - ways[0][1]["median"]
+        added = 2 * (ways[1][1]["median"] - ways[0][1]["median"])
         large = [rate_text(way[32 << 20]) for way in ways]
         parts.append(f"{mpi} {added:+.0f} us; {large[0]} -> {large[1]} Mbit/s")
     return joined(parts)
@@ -221,6 +221,25 @@ def techniques(size: int, *names: tuple[str, str]) -> Callable[[dict], str | Non
             elif own:
                 parts.append(f"{label} " + ", ".join(f"{e['way']} {rate_text(e)} Mbit/s" for e in own))
         return joined(parts)
+    return read
+
+
+def over_techniques(size: int) -> Callable[[dict], str | None]:
+    """Messages of MPIs over each technique of connecting two sites."""
+    def read(found: dict) -> str | None:
+        own = [row for row in found.get("techniques", []) if row["size_bytes"] == str(size)]
+        times = medians(own, ("mpi", "technique"), lambda row: float(row["median_us"]))
+        parts = []
+        for mpi in dict.fromkeys(key[0] for key in times):
+            ways = []
+            for (_, technique), (middle, low, high) in ((key, time) for key, time in times.items() if key[0] == mpi):
+                # One way, of which a round trip is twice as much; Mbit/s are bits in a microsecond.
+                three = (2 * middle / 1e6, 2 * low / 1e6, 2 * high / 1e6) if size == 1 else [size * 8 / us for us in (middle, high, low)]
+                ways.append(f"{technique} {ranged(*three, 4 if size == 1 else 0)}")
+            parts.append(f"{mpi}: {', '.join(ways)}")
+        unit = "s" if size == 1 else "Mbit/s"
+        ours = joined(parts)
+        return ours and f"{ours} {unit}"
     return read
 
 
@@ -352,9 +371,9 @@ ITEMS = [
     Item(H, "Fig. 7: 16 nodes beside 4", "speed-up of 3 to 4 for LU, BT, FT, SP", elsewhere("-"),
          "not carried: more ranks than cores give no speed-up", ""),
     Item(V, "Fig. 1: the cluster", "a drawing", elsewhere("-"), "not carried: nothing is measured there", ""),
-    Item(V, "Fig. 2: point to point, 0 B", "ping-pong and ping-ping differ by 62.5 or 125 us; MPICH's concurrent send and receive takes more than 12 times MESH-MPI's", operations(POINTS, 0),
+    Item(V, "Fig. 2: point to point, 0 B", "MPICH's concurrent send and receive takes more than 12 times MESH-MPI's, otherwise the three are close; that ping-pong and ping-ping show 62.5 and 125 us is no difference of MPIs", operations(POINTS, 0),
          "scaled: 2+2 ranks over two sites for 32 in a cluster",
-         f"A round trip between sites is 11.6 ms. The paper's MPIs are as they come. {DEFAULT} {SPINS}"),
+         f"A round trip between sites is 11.6 ms. The paper's MPIs are as they come. Its network cards interrupt 8000 times a second, so its latencies are multiples of 62.5 us one way, and hide what is smaller. {DEFAULT} {SPINS}"),
     Item(V, "Fig. 3: point to point, 4 MB", "MPICH slowest, the others within 2 % but for ping-ping, where LAM is 5 % faster", operations(POINTS, 4 << 20),
          "scaled: 2+2 ranks", f"{DEFAULT} {SPINS}"),
     Item(V, "Fig. 4: collectives, 8 B", "the best MPI 7 to 12 times faster at Bcast", operations(TOGETHER, 8),
@@ -372,7 +391,7 @@ ITEMS = [
     Item(M, "Figs. 1 to 4: split connections, components, header, testbed", "drawings", elsewhere("ARCHITECTURE.md; docs/gateway.md"),
          "not carried: nothing is measured there", ""),
     Item(M, "4.2: what two proxies add", "+141 us at 1 B; 840 -> 785 Mbit/s at 33 MB", overhead, "reproduced",
-         "A ping-pong of an MPI; 32 MiB are 33.6 MB. Both latencies are one way; the paper's 141 us are 1.5 % of its own."),
+         "A ping-pong of an MPI; 32 MiB are 33.6 MB. The paper does not say whether its latency is one way. Its 141 us are 1.5 % of 9.4 ms, which is nearer to the round trip of its sites (11.6 ms in hablot-2007) than to half of it; so ours is that of the round trip, too."),
     Item(M, "Table 1: duplicate ACKs, RTOs, idle timeouts of BT, FT, LU",
          "duplicate ACKs and RTOs with FT only; 5668, 905 and 760 idle timeouts",
          signals("", "out_of_order", "timeouts", "idle_restarts"), SCALED,
@@ -406,12 +425,12 @@ ITEMS = [
          SCALED, "Causeway over direct, both tuned. LU is a little slower here, as in the paper. BT and SP, which gained there, do not here: "
          "the paper's direct runs lost time to windows that shrink after pauses, which kernels of today and the tuning give back, so "
          "what is left of the layer is its own work, on the ranks' two cores. FT, which the paper's layer made slower, is faster here. "
-         "The paper's abstract has 35, 28 and 15 % for BT, SP and LU, of which its text says no more."),
+         "The paper's abstract gives 35, 28 and 15 % for BT, SP and LU; its text has the 35 % for SP, beside two flows (4.3.4, below), and none of the others."),
     Item(M, "Fig. 5, beside MPIs as they come", "-", relative({"way": "causeway"}, {"way": "direct", "settings": "default"}),
          SCALED, f"Causeway over direct with nothing tuned, which is what a user of plain connections has. {EAGER} {DEFAULT}"),
     Item(M, "4.3.2: Alltoall of 2 MB", "2.74 times slower with the layer",
          elsewhere("Open MPI 0.54 of direct, MPICH 5.0.2 0.58: results/alltoall"), "measured earlier, with 4+4 ranks, on another host", ""),
-    Item(M, "Fig. 6: NPB beside two flows", "better with the layer for BT, LU, SP", busy,
+    Item(M, "Fig. 6, 4.3.4: NPB beside two flows", "better with the layer for BT, LU and SP: SP by 35 %; CG worse than without the flows; MG's losses too few to pay for the proxies", busy,
          "scaled: class W, 2+2 ranks",
          "Causeway over direct beside two flows from the first site to the second. This contradicts the paper's BT, LU and SP: its "
          "direct runs lost to retransmission timeouts, of which there are none here (the next row)."),
@@ -420,6 +439,9 @@ ITEMS = [
          "The flows beside start at other nodes, as the paper's do: the program's own connections are counted on the left, the lanes "
          "on the right. Both are means of the runs. Next to nothing was lost here: at most 23 segments of a direct run were sent "
          "again, without a timeout."),
+    Item(M, "4.3.5, Figs. 5, 6: MPICH-G2 beside MPICH2", "like MPICH2 but for IS, whose operations know the grid; the layer gains as much beside either",
+         elsewhere("-"), "not carried: MPICH-G2 is not to be had: it needs the Globus Toolkit, whose support ended in 2018",
+         "What knows the grid here are Causeway's own collectives (results/collectives)."),
     Item(Q, "Figs. 1 to 3: architecture, life cycle, job profile", "drawings and an excerpt", elsewhere("ARCHITECTURE.md; docs/topology.md"),
          "not carried: nothing is measured there", ""),
     Item(Q, "Table 3: the networks",
@@ -427,17 +449,23 @@ ITEMS = [
          networks, "scaled: no rate bounds the emulated LAN; of the QCG cluster nothing",
          "Rate of the fastest message, and the round trip of 1 B, within a site and between two. The paper does not "
          "say whether its latency is one way; here it is taken for the round trip."),
-    Item(Q, "Table 1: latency of the techniques",
+    Item(Q, "Table 1: latency of the techniques, without an MPI",
          "direct / relay / traversing: Orsay-Rennes 0.0103 / 0.0106 / 0.0103 s; Orsay-Bordeaux 0.0078 / 0.0084 / 0.0078 s; MPICH-G2 0.0104 and 0.0079 s",
          techniques(1, *SITES), "reproduced",
-         "Round trips. The relay of these rows is at Orsay, one of both ends; Causeway's gateways at both ends stand beside it."),
+         "Round trips of plain TCP: direct, and through both gateways, which are relays at both ends; the paper's relay is at Orsay, one of both ends. The MPI over each technique is in the row below."),
     Item(Q, "Table 1: a relay at a third site", "Bordeaux-Rennes 0.0080 direct, 0.0287 by way of Orsay", techniques(1, *RELAY),
          "scaled: another topology",
          "Round trip. By way of Lyon the links alone take 14 ms, direct 11.6 ms."),
-    Item(Q, "Table 2: rate of the techniques", "Orsay-Bordeaux direct 136.08, relay 76.40, traversing 138.18 Mbit/s", techniques(4 << 20, *SITES),
-         "reproduced", "Of one message of 4 MB."),
+    Item(Q, "Table 2: rate of the techniques, without an MPI", "Orsay-Bordeaux direct 136.08, relay 76.40, traversing 138.18 Mbit/s", techniques(4 << 20, *SITES),
+         "reproduced", "Of one message of 4 MB over plain TCP: direct, and through both gateways."),
     Item(Q, "Table 2: that a relay halves the rate", "76.40 of 136.08 Mbit/s", techniques(4 << 20, *RELAY), "not carried: both links of the lab's relay have all of the rate",
          "In the paper both processes share the bandwidth of the relay. Causeway's carries lanes unread."),
+    Item(Q, "Table 1: latency of an MPI over each technique", "Open MPI over all of them, above; port range not in the table",
+         over_techniques(1), "scaled: Rennes-Nancy, 11.6 ms; the relay is at a third site, 14 ms away and back",
+         "Round trips. `gateways`: one site's gateway can be dialled. `punched`: neither can, and one is behind a NAT. `relay`: the same "
+         "two by a third site. `direct` and `port range` are the MPI's own connections. The techniques ran in turn."),
+    Item(Q, "Table 2: rate of an MPI over each technique", "Orsay-Bordeaux direct 136.08, relay 76.40, traversing 138.18 Mbit/s",
+         over_techniques(4 << 20), "scaled: Rennes-Nancy, 1 Gbit/s", "Of one message of 4 MB. Punched lanes are of QUIC here."),
     Item(Q, "Fig. 4: pieces of a gather", "eight pieces are best", pieces,
          "scaled: 4 MB of each of 2+2 ranks, MPICH, through Causeway",
          "A piece has 256 kB at most, so 4 MB have 16 at least; fewer were not asked for. The numbers did not run in turn, and their "
@@ -467,6 +495,8 @@ says something else; in brackets are the least and the largest run, of a ratio t
 one turn. `runs` says how many. `reproduced` means: at the paper's scale. `scaled` says what is
 smaller.
 
+- commit: {commit}
+
 Host: {host}.
 
 | paper | table or figure | published | here | runs | how | why it differs |
@@ -474,9 +504,11 @@ Host: {host}.
 """
 
 
-def index(found: dict, repeated: dict, host: str, quick: bool) -> str:
-    """The page; `repeated` is what a second measurement found."""
-    text = HEAD.format(host=host, how="in a hurry" if quick else "again")
+def index(found: dict, repeated: dict, known: tuple[str, str], quick: bool) -> str:
+    """The page; `known` are the commit and the host of the rows, `repeated` is what a second
+    measurement found."""
+    commit, host = known
+    text = HEAD.format(commit=commit, host=host, how="in a hurry" if quick else "again")
     for item in ITEMS:
         used.clear()
         here = item.here(found) or "not measured in this run"

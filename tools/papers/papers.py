@@ -89,16 +89,18 @@ QUICK = {
                   "--ways", "site,direct,causeway"],
 }
 
-# The applications of coti-2011: for each set of words a script that adds a line a run to a CSV
-# file. {programs} is the folder of the built examples, {rows} that file.
+# The applications of coti-2011, and its techniques of connecting sites: for each set of words a
+# script that adds a line a run to a CSV file. {programs} is the folder of the built examples,
+# {rows} that file.
 RAYS = ["lab", "run", "orsay-rennes-bordeaux", "--", ROOT / "results/ray2mesh/curve.py",
         "{programs}/ray2mesh/ray2mesh", "{rows}"]
 TSQR = [ROOT / "results/tsqr/measure.sh", "{programs}/tsqr", "{rows}"]
 APPLICATIONS = {
     "ray2mesh": [[*RAYS, sites, "2", "{runs}"] for sites in "123"],
     "tsqr": [[*TSQR, "{runs}", "100000 1000000"]],
+    "techniques": [[ROOT / "tools/papers/techniques.py", "{rows}", "{runs}"]],
 }
-# What `make` builds of each.
+# What `make` builds of those that are examples.
 TARGETS = {"ray2mesh": ["all"], "tsqr": ["all", "scalapack"]}
 QUICK_APPLICATIONS = {
     "ray2mesh": [[*RAYS, "2", "1", "{runs}"]],
@@ -152,8 +154,9 @@ def applications(out: pathlib.Path, options: argparse.Namespace) -> None:
         if not whole.exists():
             print(f"papers: {name}", flush=True)
             part.unlink(missing_ok=True)
-            build = ["make", "-s", "-C", ROOT / "examples" / name, "MPICC=mpicc.openmpi"]
-            subprocess.run([*build, f"OUT={programs / name}", *TARGETS[name]], check=True)
+            if name in TARGETS:
+                build = ["make", "-s", "-C", ROOT / "examples" / name, "MPICC=mpicc.openmpi"]
+                subprocess.run([*build, f"OUT={programs / name}", *TARGETS[name]], check=True)
             for words in commands:
                 runs = 1 if options.quick or options.second else 5
                 words = [str(word).format(programs=programs, rows=part, runs=runs) for word in words]
@@ -203,7 +206,9 @@ def again(is_check: bool) -> int:
     page = RESULTS / "README.md"
     text = page.read_text(encoding="utf-8")
     host = re.search(r"^Host: (.*)\.$", text, re.MULTILINE)
-    computed = items.index(found_in(RESULTS), found_in(SECOND), host[1] if host else "", False)
+    commit = re.search(r"^- commit: (.*)$", text, re.MULTILINE)
+    known = (commit[1] if commit else "", host[1] if host else "")
+    computed = items.index(found_in(RESULTS), found_in(SECOND), known, False)
     if not is_check:
         page.write_text(computed, encoding="utf-8")
     elif computed != text:
@@ -240,7 +245,9 @@ def main() -> int:
         (where / "messages.json").write_text(json.dumps(messages, indent=1) + "\n", encoding="utf-8")
     keep([*benches, *(name for name in APPLICATIONS if where != out)], out, where)
     repeated = {} if options.quick else found_in(SECOND)
-    page = items.index(found_in(where), repeated, host_of(out, benches[0]), options.quick)
+    head = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    known = (f"`{head.stdout.strip()}`", host_of(out, benches[0]))
+    page = items.index(found_in(where), repeated, known, options.quick)
     (where / "README.md").write_text(page, encoding="utf-8")
     print(f"papers: {where / 'README.md'}, {out / 'report.html'}")
     return 0

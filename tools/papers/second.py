@@ -10,6 +10,7 @@ import rows
 APPLICATIONS = {
     "ray2mesh": (("sites", "ranks", "form"), ("broadcast_s", "rays_s", "exchange_s", "output_s")),
     "tsqr": (("rows", "program", "sites"), ("time_s",)),
+    "techniques": (("mpi", "technique", "size_bytes"), ("median_us",)),
 }
 # Further apart than this is told by name.
 FAR = 0.25
