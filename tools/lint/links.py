@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whether every relative link and every path in the tracked Markdown files leads to a file, and an
-anchor to a heading there.
+anchor to a heading there; and whether a path of a file in a comment of Rust or C does.
 
 A path begins with a folder of the repository's root, in backticks or not, or is in backticks and
 either has a slash or ends as a file of source or text does. The second kind may be given from the
@@ -67,6 +67,19 @@ def paths(line: str, top: re.Pattern[str]) -> set[str]:
     return {path for path in found if not PLACEHOLDER.search(path) and not path.startswith(MADE)}
 
 
+def in_comments(top: re.Pattern[str]) -> list[str]:
+    """Paths in comments of source that lead to no file, as FILE:LINE: PATH: REASON."""
+    broken = []
+    listed = subprocess.run(["git", "ls-files", "*.rs", "*.c", "*.h"], check=True, capture_output=True, text=True)
+    for source in map(pathlib.Path, listed.stdout.split()):
+        for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), 1):
+            if line.lstrip().startswith(("//", "/*", "*")):
+                named = (path.rstrip(".") for path in top.findall(line))
+                named = (path for path in named if path.endswith(SUFFIXES) and not pathlib.Path(path).exists())
+                broken += [f"{source}:{number}: {path}: there is no such file" for path in named]
+    return broken
+
+
 def is_there(source: pathlib.Path, path: str, top: re.Pattern[str], files: list[str]) -> bool:
     if path in EXCEPTIONS or pathlib.Path(path).exists() or (source.parent / path).exists():
         return True
@@ -96,7 +109,9 @@ def main() -> int:
                 if not any((source.parent / f"{rows}{end}").exists() for end in ("", ".gz")):
                     print(f"{source}:{number}: {rows}: there are no such rows here")
                     broken += 1
-    return broken > 0
+    for fault in (found := in_comments(top)):
+        print(fault)
+    return broken + len(found) > 0
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ const char *settings_grid_map(void);
 const char *settings_world(void);
 /* Whether the job may have several sites, as far as a process can know before MPI_Init. */
 int settings_may_have_sites(void);
-/* The groups, as crates/cli/src/run/groups.rs has checked and written them:
+/* The groups, as crates/run/src/groups.rs has checked and written them:
  * `0=master,4-7=solvers,@nancy=store`. */
 const char *settings_groups(void);
 /* The links between sites, in the form that links_parse reads. */

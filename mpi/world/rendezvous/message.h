@@ -1,5 +1,5 @@
 /* Frames between native rank 0 of a site and the rendezvous, as bytes;
- * crates/cli/src/run/own/rendezvous/message.rs has the layout and the other end. It uses no sockets. */
+ * crates/rendezvous/src/message.rs has the layout and the other end. It uses no sockets. */
 #ifndef CAUSEWAY_WORLD_RENDEZVOUS_MESSAGE_H
 #define CAUSEWAY_WORLD_RENDEZVOUS_MESSAGE_H
 
