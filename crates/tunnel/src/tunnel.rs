@@ -31,7 +31,11 @@ pub const MAX_LANES: usize = 16;
 /// - **Lanes.** [`Tunnel::lane_up`] comes first of all calls about a lane, and [`Tunnel::lane_down`] last.
 ///   Then the number may be used again.
 /// - **Input.** [`Tunnel::on_input`] is called with a lane's bytes until it needs more; each event that it
-///   hands over is acted on before the next call. Then [`Tunnel::poll_event`], until it returns `None`.
+///   hands over is acted on before the next call. What no input brings is taken by [`Tunnel::poll_event`],
+///   until it returns `None`: after [`Tunnel::lane_down`], and of a tunnel that was taken up.
+/// - **Streams.** [`Tunnel::open`] begins one; [`crate::Event::Open`] is answered by [`Tunnel::opened`] or
+///   [`Tunnel::reset`]. [`Tunnel::consumed`] follows [`crate::Event::Data`] once its bytes were passed on.
+///   [`Tunnel::finish`] ends one half; after [`Tunnel::reset`] nothing is called about the stream.
 /// - **Output.** [`Tunnel::choose_lane`] names a lane for the next frames, and [`Tunnel::prepare`] puts onto
 ///   it what goes before data. Only if that returns true, each [`Tunnel::reserve`] gets a stream's bytes and
 ///   ends with [`Tunnel::commit`], or without any with [`Tunnel::release`]. Before a lane is written comes
