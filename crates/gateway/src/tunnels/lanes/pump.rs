@@ -1,6 +1,6 @@
-//! Chooses the lane of a pair that takes data next, and writes lanes to their connections: acknowledgements
-//! and control frames go before data. `site::fill` reads the data of legs straight into the lane's memory in
-//! between.
+//! Chooses the lane of a pair that takes data next, and writes lanes to their connections: control frames go
+//! before data, an acknowledgement goes with it. `site::fill` reads the data of legs straight into the lane's
+//! memory in between.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey, Table};
