@@ -54,8 +54,8 @@ PIECES = {f"gather-{count}": {"CAUSEWAY_COLLECTIVES_SEGMENT_BYTES": str((4 << 20
           for count in (16, 32, 64, 128, 256)}
 # With and without slow start after a pause, see `without_slow_start`.
 # Three MPIs within one cluster, each as it comes, a rank on each of two nodes: with more than one a
-# core, MPICH's ranks, which wait busily, would keep each other from running. Two of the MPIs are not
-# among those that `make setup` installs.
+# core, MPICH's ranks, which wait busily, would keep each other from running. `make setup` does not
+# install two of these MPIs.
 CACHE = ROOT / ".cache/mpi"
 THREE_MPIS = ["--mpi", "mpirun.openmpi", "--mpi", str(CACHE / "mpich/bin/mpirun"), "--mpi", str(CACHE / "intel/bin/mpirun")]
 CLUSTER = [*TWO, "--ways", "site", "--settings", "default", "--ranks", "1"]
