@@ -47,8 +47,8 @@ fn debian_mpis_run_in_allocations_of_two_sites_of_slurm_and_leave_nothing_there(
             "resources",
             &[
                 "grid grid: 2 sites, 4 nodes, 16 slots",
-                "rennes  all*           2      4      -       -      -     0     0  2 in ",
-                "nancy   all*           2      4      -       -      -     0     0  2 in ",
+                "rennes all* 2 4 - - - 0 0 2 in ",
+                "nancy all* 2 4 - - - 0 0 2 in ",
                 "\"name\": \"rennes-2\"",
                 "\"free_slots\": 0",
                 "of nancy for 5 s: ",

@@ -313,7 +313,8 @@ refused)
     run --alloc "rennes:$r" -- mpirun.openmpi --host rennes-1,10.1.0.77 -n 2 hostname
     ;;
 resources)
-    causeway resources
+    # How wide its columns are depends on the times in them.
+    causeway resources | tr -s ' '
     causeway resources --jgf >graph
     CAUSEWAY_CONTROL=/nowhere causeway resources --from graph --json
     export HOME=$PWD

@@ -88,7 +88,7 @@ impl Lab {
         fs::create_dir_all(&directory).unwrap();
         let list: String = items
             .iter()
-            .map(|item| format!("{}\t{}\t{}\n", item.name, item.seconds, item.command))
+            .map(|item| format!("{}\t{}\t{}\n", item.name, item.deadline(), item.command))
             .collect();
         fs::write(directory.join("items"), list).unwrap();
         let state = tempfile::Builder::new()
@@ -108,7 +108,7 @@ impl Lab {
             .current_dir(root())
             .process_group(0);
         println!("{name}: {} programs", items.len());
-        let seconds: u32 = items.iter().map(|item| item.seconds).sum();
+        let seconds: u32 = items.iter().map(Item::deadline).sum();
         let allowed = LAB_START_AND_STOP + Duration::from_secs(seconds.into());
         let child = command
             .spawn()
@@ -238,7 +238,7 @@ fn judge(directory: &Path, item: &Item) -> Option<String> {
     let reason = match left(directory, item, "status").trim() {
         "0" => wrong_answer(directory, item, &left(directory, item, "stdout"))?,
         "" => "it was not run".to_owned(),
-        "124" | "137" => format!("it did not end within its deadline of {} s", item.seconds),
+        "124" | "137" => format!("it did not end within its deadline of {} s", item.deadline()),
         other => format!("status {other}"),
     };
     Some(account(directory, item, &reason))

@@ -47,10 +47,20 @@ pub struct Item {
     pub name: String,
     /// The command, which bash runs on the head node.
     pub command: String,
-    /// Deadline in seconds.
+    /// What it takes at most on two free cores, in seconds.
     pub seconds: u32,
     /// What makes it right, beside status 0.
     pub expected: Expected,
+}
+
+/// A host with other work may take so many times as long: a deadline is there to end what hangs.
+const ON_A_BUSY_HOST: u32 = 4;
+
+impl Item {
+    /// After how many seconds it counts as hanging.
+    pub fn deadline(&self) -> u32 {
+        self.seconds * ON_A_BUSY_HOST
+    }
 }
 
 /// NetPIPE and IMB stop here: the largest message the issue names for checked programs.

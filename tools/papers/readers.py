@@ -174,7 +174,7 @@ NODE = 1428
 
 
 def cluster_suite(found: dict) -> str | None:
-    """What the benchmarks take within one site, and what the difference is worth at the paper's price."""
+    """What the benchmarks take within one site, and what the difference is worth."""
     if not any(name.startswith("npb") for name in found):
         return ABSENT
     every = {mpi: {entry["operation"]: entry for name in ("cluster-large", "cluster-small") for entry in entries(found, name, mpi=mpi)}
