@@ -6,14 +6,14 @@ use crate::offer::{MAX_PARTITIONS, Offer, OfferError, OfferedNode, Partition};
 use crate::slurm::{seconds, words};
 use std::collections::HashMap;
 
-/// States of a node whose processors jobs of any user get, as far as they are idle.
+/// States of a node whose idle processors go to jobs of any user.
 const USABLE: [&str; 4] = ["idle", "mixed", "allocated", "completing"];
 
-/// The state of an idle node that the scheduler has promised to a job which waits.
+/// The state of an idle node that the scheduler has promised to a queued job.
 const PLANNED: &str = "planned";
 
-/// A line for each node in each partition that this user may see; then a line for each job that has nodes.
-/// The features are last, because they may hold anything.
+/// Asks for a line for each node in each partition that this user may see, and then for a line for each job
+/// that has nodes. The features come last, because they may contain anything.
 pub fn offer_words() -> Vec<Vec<String>> {
     vec![
         words(&[

@@ -110,7 +110,7 @@ fn a_process_in_a_heterogeneous_allocation_runs_in_its_first_component() {
 
 #[test]
 fn of_an_array_or_a_heterogeneous_allocation_one_part_is_used() {
-    // As Slurm 22.05.8 answers for the number that an array has with one of its elements.
+    // What Slurm 22.05.8 answers for the number that an array shares with one of its elements.
     let both = "JobId=1 ArrayJobId=1 ArrayTaskId=2 NodeList=a-1 CPUs/Task=1 Nodes=a-1 CPU_IDs=0-1\n\
         JobId=4 ArrayJobId=1 ArrayTaskId=1 NodeList=a-1 CPUs/Task=1 Nodes=a-1 CPU_IDs=2";
     let slots = |id| nodes(id, "a-1", &[both.into(), NODES.into()]).unwrap()[0].slots;

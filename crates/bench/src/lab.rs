@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Namespaces, gateways and a tunnel that is trained for up to 2 s; a lab that takes longer will not come up.
 const START: Duration = Duration::from_secs(60);
 
-/// The supervisor lives as long as this process unless it is stopped before.
+/// The supervisor lives as long as this process unless it is stopped earlier.
 const LIFE: Duration = Duration::from_secs(7200);
 
 /// How long `causeway status` and the like may take on a busy machine.
@@ -35,7 +35,7 @@ impl Lab {
     /// Starts `causeway lab up` with the options and the scenario of `shape`; its messages go to `directory`.
     ///
     /// # Errors
-    /// It ends, or is not up in time; the error has what it said.
+    /// It ends, or is not up in time; the error contains what it printed.
     pub fn start(shape: &[&str], directory: &Path) -> Result<Lab, ProgramError> {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("measure-{}-{number}", std::process::id());
@@ -78,7 +78,7 @@ impl Lab {
     /// `command`, a bash command line, on `node` and in `directory`.
     ///
     /// # Errors
-    /// This program's own path is not known.
+    /// The path of this program is not known.
     pub fn program(
         &self,
         node: &str,
@@ -131,7 +131,7 @@ impl Lab {
     /// Returns the address at which other sites reach `node`.
     ///
     /// # Errors
-    /// The lab does not know.
+    /// The lab does not know it.
     pub fn wan_address(&self, node: &str) -> Result<String, ProgramError> {
         let line = format!("{} lab list --json", quoted(&causeway()?));
         let listed = Program::new(line, &self.aside()?, ANSWER).succeed()?.stdout;
@@ -171,7 +171,7 @@ fn gone(what: &str) -> ProgramError {
 /// The command under test: the one built beside this program.
 ///
 /// # Errors
-/// This program's own path is not known.
+/// The path of this program is not known.
 pub fn causeway() -> Result<String, ProgramError> {
     let me = std::env::current_exe().map_err(io("find this program"))?;
     Ok(me.with_file_name("causeway").display().to_string())

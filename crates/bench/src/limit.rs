@@ -18,7 +18,7 @@ impl Link {
         rate_bits_per_second: 1e9,
     };
 
-    /// Earliest arrival of the last of `size_bytes`, in microseconds.
+    /// Earliest arrival of the last byte of a message of `size_bytes`, in microseconds.
     pub fn one_way_us(&self, size_bytes: u64) -> f64 {
         self.round_trip.as_secs_f64() * 1e6 / 2.0 + size_bytes as f64 * 8.0 * 1e6 / self.rate_bits_per_second
     }

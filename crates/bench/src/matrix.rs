@@ -30,15 +30,15 @@ pub struct Progress<'a> {
     pub last: Option<&'a Row>,
     /// The cell that runs now; `None` at the end.
     pub cell: Option<&'a Cell>,
-    /// Runs that ended.
+    /// Runs that have ended.
     pub done: u64,
     /// Runs that are still to come, at least.
     pub to_come: u64,
-    /// How long these take, as far as is known; `None` before anything has run.
+    /// How long the runs to come take, as far as is known; `None` before anything has run.
     pub left: Option<Duration>,
 }
 
-/// Runs what is still to run. `stopped` says whether to stop; `watch` is told of each step.
+/// Runs everything that has not run yet. `stopped` says whether to stop; `watch` is told about each step.
 ///
 /// # Errors
 /// A row cannot be written.

@@ -20,7 +20,7 @@ pub struct KnownLink {
 }
 
 impl KnownLink {
-    /// The link as the limit takes it.
+    /// The link in the form that the limit takes.
     pub fn link(&self) -> Link {
         Link {
             round_trip: std::time::Duration::from_secs_f64(self.round_trip_us / 1e6),

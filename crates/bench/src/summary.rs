@@ -124,8 +124,9 @@ impl Summaries {
         }
     }
 
-    /// The cell that another is compared with: the first of its program, MPI, traffic and lab, or of all labs
-    /// if its own has no other; between sites, if one is. `None` for the base itself.
+    /// The cell that another is compared with: the first of its program, MPI, traffic and lab, or the first
+    /// over all labs if its own lab has no other; a cell between sites is preferred. `None` for the base
+    /// itself.
     pub fn base<'a>(cells: &'a [Cell], cell: &Cell) -> Option<&'a Cell> {
         let like = |other: &&Cell| {
             other.program == cell.program && other.mpi == cell.mpi && other.traffic == cell.traffic
@@ -247,7 +248,7 @@ fn entry(
     })
 }
 
-/// Runs of the same number followed each other: their ratio is free of the machine's drift.
+/// Divides runs of the same number, which followed each other: the ratio is free of the machine's drift.
 fn ratios(quantity: &Quantity, own: &[&Row], base: &[&Row]) -> Vec<f64> {
     let of = |row: &Row| {
         let mut values = row.values().iter();

@@ -10,7 +10,8 @@ pub struct Credentials {
     pub certificate: CertificateDer<'static>,
     /// The certificate of the broker's authority that issued it, where the grid has several brokers.
     pub between: Option<CertificateDer<'static>>,
-    /// The authority's certificate, which is shown with it: a site that joins knows only its fingerprint.
+    /// The authority's certificate, which is shown together with it: a site that joins knows only its
+    /// fingerprint.
     pub authority: CertificateDer<'static>,
     /// The private key.
     pub key: PrivateKeyDer<'static>,
@@ -47,7 +48,7 @@ impl Credentials {
         chain
     }
 
-    /// Reads PEM texts. That of the certificate may hold its issuer's, too: see
+    /// Reads PEM texts. The certificate's may contain its issuer's, too: see
     /// [`crate::authority::Issued::pem`].
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! Decides which address ranges a site may call its own. Pure.
 //!
 //! The grid's administrator grants ranges with a token. A site that was granted none may have addresses that
-//! nobody has on the Internet, in ranges no larger than a cluster: a member that claims somebody's addresses
-//! would get other jobs' connections to them, whether these are public or a private network of another site.
+//! nobody has on the Internet, in ranges no larger than a cluster: a member that claims somebody else's
+//! addresses would get other jobs' connections to them, whether these are public or a private network of
+//! another site.
 
 use crate::api::{Record, Subnet};
 use crate::virtual_addresses::may_be_virtual;

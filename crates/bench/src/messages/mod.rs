@@ -24,10 +24,10 @@ pub enum CountError {
         /// Why.
         reason: String,
     },
-    /// No rank has left any.
+    /// No rank has left a file.
     #[error("no rank has left its counts in {}", .0.display())]
     None(PathBuf),
-    /// They are of several programs.
+    /// The files are of several programs.
     #[error("{} has counts of a world of {one} ranks and of one of {other}", directory.display())]
     Worlds {
         /// Where they are.
@@ -170,7 +170,7 @@ impl Counted {
         by_size.into_values().collect()
     }
 
-    /// Operations of several ranks, by their names, ranks, and the bytes of a rank.
+    /// Operations of several ranks, by name, number of ranks, and bytes of a rank.
     pub fn operations(&self) -> Vec<Operation> {
         let mut all: BTreeMap<(&str, u32, u32), Operation> = BTreeMap::new();
         for row in self.files.values().flat_map(|file| &file.rows) {

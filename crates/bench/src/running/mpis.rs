@@ -33,7 +33,7 @@ impl NamedMpi {
     }
 }
 
-/// The MPIs of these launchers; of all in PATH if none is named.
+/// The MPIs of these launchers; if none is named, of all launchers in PATH.
 pub fn find(wanted: &[OsString]) -> Result<Vec<NamedMpi>, Failure> {
     let mut launchers = Vec::new();
     for word in wanted {

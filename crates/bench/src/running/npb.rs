@@ -26,10 +26,10 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The program of one benchmark for this many ranks: built if it is not there yet.
+    /// The program of one benchmark for this many ranks; it is built if it does not exist yet.
     ///
     /// # Errors
-    /// Why there is none, in one sentence.
+    /// Why there is none; the error is a sentence.
     pub fn program(
         &self,
         (benchmark, ranks): (&str, u32),
@@ -105,7 +105,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Their settings, under the names of versions 3.3 and 3.4.
+    /// The settings of the makefiles, under the names of versions 3.3 and 3.4.
     fn make_def(&self, fortran: &Path, c: &Path) -> String {
         let (fortran, c, flags) = (fortran.display(), c.display(), &self.fflags);
         format!(

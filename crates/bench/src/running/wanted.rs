@@ -22,7 +22,7 @@ pub enum Task {
         /// See [`Common`].
         common: Common,
     },
-    /// The MPI operations that Intel's MPI benchmarks time.
+    /// A program of the user's own.
     Operations(Operations),
     /// A program of the user's own.
     App {
@@ -102,7 +102,7 @@ pub struct Npb {
     pub common: Common,
 }
 
-/// How messages go to and fro.
+/// How messages go back and forth.
 #[derive(Debug)]
 pub struct Messages {
     /// Their sizes in bytes.

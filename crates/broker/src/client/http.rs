@@ -20,17 +20,17 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Longest answer: a megabyte of members, one more member that is as long by itself, revocations, and
+/// Longest answer: a megabyte of members, one more member that may be as long by itself, revocations, and
 /// messages with every letter escaped.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
-/// Time after which one address of the broker is given up; see the gateway's dialling for the reason.
+/// Time after which one address of the broker is given up, for the same reason as when a gateway dials.
 const CONNECT: Duration = Duration::from_secs(4);
 
 /// Three round trips around the Earth and a busy broker.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// An answer that waits for nothing.
+/// How long an answer may take that waits for nothing.
 pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
 /// Why a request has no answer.
@@ -44,7 +44,7 @@ pub enum CallError {
         /// What the system said.
         source: io::Error,
     },
-    /// The party that answers there is not the right one, or its time is not now.
+    /// The party that answers there is not the right one, or its certificate is not valid at this time.
     #[error("the broker at {broker}: {reason}")]
     Trust {
         /// Its address.
@@ -52,7 +52,7 @@ pub enum CallError {
         /// Why.
         reason: TrustError,
     },
-    /// TLS failed otherwise: if the broker refuses this host's certificate, its log says so.
+    /// TLS failed otherwise. If the broker refuses this host's certificate, the broker's log says so.
     #[error("TLS with the broker at {broker}: {reason}")]
     Tls {
         /// Its address.
@@ -78,9 +78,9 @@ pub enum CallError {
 
 pub(crate) struct Connection {
     broker: String,
-    /// Which of the broker's addresses that is.
+    /// The broker's address that this connection is to.
     pub(super) address: SocketAddr,
-    /// How often the certificate that it shows had been renewed.
+    /// How often the certificate that it shows had been renewed by then.
     pub(super) renewals: u64,
     sender: SendRequest<Full<Bytes>>,
     carrying: JoinHandle<()>,
@@ -126,7 +126,7 @@ impl Connection {
             address,
             renewals: 0,
             sender,
-            // The requests see how it ends.
+            // The requests find out how it ends.
             carrying: tokio::spawn(async move { connection.await.unwrap_or_default() }),
         })
     }
@@ -152,7 +152,7 @@ impl Connection {
         self.post(api::RECORDS, asked, ANSWER).await
     }
 
-    /// Asks for what is at a path.
+    /// Gets what is at a path.
     pub(super) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, CallError> {
         self.call(Method::GET, path, Vec::new(), ANSWER).await
     }

@@ -1,4 +1,4 @@
-//! The preload libraries, and a program that is to have them.
+//! The preload libraries, and a program into which they are to be loaded.
 
 use super::steps::Step;
 use causeway_mpis::preload::{SHIM, UCX, unsayable};
@@ -9,13 +9,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Program headers read at most: linkers write about a dozen.
+/// Most program headers that are read: linkers write about a dozen.
 const MAX_HEADERS: u16 = 256;
 
 /// Type of the program header that names the dynamic loader (elf(5)).
 const PT_INTERP: u32 = 3;
 
-/// Whether the libraries are beside this program, and the loader takes them.
+/// Whether the libraries are beside this program, and whether the loader accepts them.
 pub fn libraries() -> Vec<Step> {
     let own = match std::env::current_exe() {
         Ok(own) => own,
@@ -118,11 +118,11 @@ enum Kind {
     /// It has capabilities of its own (capabilities(7)).
     Capable,
     Script,
-    /// For this other processor, or for 32 bits.
+    /// It is for this other processor, or for 32 bits.
     Foreign(String),
 }
 
-/// Processors as ELF files number and distributions call them (elf(5), linux/elf-em.h).
+/// Processors by their numbers in ELF files, with the names that distributions use (elf(5), linux/elf-em.h).
 const PROCESSORS: [(u16, &str); 7] = [
     (3, "i386"),
     (21, "ppc64le"),

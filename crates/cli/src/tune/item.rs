@@ -14,11 +14,11 @@ pub struct Item {
     pub current: String,
     /// What it should be.
     pub wanted: String,
-    /// It need not be changed.
+    /// Whether the present value suffices.
     pub is_enough: bool,
     /// The reason for `wanted`.
     pub why: String,
-    /// What a change is expected to give, or was seen to give; empty if it need not be changed.
+    /// What a change is expected to gain, or was measured to gain; empty if it need not be changed.
     pub gain: String,
     /// See [`Change`].
     pub change: Change,
@@ -30,7 +30,7 @@ pub struct Item {
 pub enum Change {
     /// A kernel setting, by its path below /proc/sys.
     Setting {
-        /// Such as `net/ipv4/tcp_wmem`.
+        /// Its name, such as `net/ipv4/tcp_wmem`.
         name: String,
         /// All of its words.
         value: String,
@@ -45,12 +45,12 @@ pub enum Change {
         /// Names and values.
         variables: Vec<(String, String)>,
     },
-    /// What the user has set otherwise, and alone may change.
+    /// The user has set this to something else, and only the user may change it.
     Own {
         /// What to do, in one sentence.
         what: String,
     },
-    /// What to do is said in one sentence.
+    /// A person has to do it; a sentence says how.
     Told {
         /// A command or a sentence.
         what: String,
@@ -82,7 +82,7 @@ impl fmt::Display for Who {
 }
 
 impl Change {
-    /// What a user who may make it would type.
+    /// The command that a user who may make the change would type.
     pub fn command(&self) -> String {
         match self {
             Change::Setting { name, value } => {

@@ -1,4 +1,4 @@
-//! `causeway down`: takes away what `causeway up` has made.
+//! `causeway down`: removes what `causeway up` has made.
 
 use super::host::{self, Host, PATIENCE};
 use super::remove::{installed_line, programs_line};
@@ -56,7 +56,7 @@ fn try_down(args: &DownArgs) -> Result<ExitCode, String> {
             destination: destination.clone(),
             connections: connections.path().to_owned(),
         };
-        // The others are removed all the same.
+        // The others are removed nevertheless.
         if let Err(why) = remove(&work, &host, args.force) {
             say::error(format_args!("causeway down: {why}"));
             failures.push(site.as_str());

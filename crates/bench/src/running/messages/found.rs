@@ -33,7 +33,8 @@ pub struct Better {
     pub messages: u64,
 }
 
-/// Ranks of each site: as was asked for, or two halves. The second value is what was wrong with that.
+/// Ranks of each site: as was asked for, or two halves. The second value says what was wrong with the
+/// request.
 fn sites_of(wanted: &[u32], ranks: u32) -> (Vec<u32>, Option<Failure>) {
     let sum: u64 = wanted.iter().copied().map(u64::from).sum();
     let halves = match ranks {
@@ -52,7 +53,7 @@ fn sites_of(wanted: &[u32], ranks: u32) -> (Vec<u32>, Option<Failure>) {
     }
 }
 
-/// At which site a rank is when each takes the next ones.
+/// The site of a rank, if each site takes the next ranks in order.
 fn site(sites: &[u32], rank: u32) -> usize {
     let mut end = 0;
     let ends = sites.iter().map(|ranks| {

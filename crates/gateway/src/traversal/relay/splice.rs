@@ -1,14 +1,14 @@
-//! Two connections made one: what arrives at either end leaves at the other, in order. No loop and no sockets
-//! of its own.
+//! Two connections joined into one: what arrives at either end leaves at the other, in order. It has no loop
+//! and no sockets of its own.
 //!
-//! What the far end does not take yet is kept, [`KEPT_BYTES`] at most, and nothing is read until it is gone:
-//! a slow end slows the other one down, and idle connections keep nothing. An end that is finished finishes
-//! the other, which may go on talking.
+//! What the far end does not accept yet is kept, at most [`KEPT_BYTES`], and nothing is read until that is
+//! gone: a slow end slows down the other one, and idle connections keep nothing. When one end finishes, that
+//! is passed on to the other, which may go on sending.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Bytes read at once, and kept at most in each direction.
+/// Bytes that are read at once, and the most that are kept in each direction.
 pub(crate) const KEPT_BYTES: usize = 64 * 1024;
 
 /// Reads before other connections get their turn.
@@ -18,11 +18,11 @@ const ROUNDS: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
     kept: Vec<u8>,
-    /// Where in `kept` the next write begins.
+    /// The position in `kept` at which the next write begins.
     at: usize,
-    /// Nothing more will come.
+    /// Whether nothing more will arrive.
     ended: bool,
-    /// The far end has been told.
+    /// Whether the far end has been told so.
     finished: bool,
 }
 
