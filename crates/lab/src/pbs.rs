@@ -1,5 +1,5 @@
 //! A site whose nodes belong to OpenPBS: pbs_server, its database, its scheduler and pbs_comm on the head
-//! node, pbs_mom on the compute nodes. tools/setup/openpbs.sh builds it. The compute nodes take ssh, as on
+//! node, pbs_mom on the compute nodes. tools/setup/openpbs.sh builds it. The compute nodes accept ssh, as at
 //! sites that let users in who have a job there.
 
 use crate::batch_system::{Site, System};

@@ -14,10 +14,10 @@ pub fn describe(launchers: &[(&str, String)]) -> Vec<(String, String)> {
     lines
 }
 
-/// The commit of the checkout, with a mark when files differ from it.
+/// The commit of the checkout, with a mark if files differ from it.
 fn commit() -> String {
     let commit = first_line("git", &["rev-parse", "--short=12", "HEAD"]);
-    // Results of a run lie in the tree too and are no change of the program.
+    // Results of a run are in the tree, too, and are not a change of the program.
     let changed = first_line(
         "git",
         &[

@@ -1,5 +1,5 @@
-//! Reads the file NetPIPE 3.7 leaves (`-o FILE`): bytes, Mbit/s and one-way seconds in columns, best of its
-//! trials.
+//! Reads the file that NetPIPE 3.7 leaves (`-o FILE`): columns of bytes, Mbit/s and one-way seconds, the best
+//! of its trials.
 
 /// One size.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,4 +1,4 @@
-//! Where a block lies: in a slot of a file, or in ordinary memory.
+//! Where a block is: in a slot of a file, or in ordinary memory.
 #![allow(unsafe_code)]
 
 use crate::mapping::PAGE;

@@ -26,13 +26,14 @@ pub(crate) struct Direction {
     finished: bool,
 }
 
-/// What a turn has done.
+/// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) bytes: u64,
-    /// There may be more, and the kernel will not say so.
+    /// Whether there may be more, and the kernel will not report it.
     pub(crate) is_unread: bool,
-    /// All has been written that will ever come: the far end is to be told, this once.
+    /// Whether everything has been written that will ever come: the far end has to be told so, only this
+    /// once.
     pub(crate) finishes: bool,
 }
 
@@ -54,7 +55,7 @@ impl Direction {
         }
     }
 
-    /// Whether all is carried, and the far end knows.
+    /// Whether everything has been carried, and the far end knows it.
     pub(crate) fn is_over(&self) -> bool {
         self.finished
     }
@@ -76,7 +77,7 @@ impl Direction {
             if self.at < self.kept.len() {
                 return Ok(turn);
             }
-            // Its memory too: thousands of connections may have been slow once.
+            // Frees its memory, too: thousands of connections may once have been slow.
             (self.kept, self.at) = (Vec::new(), 0);
             if self.ended {
                 turn.finishes = !std::mem::replace(&mut self.finished, true);
@@ -99,7 +100,7 @@ impl Direction {
     }
 }
 
-/// Writes as much as is taken.
+/// Writes as much as the other side accepts.
 fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
     let mut written = 0;
     while written < bytes.len() {
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// A source whose bytes come in pieces, with a pause after each, and then its end or nothing.
+    /// A source whose bytes arrive in pieces, with a pause after each, and then its end or nothing.
     struct Source {
         pieces: VecDeque<Vec<u8>>,
         pauses: bool,
@@ -158,7 +159,7 @@ mod tests {
         }
     }
 
-    /// Takes `room` bytes.
+    /// Accepts `room` bytes.
     #[derive(Default)]
     struct Sink {
         taken: Vec<u8>,
