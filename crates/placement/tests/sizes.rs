@@ -1,5 +1,5 @@
-//! Tests that instances of the size of real grids are placed within a budget of steps.
-//! docs/decisions/0021-placement.md has their times.
+//! Tests that instances as large as real grids are placed within a budget of steps.
+//! docs/decisions/0021-placement.md has the times.
 
 mod instances;
 

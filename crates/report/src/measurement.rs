@@ -1,10 +1,10 @@
-//! Holds what a report is made of.
+//! The data of which a report is made.
 
 use causeway_bench::plan::Head;
 use causeway_bench::row::Row;
 use causeway_bench::summary::Summaries;
 
-/// A directory of `causeway bench`.
+/// The data of a directory of `causeway bench`.
 #[derive(Debug)]
 pub struct Measurement {
     /// The directory's name.

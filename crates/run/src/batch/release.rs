@@ -1,5 +1,5 @@
-//! `causeway release-allocation`: gives an allocation back, and does not stop until the batch system says
-//! that it is gone. It outlives the gateway that started it, and everything else.
+//! `causeway release-allocation`: gives an allocation back, and does not stop until the batch system reports
+//! that the allocation is gone. It outlives the gateway that started it, and everything else.
 
 use super::commands::Batch;
 use super::intent::{Intent, abandoned};
@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// The pauses between polls: the first one is short, since users watch; a controller that is away is polled
-/// rarely.
+/// The pauses between polls: the first one is short, since users watch; a controller that does not answer is
+/// polled rarely.
 const SOON: Duration = Duration::from_millis(300);
 const SELDOM: Duration = Duration::from_secs(30);
 
-/// A controller that is away for longer has forgotten the allocation, whose time is over by then.
+/// How long to go on asking a controller that does not answer: after this long, it has forgotten the
+/// allocation, whose time is over by then.
 const GIVES_UP: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// See the module.
@@ -31,7 +32,8 @@ pub struct Args {
     intent: PathBuf,
 }
 
-/// Written to its input once the batch system has answered the request: no request is in flight then.
+/// The byte that is written to its input once the batch system has answered the request: from then on, no
+/// request is in flight.
 pub const ANSWERED: &[u8] = b"answered";
 
 /// Starts this command in a session of its own, with the intent's lock. It gives back what the intent names
