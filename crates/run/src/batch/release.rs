@@ -36,8 +36,8 @@ pub struct Args {
 /// request is in flight.
 pub const ANSWERED: &[u8] = b"answered";
 
-/// Starts this command in a session of its own, with the intent's lock. It gives back what the intent names
-/// when the returned pipe is closed, however this process ends.
+/// Starts this command in a session of its own, and passes it the intent's lock. When the returned pipe is
+/// closed, which happens however this process ends, the command gives the intent's allocation back.
 ///
 /// # Errors
 /// Those of starting a process.
@@ -57,8 +57,8 @@ pub fn start(intent: &Path, lock: File) -> io::Result<PipeWriter> {
     Ok(waits)
 }
 
-/// Has everything given back that dead holders have left. A separate process starts those that do it, so that
-/// this one need not reap them.
+/// Has all allocations given back that dead holders have left. A separate process starts those that do it, so
+/// that this one need not reap them.
 pub fn sweep(directory: &Path) {
     if !directory.exists() {
         return;
@@ -116,12 +116,12 @@ pub fn main(args: &Args) -> ExitCode {
         ));
         return ExitCode::FAILURE;
     }
-    // From here on, what the intent says is no longer true.
+    // What the intent says is no longer true now.
     let _ = fs::remove_file(&args.intent);
     ExitCode::SUCCESS
 }
 
-/// Gives back what has this name; false if the batch system is away for too long.
+/// Gives the allocation with this name back; false if the batch system does not answer for too long.
 fn give_back(batch: &Batch, name: &str, is_answered: bool) -> bool {
     let began = Instant::now();
     let mut release = Release::new(name, is_answered);

@@ -35,7 +35,7 @@ impl Scene {
         self.orders()
     }
 
-    /// Lets the time pass until something is due.
+    /// Lets time pass until something is due.
     fn later(&mut self) -> Vec<Order> {
         self.now = self.course.deadline().unwrap();
         self.course.on_time(self.now);
