@@ -1,8 +1,9 @@
 //! The tunnel core: many streams over a few lanes.
 //!
-//! No sockets, no clock, no threads: bytes and `now` in, events and bytes out, so that every loss, cut and
-//! reordering can be played in a test. A lane is any ordered byte stream between two gateways, as long as it
-//! lasts; the drivers (crates/gateway) own the sockets and never interpret a frame.
+//! It has no sockets, no clock and no threads: it takes bytes and the time, and returns events and bytes, so
+//! that every loss, cut and reordering can be played through in a test. A lane is any ordered byte stream
+//! between two gateways, for as long as it lasts; the drivers (crates/gateway) own the sockets and never
+//! interpret a frame.
 //!
 //! ```text
 //! streams --> prepare, reserve, commit --> lane: [acknowledged | sent | unsent] --> unsent, sent --> socket

@@ -71,7 +71,7 @@ pub fn offers(sites: &Sites, now: u64) -> Result<Offers, ControlError> {
     Ok(offers)
 }
 
-/// This host's clock, in seconds since 1970.
+/// The time of this host's clock, in seconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default().as_secs()
