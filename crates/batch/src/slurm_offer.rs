@@ -134,7 +134,7 @@ fn read_line(line: &str) -> Option<(OfferedNode, Partition)> {
 mod tests {
     use super::*;
 
-    // As Slurm 22.05.8 answers.
+    // The answer of Slurm 22.05.8.
     const NODES: &str = "\
 rennes-1|all*|up|2:00:00|1-infinite|mixed|1/3/0/4|1|ib,gpu=2
 rennes-2|all*|up|2:00:00|1-infinite|draining|1/0/3/4|1|(null)

@@ -74,7 +74,7 @@ pub fn imb(text: &str) -> Result<Vec<Value>, OutputError> {
 /// All values in the output of one of the OSU micro-benchmarks, which print a latency for each size.
 ///
 /// # Errors
-/// There is none.
+/// The output contains no value.
 pub fn osu(text: &str) -> Result<Vec<Value>, OutputError> {
     let mut operation = String::new();
     let mut all = Vec::new();
@@ -97,7 +97,7 @@ pub fn osu(text: &str) -> Result<Vec<Value>, OutputError> {
 /// All values in what NetPIPE 3 says on standard error: the best of its trials for each size.
 ///
 /// # Errors
-/// There is none.
+/// The output contains no value.
 pub fn netpipe(text: &str) -> Result<Vec<Value>, OutputError> {
     let value = |line: &str| {
         let (head, time) = line.split_once(" times -->")?;

@@ -24,7 +24,7 @@ const STOP: Duration = Duration::from_secs(10);
 /// What a program has left behind.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// How the program ended.
     pub status: ExitStatus,
     /// Standard output, with bytes that are not UTF-8 replaced.
     pub stdout: String,
@@ -52,7 +52,7 @@ pub enum ProgramError {
     Deadline {
         /// The command line.
         command: String,
-        /// Where it ran.
+        /// The directory in which the program ran.
         directory: String,
         /// Allowed time.
         seconds: u64,
@@ -72,13 +72,13 @@ pub enum ProgramError {
     Failed {
         /// The command line.
         command: String,
-        /// Where it ran.
+        /// The directory in which the program ran.
         directory: String,
-        /// How it ended.
+        /// How the program ended.
         status: ExitStatus,
         /// What it printed.
         stdout: String,
-        /// Its standard error.
+        /// The program's standard error.
         stderr: String,
     },
 }

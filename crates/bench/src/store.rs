@@ -20,7 +20,7 @@ pub enum StoreError {
     /// A file.
     #[error("{what} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         what: &'static str,
         /// The file.
         path: PathBuf,

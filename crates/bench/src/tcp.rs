@@ -206,7 +206,7 @@ fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
 /// Waits on `port` for a connection from a rank that knows the token.
 ///
 /// # Errors
-/// It cannot listen.
+/// The port cannot be listened on.
 pub fn accept(port: u16, token: &Token) -> Result<TcpStream, Error> {
     next_with(&TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?, token)
 }

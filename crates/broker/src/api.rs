@@ -376,7 +376,7 @@ pub struct Message {
 pub struct SendRequest {
     /// The other site.
     pub to: String,
-    /// What it is about.
+    /// The kind of message, which says what it is about.
     pub kind: String,
     /// A text whose form is the gateways' own business.
     pub body: String,
@@ -481,7 +481,7 @@ pub struct RelaysAnswer {
 pub struct Relay {
     /// Its site.
     pub site: String,
-    /// Where to dial it.
+    /// Addresses at which to dial the site.
     pub addresses: Vec<SocketAddr>,
     /// Its load, 0 to 1000.
     pub load: u32,

@@ -372,7 +372,7 @@ fn authority_params(name: &str, below: u8, now: u64) -> Result<CertificateParams
 /// A new private key and the request to certify it, both as PEM.
 ///
 /// # Errors
-/// No random numbers.
+/// The system provides no random numbers.
 pub fn new_key() -> Result<(String, String), AuthorityError> {
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let mut params = CertificateParams::default();

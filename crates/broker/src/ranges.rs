@@ -54,7 +54,7 @@ impl Ranges {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty() && self.prefixes.is_empty()
     }

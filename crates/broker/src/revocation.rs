@@ -40,7 +40,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedRevocations {
-    /// JSON.
+    /// The list as JSON.
     pub list: String,
     /// ECDSA P-256 with SHA-256, ASN.1, base64url.
     pub signature: String,
@@ -49,7 +49,7 @@ pub struct SignedRevocations {
 /// Why a list is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RevocationError {
-    /// Damaged, or forged.
+    /// The list is damaged, or forged.
     #[error("the list of revocations is not signed by the grid's authority")]
     Signature,
     /// The text is not a list.

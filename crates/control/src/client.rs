@@ -51,7 +51,7 @@ pub enum ControlError {
     Io {
         /// The socket used.
         path: PathBuf,
-        /// What failed.
+        /// The failure.
         source: io::Error,
     },
     /// The answer is not in this protocol.

@@ -195,7 +195,7 @@ pub enum Reply {
     Pong(Pong),
     /// The nodes of the allocation, by the addresses that the grid knows.
     Allocation {
-        /// Lists at least one.
+        /// The nodes, at least one.
         nodes: Vec<NodeInfo>,
     },
     /// The present state.

@@ -126,7 +126,7 @@ pub struct NodeInfo {
     pub name: String,
     /// Its address, as the grid knows it; in a configuration, its real one.
     pub address: std::net::IpAddr,
-    /// Processes it takes.
+    /// How many processes the node runs.
     pub slots: u32,
 }
 

@@ -100,7 +100,7 @@ pub struct WorkerEnd {
 /// One job, as far as this gateway carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobStatus {
-    /// What runs.
+    /// The command, or another name for what runs.
     pub name: String,
     /// Its share of a busy tunnel beside other jobs'.
     pub weight: u32,
@@ -129,7 +129,7 @@ pub struct TunnelStatus {
     pub loss: f64,
     /// Congestion control of the first lane.
     pub congestion_control: String,
-    /// Streams open now.
+    /// How many streams are open now.
     pub streams: usize,
     /// Application bytes sent.
     pub sent_bytes: u64,

@@ -25,7 +25,7 @@ pub enum GatewayError {
     Transparent {
         /// The address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
     /// Another gateway serves the control socket.

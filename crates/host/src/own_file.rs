@@ -70,7 +70,7 @@ pub fn directory(prefix: &str, place: &Path) -> io::Result<TempDir> {
 /// Whether a file has this mark, or is empty.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn is_ours(path: &Path, mark: &str) -> io::Result<bool> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;

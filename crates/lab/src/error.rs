@@ -70,9 +70,9 @@ pub enum LabError {
     /// A file of the state directory could not be read or written.
     #[error("{step} {}", path.display())]
     State {
-        /// What was tried.
+        /// The action that was tried.
         step: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The kernel's answer.
         source: io::Error,

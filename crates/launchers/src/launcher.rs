@@ -50,12 +50,12 @@ pub enum LauncherError {
         /// The first line that it printed.
         said: String,
     },
-    /// It cannot be started.
+    /// The launcher cannot be started.
     #[error("run {} --version: {source}", path.display())]
     Start {
         /// The program.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// It hangs.

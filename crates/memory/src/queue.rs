@@ -38,7 +38,7 @@ impl Queue {
         self.length
     }
 
-    /// Whether there is none.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -4,7 +4,7 @@ use crate::Mpi;
 use crate::options::{self, Given};
 use std::ffi::OsString;
 
-/// What was found.
+/// What a launcher's command line says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
     /// Ranks of each program, if there are several separated by `:`; `None` if no count is given.

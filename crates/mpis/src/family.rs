@@ -15,7 +15,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// All of them.
+    /// Both families.
     pub const ALL: [Family; 2] = [Family::OpenMpi, Family::Mpich];
 
     /// Its usual name.

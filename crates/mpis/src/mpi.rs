@@ -124,7 +124,7 @@ const INTEL: Row = Row {
 };
 
 impl Mpi {
-    /// All of them.
+    /// All MPIs.
     pub const ALL: [Mpi; 4] = [Mpi::OpenMpi4, Mpi::OpenMpi5, Mpi::Mpich, Mpi::Intel];
 
     /// See [`Row`].

@@ -67,7 +67,7 @@ pub enum DestinationError {
     NoGateway {
         /// The address of the host.
         address: IpAddr,
-        /// Where it is.
+        /// The site to which the address belongs.
         site: String,
     },
 }

@@ -20,7 +20,7 @@ pub struct Reading {
 /// A profile without mistakes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Read<T = Profile> {
-    /// What was asked for.
+    /// The value that was read.
     pub value: T,
     /// What the user should know about it, each as `file:line: key: reason`: what was left out or assumed.
     pub warnings: Vec<String>,

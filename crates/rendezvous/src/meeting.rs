@@ -36,7 +36,7 @@ pub enum Event {
     },
     /// A rank has called MPI_Abort.
     Aborted {
-        /// Where.
+        /// The site of the rank.
         site: usize,
         /// The program's error code.
         code: u32,
@@ -45,12 +45,12 @@ pub enum Event {
     },
     /// All ranks of a site have finished.
     Done {
-        /// Which.
+        /// The site.
         site: usize,
     },
     /// A site that had joined is gone without having finished.
     Lost {
-        /// Which.
+        /// The site.
         site: usize,
     },
 }

@@ -56,12 +56,12 @@ pub enum Incoming {
     Join(Box<Join>),
     /// A process of a site says who it is.
     Process {
-        /// Its site.
+        /// The process's site.
         site: String,
     },
     /// The program has called MPI_Abort.
     Abort {
-        /// The program's code.
+        /// The program's error code.
         code: u32,
         /// Who has called it.
         text: String,

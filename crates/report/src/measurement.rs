@@ -9,9 +9,9 @@ use causeway_bench::summary::Summaries;
 pub struct Measurement {
     /// The directory's name.
     pub name: String,
-    /// What was asked for.
+    /// The description of what was measured.
     pub head: Head,
-    /// What was measured.
+    /// The measured values.
     pub rows: Vec<Row>,
     /// What the rows show.
     pub summary: Summaries,

@@ -40,7 +40,7 @@ pub struct Partition {
     pub name: String,
     /// Whether jobs that name no partition are put here.
     pub is_default: bool,
-    /// Whether jobs start there.
+    /// Whether jobs can start here now.
     pub is_up: bool,
     /// Longest time of a job; `None` if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub struct Node {
 /// The link from one site to another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Where it begins.
+    /// The site at which it begins.
     pub from: String,
     /// The site at which it ends.
     pub to: String,

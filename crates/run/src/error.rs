@@ -105,7 +105,7 @@ pub enum RunError {
     /// The value of `--sites` is not understood.
     #[error("--sites {0:?}: {1}; write rennes=2,nancy=2 or rennes,nancy")]
     Sites(String, &'static str),
-    /// No such site.
+    /// The grid has no site of this name.
     #[error("there is no site {0:?}; the grid has {1}")]
     UnknownSite(String, String),
     /// No node has this name.

@@ -71,7 +71,7 @@ pub enum Start {
 /// A command for the sh of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteCommand {
-    /// Where.
+    /// The site.
     pub site: String,
     /// The text that `sh -c` gets.
     pub text: String,
@@ -119,7 +119,7 @@ pub struct FilesWanted {
     pub fetch: Vec<String>,
 }
 
-/// What collective operations do.
+/// How collective operations work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collectives {
     /// Whether the operations are left to the MPI.

@@ -18,7 +18,7 @@ pub enum RulesError {
     Program {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The reason.
         reason: std::io::Error,
     },
     /// The program's message: file, line and reason.

@@ -25,7 +25,7 @@ pub struct Context {
     pub grid: Grid,
     /// The own site.
     pub here: Site,
-    /// The job's.
+    /// The job's token.
     pub token: Token,
     /// The node's own addresses.
     pub addresses: Vec<Own>,

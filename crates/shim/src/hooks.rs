@@ -185,7 +185,7 @@ pub unsafe extern "C-unwind" fn getpeername(
 /// getsockname(2): the address by which the grid knows this node.
 ///
 /// # Safety
-/// As of [`accepting::accept`].
+/// Those of [`accepting::accept`].
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn getsockname(
     fd: c_int,

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 pub struct Own {
     /// The name of the address's interface.
     pub interface: Vec<u8>,
-    /// The address.
+    /// The address itself.
     pub ip: IpAddr,
     /// The network that the interface reaches directly.
     pub network: Option<Cidr>,

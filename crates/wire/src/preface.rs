@@ -227,7 +227,7 @@ pub enum Decoded {
     },
     /// A preface, and how many bytes it has.
     Complete {
-        /// What it says.
+        /// What the preface says.
         claim: Claim,
         /// The length of the preface; the application's bytes follow it.
         length: usize,

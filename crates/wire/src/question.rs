@@ -44,7 +44,7 @@ pub struct Question {
 /// What the first bytes of an answer say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// More is to come.
+    /// Too little: more must come.
     Incomplete,
     /// The site's name, from somebody who knows the token.
     Site(&'a str),

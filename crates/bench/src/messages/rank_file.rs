@@ -29,9 +29,9 @@ pub struct Sent {
     pub count: u64,
     /// All bytes together.
     pub bytes: u64,
-    /// Bytes of the shortest.
+    /// How many bytes the shortest has.
     pub least: u64,
-    /// Bytes of the longest.
+    /// How many bytes the longest has.
     pub most: u64,
 }
 

@@ -47,15 +47,15 @@ pub enum CallError {
     /// The party that answers there is not the right one, or its certificate is not valid at this time.
     #[error("the broker at {broker}: {reason}")]
     Trust {
-        /// Its address.
+        /// The broker's address.
         broker: String,
-        /// Why.
+        /// The reason.
         reason: TrustError,
     },
     /// TLS failed otherwise. If the broker refuses this host's certificate, the broker's log says so.
     #[error("TLS with the broker at {broker}: {reason}")]
     Tls {
-        /// Its address.
+        /// The broker's address.
         broker: String,
         /// What rustls said.
         reason: String,
@@ -66,9 +66,9 @@ pub enum CallError {
     /// It went away, or took too long.
     #[error("the broker at {broker} did not answer: {reason}")]
     Lost {
-        /// Its address.
+        /// The broker's address.
         broker: String,
-        /// How it ended.
+        /// How the connection ended.
         reason: String,
     },
     /// It answers, but not in this protocol.

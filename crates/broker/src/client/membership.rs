@@ -88,7 +88,7 @@ pub enum JoinError {
     Call {
         /// The token's site.
         site: String,
-        /// Why.
+        /// The reason.
         source: CallError,
     },
     /// No certificate seems valid because the clocks differ.

@@ -214,7 +214,7 @@ pub enum ClientError {
     /// The authority's certificate.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// No thread, no descriptors.
+    /// No thread can be started, or there are no descriptors left.
     #[error("start a thread: {0}")]
     Thread(std::io::Error),
 }

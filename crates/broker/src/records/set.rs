@@ -375,7 +375,7 @@ impl Records {
     /// the certificate itself proves that a broker admitted the site.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why the admission does not count.
     pub fn judge(&self, site: &str, admission: &Admission) -> Result<(), Out> {
         let site_text = || site.to_owned();
         if !admission.is_in_order() {

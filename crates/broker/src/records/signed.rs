@@ -61,7 +61,7 @@ impl SignedRecord {
     /// Makes a record; `sign` signs with the key that certifies sites.
     ///
     /// # Errors
-    /// No signature.
+    /// No signature can be made.
     pub(crate) fn make<E>(
         grid: &str,
         statement: &Statement,

@@ -90,7 +90,7 @@ pub enum StateError {
     /// What was read back is damaged.
     #[error("{0}")]
     Damaged(String),
-    /// No random numbers.
+    /// The system provides no random numbers.
     #[error("random numbers: {0}")]
     Random(std::io::Error),
 }

@@ -28,7 +28,7 @@ pub(super) struct Presence {
     from: Option<SocketAddr>,
     /// Rises with every poll of the site: earlier polls are then over.
     turn: u64,
-    /// 0 to 1000.
+    /// The load that the broker reports, from 0 to 1000.
     pub(super) load: u32,
 }
 

@@ -48,7 +48,7 @@ pub enum Part {
     Remove,
 }
 
-/// Runs one of them.
+/// Runs one of these parts.
 pub fn main(part: &Part) -> ExitCode {
     match part {
         Part::Look => match serde_json::to_string(&Facts::here()) {

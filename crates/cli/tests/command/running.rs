@@ -12,7 +12,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 pub struct Running {
     child: Child,
     lines: Receiver<String>,
-    /// Where.
+    /// The address at which it runs.
     pub address: String,
 }
 

@@ -38,7 +38,7 @@ pub enum AuditEvent {
     Refused,
 }
 
-/// One line.
+/// One line of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
     /// The time in the form of RFC 3339, in UTC, to the second.

@@ -109,7 +109,7 @@ pub struct Config {
     pub tunnel: Settings,
 }
 
-/// What lanes go over.
+/// The protocol over which lanes run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// TCP, and QUIC beside it if the path loses segments.

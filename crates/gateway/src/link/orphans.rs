@@ -47,7 +47,7 @@ impl Orphans {
     /// Makes ends wake the loop under this token.
     ///
     /// # Errors
-    /// Those of registering.
+    /// Those of registering the pipe.
     pub(crate) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
         let Some(pipe) = &self.pipe else {
             return Ok(());

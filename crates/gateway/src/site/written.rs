@@ -118,7 +118,7 @@ pub(crate) fn follow(
             Err(_) => None,
         });
         legs.push(Followed {
-            // Fits, because it was a usize before.
+            // It fits: it was a usize.
             key: key.id as usize,
             leg,
             moved: moved.unwrap_or(Moved::Lost),

@@ -98,7 +98,7 @@ pub enum Fabric {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Firewall {
-    /// Everything.
+    /// Lets everything in.
     Open,
     /// Nothing that did not start inside.
     OutboundOnly,

@@ -284,13 +284,13 @@ pub enum MeasureError {
     Echo {
         /// The address that was asked.
         target: Ipv4Addr,
-        /// What happened.
+        /// The failure.
         source: io::Error,
     },
     /// iperf3 could not be run.
     #[error("run iperf3 (Debian package iperf3)")]
     Iperf3 {
-        /// What happened.
+        /// The failure.
         source: io::Error,
     },
     /// iperf3 ran and reported no transfer.
@@ -298,9 +298,9 @@ pub enum MeasureError {
     Transfer {
         /// The receiving end.
         to: Ipv4Addr,
-        /// How it ended.
+        /// How the command ended.
         status: std::process::ExitStatus,
-        /// What it printed.
+        /// What the command printed.
         said: String,
     },
 }

@@ -82,7 +82,7 @@ pub enum SwitchError {
     /// Values that no LAN can have.
     #[error("start LAN")]
     Spec {
-        /// Which value.
+        /// The value that is out of range.
         source: SpecError,
     },
     /// The thread could not be started.

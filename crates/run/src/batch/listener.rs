@@ -20,7 +20,7 @@ const ACCEPTS_AGAIN: Duration = Duration::from_millis(100);
 pub enum Heard {
     /// The node has connected.
     Begun,
-    /// Its connection has ended.
+    /// The connection of the node has ended.
     Silent,
 }
 

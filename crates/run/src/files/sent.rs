@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 pub(super) struct Sent {
     /// The site that gets it; `None`: every site that gets nothing else under that name.
     site: Option<String>,
-    /// Where it is here.
+    /// The path here.
     pub(super) path: PathBuf,
     /// The path in the job's directory, without `.` in it; empty for that directory itself.
     pub(super) name: PathBuf,

@@ -33,10 +33,10 @@ pub struct Site {
 /// Why the stream of a command cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// The gateway.
+    /// The gateway cannot be asked.
     #[error("{0}")]
     Control(#[from] ControlError),
-    /// This host's system.
+    /// The system cannot start the command.
     #[error("start its command: {0}")]
     Io(#[from] io::Error),
 }

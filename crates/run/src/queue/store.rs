@@ -85,7 +85,7 @@ impl End {
 pub enum State {
     /// The job waits for its nodes or its gateway.
     Queued,
-    /// Its program runs.
+    /// The job's program is running.
     Active,
     /// The job's program has ended with status 0.
     Completed,
@@ -322,7 +322,7 @@ impl Job {
         }
     }
 
-    /// Its state.
+    /// The job's state.
     pub fn state(&self) -> State {
         match (self.end(), self.phase()) {
             (Some(end), _) if end.is_canceled => State::Canceled,

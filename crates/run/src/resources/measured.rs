@@ -19,7 +19,7 @@ pub struct Measured(BTreeMap<String, BTreeMap<String, Known>>);
 /// A node as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// What it has.
+    /// What the node has.
     pub node: Node,
     /// How fast the node's cores are, if a node of its kind was measured.
     pub speed_thousandths: Option<u32>,

@@ -14,7 +14,7 @@ pub struct Args {
     speed: Option<u32>,
 }
 
-/// Its answer.
+/// The command's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 /// The sites and nodes that the job uses.
 #[derive(Debug)]
 pub struct Chosen<'a> {
-    /// What was asked for.
+    /// What the user requests.
     pub wish: Wish,
     /// The number of ranks on each node.
     pub shares: Vec<Share<'a>>,

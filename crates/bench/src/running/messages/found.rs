@@ -27,7 +27,7 @@ pub struct Found {
 /// Two sites of the same sizes with other ranks at them.
 #[derive(Debug, Serialize)]
 pub struct Better {
-    /// Ranks of each site.
+    /// How many ranks each site has.
     pub sites: [Vec<u32>; 2],
     /// Messages between them.
     pub messages: u64,

@@ -39,7 +39,7 @@ struct Flight {
     bytes: Vec<u8>,
 }
 
-/// A lane, both ways.
+/// A lane, in both directions.
 pub struct Wire {
     pub delay: Duration,
     pub stalled_until: Instant,
