@@ -1,5 +1,5 @@
-//! Who has come to the rendezvous, and what each is told. It does no input or output: it takes messages and
-//! the ends of connections, and returns bytes for connections and events for the caller.
+//! Who has come to the rendezvous, and what each is told. Pure: it takes messages and the ends of
+//! connections, and returns bytes for connections and events for the caller.
 //!
 //! A site is represented by its native rank 0. When all have come, each gets the same WORLD. From then on its
 //! connection serves only to report how the site ends, so it must last until DONE.

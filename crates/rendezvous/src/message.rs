@@ -1,5 +1,5 @@
 //! Frames between the rendezvous and the processes of sites that each run their own MPI
-//! (mpi/world/rendezvous). This module does no input or output; all numbers are little-endian.
+//! (mpi/world/rendezvous). Pure; all numbers are little-endian.
 //!
 //! ```text
 //!   u32 length (of what follows), u8 type, body

@@ -1,5 +1,5 @@
 //! Which place in a world a process may take: only one of its own site, and with addresses of that site's
-//! nodes. This module does no input or output.
+//! nodes. Pure.
 //!
 //! Every site that takes part knows the job's token, so the token alone would let one site pass for another,
 //! and send the ranks of all sites to whatever address it likes.

@@ -1,6 +1,5 @@
 //! What a grid has: sites, their partitions, classes of equal nodes, and the links between sites
-//! (docs/resources.md). It does no input or output: it makes texts from a [`Graph`] and the time, and reads
-//! JGF back.
+//! (docs/resources.md). Pure: it makes texts from a [`Graph`] and the time, and reads JGF back.
 //!
 //! ```text
 //! grid -+- site -+- class --- node, node ...

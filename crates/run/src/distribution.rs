@@ -1,5 +1,5 @@
 //! Distributes the ranks over nodes: in proportion over sites, evenly over the nodes of a site, in blocks.
-//! This module does no input or output.
+//! Pure.
 //!
 //! Proportion precedes evenness, so that of two ranks on two equal sites each site gets one: this is what the
 //! grid is for.

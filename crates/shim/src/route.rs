@@ -1,5 +1,4 @@
-//! Decides which path a connection takes. It does no input or output: it takes addresses and returns a
-//! decision.
+//! Decides which path a connection takes. Pure: it takes addresses and returns a decision.
 
 use crate::address;
 use crate::context::Context;

@@ -1,5 +1,4 @@
-//! The commands of a run, as the user gives them, and the environment that each gets. This module does no
-//! input or output.
+//! The commands of a run, as the user gives them, and the environment that each gets. Pure.
 
 use crate::error::RunError;
 use crate::meant::SiteCommand;

@@ -1,5 +1,5 @@
 //! The course of a run over sites that each run their own MPI: what an event means for the other sites, and
-//! which status results. It does no input or output: it takes events and the time, and returns orders.
+//! which status results. Pure: it takes events and the time, and returns orders.
 //!
 //! A site is done when its ranks have said DONE and its command has ended. If a command ends in any other
 //! way, the run ends: the messages of its ranks would never come. The user gets one line, about the first

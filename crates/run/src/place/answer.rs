@@ -1,5 +1,4 @@
-//! What a run needs from a placement: the ranks of each site, and the group of each rank. This module does no
-//! input or output.
+//! What a run needs from a placement: the ranks of each site, and the group of each rank. Pure.
 
 use super::model::Question;
 use super::weigh::shown_price;

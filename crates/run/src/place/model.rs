@@ -1,5 +1,4 @@
-//! A question for crates/placement: what a profile demands, and what the gateway knows about the sites. This
-//! module does no input or output.
+//! A question for crates/placement: what a profile demands, and what the gateway knows about the sites. Pure.
 
 use super::offered::{self, Asked, UNKNOWN_BYTES, UNKNOWN_SPEED, least};
 use crate::resources::Offers;

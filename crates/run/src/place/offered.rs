@@ -1,5 +1,4 @@
-//! The room that a batch system has for a job, from what it reports about its nodes. This module does no
-//! input or output.
+//! The room that a batch system has for a job, from what it reports about its nodes. Pure.
 
 use crate::resources::measured::{Known, Measured};
 use causeway_batch::offer::{Limit, Offer, OfferedNode, Partition};

@@ -1,4 +1,4 @@
-//! Builds the graph from what a gateway says. This module does no input or output.
+//! Builds the graph from what a gateway says. Pure.
 
 use super::measured::Measured;
 use causeway_control::{self as control, SiteStatus, Sites, Status};

@@ -1,5 +1,5 @@
 //! Decides which sites take part, and with how many ranks: it compares `--sites` with what the gateway says.
-//! Except in `own_address`, it does no input or output.
+//! Pure, except for `own_address`.
 
 mod hosts;
 
