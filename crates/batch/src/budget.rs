@@ -1,4 +1,4 @@
-//! What jobs of other sites have taken of a site's nodes, in core-hours of the last day and month, and how
+//! How much of a site's nodes jobs of other sites have used, in core-hours of the last day and month, and how
 //! much more they may. A rank takes a core. Pure; the caller makes changes one at a time.
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Hours of a day.
 pub const DAY: u64 = 24;
 
-/// Hours of a month; older ones are forgotten.
+/// The hours of a month; older ones are forgotten.
 pub const MONTH: u64 = 30 * DAY;
 
 /// Most bytes of what is kept: a thousand sites with an entry an hour take up 10 MB.

@@ -32,7 +32,7 @@ use word::Request;
 /// Most nodes of an allocation that are read.
 pub const MAX_NODES: usize = 10_000;
 
-/// All of them.
+/// All batch systems.
 pub const SYSTEMS: [System; 3] = [System::Slurm, System::Pbs, System::Oar];
 
 /// A batch system.
@@ -85,12 +85,12 @@ pub struct Node {
 /// The state of an allocation, in terms of PSI/J, which has three states for what is one here, the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum State {
-    /// It waits, or its state is not known.
+    /// The allocation waits, or its state is not known.
     #[default]
     Queued,
-    /// It has its nodes.
+    /// The allocation has its nodes.
     Active,
-    /// It does not run again.
+    /// The allocation does not run again.
     Ended,
 }
 
@@ -141,10 +141,10 @@ pub enum AllocationError {
     /// No allocation of this user has the id.
     #[error("this account has no allocation {0}")]
     Unknown(String),
-    /// It has not begun, or is over.
+    /// The allocation has not begun, or is over.
     #[error("allocation {0} is not running: it is {1}")]
     NotRunning(String, String),
-    /// It is part of a heterogeneous allocation, named by its own number.
+    /// The allocation is part of a heterogeneous one, named by its own number.
     #[error("allocation {0} is heterogeneous: name a component as squeue shows it, such as {1}")]
     Component(String, String),
     /// The answer is not what the batch system's manual says.
@@ -181,7 +181,7 @@ impl System {
         match self {
             System::Slurm => Some(slurm::CONFIGURATION),
             System::Pbs => Some(pbs::CONFIGURATION),
-            // Its commands run as another user, and let nobody choose the configuration.
+            // OAR's commands run as another user, and let nobody choose the configuration.
             System::Oar => None,
         }
     }
@@ -477,9 +477,9 @@ impl System {
     ) -> Vec<(&'static str, OsString)> {
         match self {
             System::Slurm => slurm::script_variables(slots, present),
-            // Its launchers need a secret, too, which only processes of the job have.
+            // PBS's launchers need a secret, too, which only processes of the job have.
             System::Pbs => Vec::new(),
-            // Launchers know nothing of it.
+            // Launchers know nothing of OAR.
             System::Oar => Vec::new(),
         }
     }

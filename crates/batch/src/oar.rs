@@ -24,7 +24,7 @@ const OF_A_PROCESS: [&str; 6] = [
     "OARXAUTHLOCATION",
 ];
 
-/// What a run may choose if its site does not say.
+/// The options that a run may choose if its site does not say.
 pub const USUAL_CHOICE: [&str; 2] = ["queue", "project"];
 
 /// Options, and oarsub's words for them.
@@ -209,7 +209,7 @@ pub fn submit_words(name: &str, request: &Request, after_seconds: u64, options: 
     submit
 }
 
-/// `OAR_JOB_ID=12`, after lines of the site's rules. A negative number says that there is none.
+/// `OAR_JOB_ID=12`, after lines of the site's rules. A negative number means that there is no id.
 pub fn submitted(answer: &str) -> Option<String> {
     let id = { answer.lines() }.find_map(|line| line.trim().strip_prefix("OAR_JOB_ID="))?;
     is_id(id).then(|| id.to_owned())

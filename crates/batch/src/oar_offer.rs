@@ -45,7 +45,7 @@ struct Resource {
 const ASLEEP: u64 = 2_147_483_646;
 
 impl Resource {
-    /// Says whether jobs get it. A sleeping node is woken up for them.
+    /// Whether jobs can use the resource: a sleeping node is woken up for them.
     fn is_usable(&self) -> bool {
         let is_there = match self.state.as_str() {
             "Alive" => true,

@@ -175,7 +175,7 @@ pub struct OfferedNode {
     pub free_at: Option<u64>,
 }
 
-/// Why what a batch system says of its nodes is not understood.
+/// Why a batch system's answer about its nodes is not understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the answer about its nodes is not understood: {0}")]
 pub struct OfferError(pub String);

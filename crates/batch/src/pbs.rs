@@ -23,8 +23,8 @@ const OF_A_PROCESS: &str = "PBS_";
 /// Where PBS's commands look for its configuration.
 const USUAL_CONFIGURATION: &str = "/etc/pbs.conf";
 
-/// What a run may choose if its site does not say: options of qsub under names of ours, since its own are
-/// single letters.
+/// The options that a run may choose if its site does not say: options of qsub under names of ours, since its
+/// own are single letters.
 pub const USUAL_CHOICE: [&str; 3] = ["queue", "account", "project"];
 
 /// Options, and qsub's words for them.

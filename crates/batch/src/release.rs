@@ -23,7 +23,8 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Release {
     name: String,
-    /// The batch system has answered the request, or lists the allocation: no request is in flight.
+    /// Whether the batch system has answered the request, or lists the allocation: then no request is in
+    /// flight.
     is_answered: bool,
     /// Since when no poll has found it.
     absent_since: Option<Duration>,
@@ -48,12 +49,12 @@ impl Release {
             .map(|listed| listed.id.clone())
             .collect();
         if !living.is_empty() {
-            // It has arrived, whatever happened to the answer.
+            // The request has arrived, whatever happened to the answer.
             self.is_answered = true;
             self.absent_since = None;
             return Step::Cancel(living);
         }
-        // One that is listed as ended will not begin again.
+        // An allocation that is listed as ended will not begin again.
         if own().next().is_some() {
             return Step::Done;
         }

@@ -17,7 +17,7 @@ pub const COMPONENTS: &str = "SLURM_HET_SIZE";
 /// Prints times as seconds since 1970: whoever reads them knows neither the site's time zone nor the user's.
 pub const ANSWERS: &[(&str, &str)] = &[("SLURM_TIME_FORMAT", "%s"), ("LC_ALL", "C")];
 
-/// What a run may choose if its site does not say.
+/// The options that a run may choose if its site does not say.
 pub const USUAL_CHOICE: [&str; 4] = ["partition", "account", "qos", "constraint"];
 
 /// What no run may choose.
@@ -68,7 +68,7 @@ pub fn check_option(option: &str) -> Result<(), String> {
     }
 }
 
-/// Whether it is `--clusters`, or an unambiguous prefix of it.
+/// Whether an option is `--clusters`, or an unambiguous prefix of it.
 fn is_clusters(option: &str) -> bool {
     let name = option.split_once('=').map_or(option, |(name, _)| name);
     name.len() > "--c".len() && "--clusters".starts_with(name)
@@ -295,7 +295,7 @@ pub fn start_words(id: &str) -> Vec<String> {
             ];
             [words(&["srun"]), of.into()].concat()
         }
-        // srun takes the other number of such an element.
+        // An element of a job array has two numbers: srun wants the other one.
         (None, true) => {
             let line =
                 format!("j=$(squeue --noheader --format=%A --jobs={id}) && exec srun --jobid=\"$j\" \"$@\"");

@@ -111,7 +111,7 @@ fn read_line(line: &str) -> Option<(OfferedNode, Partition)> {
         .collect::<Option<Vec<u32>>>()?
         .try_into()
         .ok()?;
-    // It is 1 if slurm.conf has no RealMemory.
+    // The memory is 1 if slurm.conf has no RealMemory.
     let mebibytes: u64 = memory.parse().ok()?;
     let memory_bytes = (mebibytes > 1).then(|| mebibytes.saturating_mul(1 << 20));
     let features = features

@@ -17,7 +17,7 @@ pub enum Ended {
     Held(Vec<(String, Vec<HeldNode>)>),
     /// A site has waited for the others for too long: give everything back, and try again.
     Idle(String),
-    /// A site cannot give it, or has lost it.
+    /// A site cannot give its allocation, or has lost it.
     Failed(usize, String),
     /// Not all had begun in time.
     Late(String),
@@ -46,8 +46,8 @@ enum State {
 /// See the module.
 ///
 /// Two runs that want the same sites could each get one of them and wait for the other's. So an attempt after
-/// one that has idled asks the sites in turn, those that can begin soon last, the others in the order of
-/// their names: the run that is second at the first site then holds nothing while it waits.
+/// one that has idled asks the sites one after the other, in the order of their names, but those that can
+/// begin soon come last: the run that is second at the first site then holds nothing while it waits.
 #[derive(Debug)]
 pub struct Together {
     sites: Vec<(String, State)>,
@@ -141,7 +141,7 @@ impl Together {
                 self.hasten(site);
                 self.finish();
             }
-            // Nobody has asked for it at this point.
+            // Nobody has asked for the allocation at this point.
             _ => {}
         }
         self.on_time(now);
@@ -317,7 +317,7 @@ mod tests {
             .collect();
         let submit = |site, after_seconds| Order::Tell(site, ToHolder::Submit { after_seconds });
         assert_eq!(told, [submit(0, 480), submit(1, 0)]);
-        // The late one begins early: nothing waits for the appointed time any more.
+        // The late site begins early: nothing waits for the appointed time any more.
         together.on_word(1, held("8"), seconds(400));
         assert!(orders(&mut together).contains(&Order::Tell(0, ToHolder::Hasten)));
         together.on_word(0, held("7"), seconds(401));
@@ -366,7 +366,7 @@ mod tests {
             orders(&mut together).last(),
             Some(Order::End(Ended::Idle(_)))
         ));
-        // It is over.
+        // The attempt is over.
         together.on_word(1, held("8"), seconds(311));
         assert!(orders(&mut together).is_empty());
     }

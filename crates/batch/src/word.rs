@@ -64,23 +64,23 @@ pub enum FromHolder {
     Estimate(Option<u64>),
     /// The request waits.
     Queued {
-        /// What the batch system calls it.
+        /// The allocation's id in the batch system.
         id: String,
-        /// Why it waits, in the batch system's words.
+        /// Why the allocation waits, in the batch system's words.
         reason: String,
-        /// When it is to begin, in seconds from now, if the batch system says.
+        /// When the allocation is to begin, in seconds from now, if the batch system says.
         after_seconds: Option<u64>,
     },
     /// The allocation has begun, and its first node has answered.
     Held {
-        /// What the batch system calls it.
+        /// The allocation's id in the batch system.
         id: String,
-        /// Lists at least one.
+        /// The nodes, at least one.
         nodes: Vec<HeldNode>,
     },
     /// A part of what the batch system has.
     Offer(Piece),
-    /// The site cannot give it, or has lost it.
+    /// The site cannot give the allocation, or has lost it.
     Failed(String),
 }
 

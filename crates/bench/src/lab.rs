@@ -40,12 +40,12 @@ impl Lab {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("measure-{}-{number}", std::process::id());
         std::fs::create_dir_all(directory).map_err(io(format!("create {}", directory.display())))?;
-        // Its output file may hold the word that is waited for, from an earlier run.
+        // The lab's output file may contain the word that is waited for, from an earlier run.
         let _ = std::fs::remove_file(directory.join("stdout"));
         let words: Vec<_> = shape.iter().map(quoted).collect();
         let shape = words.join(" ");
-        // The kernel stops it if this process is killed: a lab left behind would disturb whatever is measured
-        // next.
+        // The kernel stops the lab if this process is killed: a lab left behind would disturb whatever is
+        // measured next.
         let command = format!(
             "exec setpriv --pdeathsig TERM {} lab up --foreground --name {name} {shape}",
             quoted(&causeway()?)

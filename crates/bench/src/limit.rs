@@ -5,9 +5,9 @@ use std::time::Duration;
 /// A path as the scenario asks for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// R.
+    /// The round-trip time R.
     pub round_trip: Duration,
-    /// B, in bits per second.
+    /// The rate B, in bits per second.
     pub rate_bits_per_second: f64,
 }
 

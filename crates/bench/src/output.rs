@@ -8,7 +8,7 @@ use crate::row::{Quantity, Value};
 #[error("{0}")]
 pub struct OutputError(String);
 
-/// Values that one program may print: more than this is not our output.
+/// Most values that one program may print: more than this is not our output.
 const MOST_VALUES: usize = 1 << 20;
 
 /// All values in the output of a ping-pong, over MPI or TCP, or of operations.

@@ -38,7 +38,7 @@ pub struct Plan {
     pub bench: String,
     /// The matrix.
     pub cells: Vec<Cell>,
-    /// How long it goes on.
+    /// How long the measurement continues.
     pub bounds: Bounds,
     /// Sites and their ranks, as for `causeway run --sites`; empty if the user's command gives them.
     pub sites: String,

@@ -45,7 +45,7 @@ pub enum ProgramError {
         /// What the system said.
         source: io::Error,
     },
-    /// It took longer than allowed and was stopped.
+    /// The program took longer than allowed and was stopped.
     #[error(
         "{command}\n  in {directory} did not end within its deadline of {seconds} s\nstdout:\n{stdout}\nstderr:\n{stderr}"
     )]
@@ -56,9 +56,9 @@ pub enum ProgramError {
         directory: String,
         /// Allowed time.
         seconds: u64,
-        /// What it had printed.
+        /// What the program had printed.
         stdout: String,
-        /// Its standard error.
+        /// The program's standard error.
         stderr: String,
     },
     /// Somebody asked for it to stop.
@@ -67,7 +67,7 @@ pub enum ProgramError {
         /// The command line.
         command: String,
     },
-    /// It ended with another status than 0.
+    /// The program ended with another status than 0.
     #[error("{command}\n  in {directory} ended with {status}\nstdout:\n{stdout}\nstderr:\n{stderr}")]
     Failed {
         /// The command line.
@@ -76,7 +76,7 @@ pub enum ProgramError {
         directory: String,
         /// How the program ended.
         status: ExitStatus,
-        /// What it printed.
+        /// What the program printed.
         stdout: String,
         /// The program's standard error.
         stderr: String,
@@ -114,7 +114,7 @@ fn said_last(stderr: &str, directory: &str) -> String {
         said if said.is_empty() => String::new(),
         said => format!("; it said last: {said}"),
     };
-    // Its outputs are files there.
+    // The programs' outputs are files there.
     if statvfs(directory).is_ok_and(|disk| disk.blocks_available() == 0) {
         text += &format!("; the disk of {directory} is full, so what it said may be lost");
     }

@@ -115,12 +115,12 @@ impl Network {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "result")]
 pub enum Outcome {
-    /// It gave values.
+    /// The run gave values.
     Measured {
-        /// There is at least one.
+        /// The values, at least one.
         values: Vec<Value>,
     },
-    /// It crashed, took too long or printed no result.
+    /// The run crashed, took too long or printed no result.
     Failed {
         /// One line.
         reason: String,

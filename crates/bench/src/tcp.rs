@@ -15,7 +15,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// The other rank may be started a little later.
+/// How long to wait for the other rank, which may be started a little later.
 const START: Duration = Duration::from_secs(20);
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -31,7 +31,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Makes each proof different, so that an old one cannot be used again.
 const NONCE_BYTES: usize = 16;
 
-/// A peer that has proved nothing after this time makes way for the next one.
+/// How long a peer may take to prove something; after this, it makes way for the next one.
 const PROOF_COMES: Duration = Duration::from_secs(1);
 
 /// The size of one write of a flow.
@@ -164,7 +164,7 @@ pub fn flood(to: &str, token: &Token, flows: usize) -> Result<(), Error> {
 /// Reads from `flows` connections until they end; calls `all_there` when each has begun.
 ///
 /// # Errors
-/// It cannot listen.
+/// This process cannot listen at the port.
 pub fn drain(port: u16, token: &Token, flows: usize, all_there: impl FnOnce()) -> Result<(), Error> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
     std::thread::scope(|scope| {
@@ -206,7 +206,7 @@ fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
 /// Waits on `port` for a connection from a rank that knows the token.
 ///
 /// # Errors
-/// The port cannot be listened on.
+/// This process cannot listen at the port.
 pub fn accept(port: u16, token: &Token) -> Result<TcpStream, Error> {
     next_with(&TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?, token)
 }
@@ -328,7 +328,7 @@ mod tests {
                 taken.peer_addr().unwrap(),
                 rank.join().unwrap().local_addr().unwrap()
             );
-            // It may arrive after the rank, and then finds nobody.
+            // The stranger may arrive after the rank, and then finds nobody.
             drop((taken, listener));
             stranger.join().unwrap();
         });

@@ -226,7 +226,8 @@ pub struct Record {
     pub udp_port: Option<u16>,
     /// Its compute nodes.
     pub nodes: Vec<Node>,
-    /// Other sites that set this, too, may have the same addresses: the grid then knows each by virtual ones.
+    /// Whether other sites that set this, too, may have the same addresses: the grid then knows each by
+    /// virtual ones.
     pub overlap_ok: bool,
     /// The virtual ranges that it asks for, one for each of `subnets` and of the same size; empty: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -235,7 +236,7 @@ pub struct Record {
     pub version: String,
 }
 
-/// How other gateways may meet one.
+/// How other gateways may meet a gateway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reach {
@@ -243,9 +244,9 @@ pub struct Reach {
     pub public: Vec<SocketAddr>,
     /// Ports that its site's firewall lets in, first and last.
     pub ports: Option<(u16, u16)>,
-    /// It cannot be dialled at all.
+    /// Whether the gateway cannot be dialled at all.
     pub outbound_only: bool,
-    /// It carries streams of other sites.
+    /// Whether the gateway carries streams of other sites.
     pub relay_willing: bool,
 }
 
@@ -257,7 +258,7 @@ pub struct Node {
     pub name: String,
     /// Its addresses in the site.
     pub addresses: Vec<IpAddr>,
-    /// Processes it takes.
+    /// How many processes the node runs.
     #[serde(default = "one")]
     pub slots: u32,
 }
@@ -275,9 +276,10 @@ pub struct Done {}
 pub struct SyncAnswer {
     /// The point in the broker's history to which this answer brings the caller.
     pub now: Since,
-    /// The list of members begins anew: forget the members that are not in this answer or its continuations.
+    /// Whether the list of members begins anew: then forget the members that are not in this answer or its
+    /// continuations.
     pub full: bool,
-    /// There is more: ask again at once.
+    /// Whether there is more: then ask again at once.
     pub more: bool,
     /// Members that are new or changed.
     pub members: Vec<Member>,
@@ -285,9 +287,9 @@ pub struct SyncAnswer {
     pub removed: Vec<String>,
     /// Revocations, if the broker has a later list than the caller.
     pub revocations: Option<SignedRevocations>,
-    /// The broker lacks revocations that the gateway knows: send them to [`REVOCATIONS`].
+    /// Whether the broker lacks revocations that the gateway knows: then send them to [`REVOCATIONS`].
     pub wants_revocations: bool,
-    /// The broker lacks the gateway's own record: send it.
+    /// Whether the broker lacks the gateway's own record: then send it.
     pub wants_record: bool,
     /// Messages of other gateways, in the order of their numbers.
     pub messages: Vec<Message>,
@@ -318,7 +320,7 @@ pub struct RecordsAnswer {
     pub now: Since,
     /// Records that follow those the caller knew; some of them may be the caller's own.
     pub records: Vec<SignedRecord>,
-    /// There are more: ask again at once.
+    /// Whether there are more: then ask again at once.
     pub more: bool,
 }
 
@@ -404,7 +406,7 @@ pub struct ReachAnswer {
 pub struct Reached {
     /// The address.
     pub address: SocketAddr,
-    /// A connection came up.
+    /// Whether a connection came up.
     pub reached: bool,
     /// The reason, if it could not be dialled.
     pub reason: Option<String>,
@@ -418,7 +420,7 @@ pub enum JobsRequest {
     Start(JobStart),
     /// A job of the asking site has ended.
     End {
-        /// Its number.
+        /// The job's number.
         id: String,
     },
     /// Only lists the jobs.

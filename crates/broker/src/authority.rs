@@ -102,7 +102,7 @@ impl Authority {
             return Err(AuthorityError::Name(grid.to_owned()));
         }
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        // Allows one more authority below it: a broker's own.
+        // This allows one more authority below it: a broker's own.
         let params = authority_params(&format!("Causeway grid {grid}"), 1, clock.now())?;
         let made = params.self_signed(&key)?;
         Ok(Authority {

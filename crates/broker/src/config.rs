@@ -26,7 +26,7 @@ const LIVES: std::ops::RangeInclusive<u64> = 180..=366 * 86_400;
 /// Longest time for which a certificate may be renewed after its end, as configured.
 const LONGEST_GRACE: u64 = 366 * 86_400;
 
-/// The default of this time: the broker may be away over a holiday.
+/// How long a grid does without its broker by default: it may be away over a holiday.
 pub const GRACE_SECONDS: u64 = 30 * 86_400;
 
 /// Fewest and most connections that may be configured.
@@ -43,8 +43,8 @@ pub struct BrokerConfig {
     pub public: Vec<String>,
     /// The directory of the configuration: keys, certificates, store and the commands' socket are here.
     pub directory: PathBuf,
-    /// Gateways may ask to be dialled back at loopback and link-local addresses. This is for grids on one
-    /// host.
+    /// Whether gateways may ask to be dialled back at loopback and link-local addresses. This is for grids on
+    /// one host.
     pub reach_local: bool,
     /// See [`CONNECTIONS`].
     pub connections: usize,

@@ -57,7 +57,7 @@ pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileErr
 
 /// Replaces a file in one step: a reader, or a host that loses power, sees the old or the new one, complete.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
-    // It could not be read back.
+    // A longer file could not be read back.
     if bytes.len() as u64 > MAX_BYTES {
         let text = format!("would have {} bytes, and {MAX_BYTES} are read", bytes.len());
         return Err(FileError::at("write", path)(Error::new(

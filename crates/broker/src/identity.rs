@@ -57,10 +57,10 @@ pub enum IdentityError {
     /// The bytes are no certificate.
     #[error("the certificate cannot be read")]
     Certificate,
-    /// There is none, there are several, or something else is beside it.
+    /// There is no identity, there are several, or something else is beside it.
     #[error("the certificate has {0} names where it should have one URI; it was not made by 'causeway grid'")]
     Names(usize),
-    /// How its site joined cannot be read.
+    /// How the identity's site joined cannot be read.
     #[error("the certificate says how its site joined in a form that this version does not know")]
     Admission,
     /// The name is not an identity of this form.
@@ -175,8 +175,8 @@ impl Certified {
     }
 }
 
-/// The extension that holds an admission: the arc of UUIDs (X.667), with a random number. Nobody else reads
-/// it, so it is not critical.
+/// The extension that contains an admission: the arc of UUIDs (X.667), with a random number. Nobody else
+/// reads it, so it is not critical.
 pub(crate) const ADMISSION_OID: [u64; 3] = [2, 25, 4_710_894_261_650_302_951];
 
 /// Longest admission that is read.

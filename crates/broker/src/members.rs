@@ -68,7 +68,7 @@ pub struct Page {
     pub removed: Vec<String>,
     /// All changes up to this one are in this page.
     pub revision: u64,
-    /// There is more.
+    /// Whether there is more.
     pub more: bool,
 }
 

@@ -16,7 +16,7 @@ pub const CONFIG_FILE: &str = "broker.toml";
 /// Why there is no new grid.
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
-    /// There is one already.
+    /// A grid exists already.
     #[error("{} is there already, and a grid's authority cannot be made again; choose another --dir, or remove it to give \
         up that grid", .0.display())]
     Exists(PathBuf),

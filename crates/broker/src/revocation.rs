@@ -63,13 +63,13 @@ pub enum RevocationError {
 /// Why a list was not extended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExtendError {
-    /// It is full, because everybody who has the list keeps it for ever.
+    /// The list is full, because everybody who has it keeps it for ever.
     #[error(
         "the list of revocations is full: it names {MAX_REVOKED} sites, and has no room for {0}; nothing was revoked. \
          To exclude it, make a new grid for the remaining sites"
     )]
     Full(String),
-    /// It could not be signed.
+    /// The list could not be signed.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
 }

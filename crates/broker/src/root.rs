@@ -1,7 +1,7 @@
 //! The authority of a grid of several brokers: it makes brokers and takes them out of service.
 //!
-//! Nothing else needs its key, so the directory may lie on a stick in a drawer. What it signs are records,
-//! which any broker passes on.
+//! Nothing else needs its key, so the directory may be kept on a stick in a drawer. What it signs are
+//! records, which any broker passes on.
 
 use crate::authority::{self, Authority};
 use crate::clock::Clock;

@@ -17,7 +17,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log that goes to standard error.
+    /// A log that is written to standard error.
     pub fn stderr() -> Log {
         Log::new(|line| Lines::stderr().say(format_args!("causeway broker: {line}")))
     }

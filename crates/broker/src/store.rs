@@ -44,7 +44,7 @@ pub const VERSION: u32 = 1;
 /// Why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process uses it.
+    /// Another process uses the store.
     #[error("{} is in use: by a broker that starts, stops or does not answer at its socket, or by another command; try again", .0.display())]
     InUse(PathBuf),
     /// A later version of the program wrote it.
@@ -52,7 +52,7 @@ pub enum StoreError {
     Version {
         /// The file.
         path: PathBuf,
-        /// The version that it contains.
+        /// The version that the store contains.
         found: u32,
     },
     /// The disk failed, or the file is damaged.
@@ -63,7 +63,7 @@ pub enum StoreError {
         /// What the database said.
         reason: String,
     },
-    /// It could not be reopened: it is gone, damaged, or somebody else's.
+    /// The store could not be reopened: it is gone, damaged, or somebody else's.
     #[error("store {} is lost: {reason}", path.display())]
     Lost {
         /// The file.

@@ -46,18 +46,18 @@ pub enum TrustError {
         /// The verifier's reason.
         reason: String,
     },
-    /// The authority issued it, but it contains nothing that can be used.
+    /// The authority issued the certificate, but it contains nothing that can be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
     /// A member of the grid, but not the expected one.
     #[error("it is {found}, not {expected}")]
     Other {
-        /// Who it is.
+        /// The identity in the certificate.
         found: Identity,
-        /// Who it should have been.
+        /// The identity that was expected.
         expected: String,
     },
-    /// It is not valid yet, by this clock.
+    /// The certificate is not valid yet, by this clock.
     #[error(
         "the certificate of {who} begins at {}, in {}, by this host's clock ({}): this clock is at least that late, or \
          the clock of the broker that made the certificate is early; set both by NTP", date(*begins),
@@ -71,7 +71,7 @@ pub enum TrustError {
         /// This host's time.
         now: u64,
     },
-    /// It is no longer valid, by this clock.
+    /// The certificate is no longer valid, by this clock.
     #[error(
         "the certificate of {who} ended at {}, {} ago by this host's clock ({}); if that clock is right, its gateway \
          renews it at the broker, or the site joins again with a new token", date(*ended), span(now.saturating_sub(*ended)), date(*now)
@@ -84,7 +84,7 @@ pub enum TrustError {
         /// This host's time.
         now: u64,
     },
-    /// It was voided before its end.
+    /// The certificate was voided before its end.
     #[error("{0}")]
     Revoked(String),
     /// There is no certificate at all, or it is from another authority than the token's.

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 /// The path that shells and execvp(3) use if `PATH` is not set.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Sets them for this process and all that it starts: launchers and shells look for programs and files there.
-/// Call it before any thread starts.
+/// Sets the missing variables for this process and all that it starts: launchers and shells look for programs
+/// and files there. Call it before any thread starts.
 pub fn complete() {
     let path = || Some(USUAL_PATH.into());
     let home = || user_directories::home().ok().map(OsString::from);

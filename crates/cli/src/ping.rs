@@ -44,7 +44,7 @@ const LONGEST: f64 = 3600.0;
 /// A number of seconds, as typed.
 ///
 /// # Errors
-/// It is not such a number; the error says what is wrong.
+/// The text is not such a number; the error says what is wrong.
 pub fn seconds(text: &str) -> Result<Duration, TextError> {
     let seconds: f64 = text
         .parse()
@@ -76,7 +76,7 @@ enum Line<'a> {
     },
 }
 
-/// Pings until it has done so often enough, or is asked to end. The status is 1 if nothing was answered.
+/// Pings as often as requested, or until asked to end. The status is 1 if nothing was answered.
 pub fn main(args: Args) -> ExitCode {
     match run(&args) {
         Ok(Some(summary)) if summary.received > 0 => ExitCode::SUCCESS,

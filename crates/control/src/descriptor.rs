@@ -24,7 +24,7 @@ pub fn give(socket: &impl AsFd, line: &[u8], descriptor: BorrowedFd<'_>) -> io::
 /// Reads until `bytes` is full. Returns the descriptor that came with them, if there was one.
 ///
 /// # Errors
-/// Those of recvmsg(2), or that the connection ended before that.
+/// The errors of recvmsg(2), or that the connection ended before that.
 #[allow(unsafe_code)]
 pub(crate) fn read_exact(socket: &impl AsFd, bytes: &mut [u8]) -> io::Result<Option<OwnedFd>> {
     let (mut read, mut descriptor) = (0, None);

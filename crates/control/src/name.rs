@@ -1,6 +1,6 @@
 //! Names of nodes, as users and resolvers write them.
 
-/// Whether a name that was given means the node of another name: case does not count, and either may lack the
+/// Whether a given name means the node that has another name: case does not count, and either may lack the
 /// domain.
 pub fn means(given: &str, name: &str) -> bool {
     let has_domain = |name: &str| name.contains('.');

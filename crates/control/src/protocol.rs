@@ -91,7 +91,7 @@ pub enum Request {
         number: u64,
         /// The nodes, by their real addresses; empty if `why` gives a reason.
         nodes: Vec<NodeInfo>,
-        /// Why there are none; a sentence.
+        /// Why there are no nodes; a sentence.
         why: Option<String>,
     },
     /// A process that the gateway started has obtained an allocation for a job: its nodes are the site's
@@ -110,7 +110,7 @@ pub enum Request {
     },
     /// Make a round trip to the gateway of another site, through the tunnel.
     Ping {
-        /// Its name.
+        /// The site's name.
         site: String,
     },
     /// Report the gateway's present state.
@@ -122,7 +122,7 @@ pub enum Request {
         state_version: u32,
         /// The absolute path of the program.
         program: PathBuf,
-        /// The absolute path of its configuration.
+        /// The absolute path of the gateway's configuration.
         config: PathBuf,
     },
 }
@@ -189,7 +189,7 @@ pub enum Reply {
     Lost(String),
     /// The bytes of the spawned process follow.
     Spawn {},
-    /// It was recorded, or what was asked for is being started.
+    /// The report was recorded, or what was asked for is being started.
     Noted {},
     /// The far gateway has answered.
     Pong(Pong),
@@ -202,7 +202,7 @@ pub enum Reply {
     Status(Box<Status>),
     /// The gateway continues as the program that was asked for.
     HandedOver(HandedOver),
-    /// It could not be done; a sentence for the user.
+    /// The request could not be carried out; a sentence for the user.
     Error(String),
 }
 
@@ -237,7 +237,7 @@ impl Reply {
     }
 }
 
-/// A buffer of bounded length for what is written. It does not keep what goes beyond.
+/// A buffer of bounded length for what is written. It does not keep what exceeds the bound.
 struct Bounded {
     bytes: Vec<u8>,
     left: usize,

@@ -73,7 +73,7 @@ pub struct Status {
     pub tunnels: Vec<TunnelStatus>,
 }
 
-/// What allocations of one other site have taken here.
+/// What allocations of one other site have used here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetStatus {
     /// The other site.

@@ -62,7 +62,7 @@ impl Gateway {
     fn on_tunnels(&mut self, mut event: TunnelsEvent) {
         match &mut event {
             TunnelsEvent::Begun { pair } => self.membership.greet(&mut self.driver, &mut self.tunnels, *pair),
-            // The streams that it carried are over, too.
+            // The streams that the tunnel carried are over, too.
             TunnelsEvent::Ended { site, legs, why, .. } => {
                 self.site.abort(&mut base!(self), std::mem::take(legs));
                 self.commands.on_site_gone(&mut command_context!(self), site, why);

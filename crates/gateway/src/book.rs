@@ -125,7 +125,7 @@ impl Book {
     /// Makes the next worker find nothing.
     pub(crate) fn give_up(self) {
         self.journal.give_up();
-        // Its blocks must not wait for a commit.
+        // The arena's blocks must not wait for a commit.
         self.arena.end_sharing();
     }
 }

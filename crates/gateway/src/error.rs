@@ -41,7 +41,7 @@ pub enum GatewayError {
     /// This gateway cannot take part in the grid.
     #[error("grid: {0}")]
     Grid(String),
-    /// It cannot be kept running.
+    /// The gateway cannot be kept running.
     #[error("keep it running: {0}")]
     Keeper(io::Error),
     /// There is no memory that outlives a worker.

@@ -29,8 +29,8 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     pub(crate) fn bind(config: &Config) -> Result<Listeners, GatewayError> {
-        // First, because its error distinguishes a second gateway of this user from a port that another
-        // program uses.
+        // This comes first, because its error distinguishes a second gateway of this user from a port that
+        // another program uses.
         let control = bind_control(&config.control)?;
         let lan = config.lan.iter().map(|address| bind(*address));
         Ok(Listeners {
@@ -107,7 +107,7 @@ impl Listeners {
             return Ok(None);
         }
         let usual = usual_sockets();
-        // If the configuration names one, commands look nowhere else.
+        // If the configuration names a socket, commands look nowhere else.
         let is_usual = usual.iter().any(|usual| usual == path);
         let others = if is_usual { &usual[..] } else { &[] };
         let places = std::iter::once(path).chain(others.iter().map(PathBuf::as_path));

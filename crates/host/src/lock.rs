@@ -30,7 +30,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // It is released with the end of the process in any case.
+        // The lock is released with the end of the process in any case.
         let _ = self.0.unlock();
     }
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// How much of the beginning of a file is read, which contains its mark.
 const HEAD_BYTES: u64 = 1024;
 
-/// Writes it. `mark` is near the beginning of each file of this kind.
+/// Writes the file. `mark` is near the beginning of each file of this kind.
 ///
 /// # Errors
 /// What is in the way, or the system's error, with the file's name.

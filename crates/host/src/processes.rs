@@ -72,7 +72,7 @@ fn parent_and_start(stat: &str) -> Option<(Pid, u64)> {
 /// Leaves the terminal's session, as requested by the command that started this one in the background.
 ///
 /// # Errors
-/// It already leads a group of processes.
+/// This process already leads a group of processes.
 pub fn leave_session() -> Result<(), TextError> {
     let left = nix::unistd::setsid();
     left.map(drop)

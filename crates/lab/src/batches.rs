@@ -43,7 +43,7 @@ pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<
     for system in SYSTEMS {
         for site in system.sites(plan) {
             let known = system.site(site);
-            // The head node first: it makes the keys, and the nodes register with it.
+            // The head node comes first: it makes the keys, and the nodes register with it.
             for node in &site.nodes {
                 let script = match node.role {
                     Role::Head => (system.start_head)(&known),

@@ -30,7 +30,7 @@ pub enum Request {
     Down,
 }
 
-/// What it answers.
+/// What the lab answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {

@@ -40,7 +40,7 @@ impl Daemons {
     /// Runs a script that starts daemons on a node.
     ///
     /// # Errors
-    /// It fails, or takes too long.
+    /// The program fails, or takes too long.
     pub(crate) fn run(
         self,
         state: &LabState,

@@ -82,7 +82,7 @@ pub enum LabError {
     Refused {
         /// Name of the lab.
         name: String,
-        /// Its answer.
+        /// The interface's answer.
         reason: String,
     },
     /// A call to the kernel failed in this process.

@@ -31,7 +31,7 @@ pub(crate) struct Init<'a> {
     /// The path of sshd; `None` if the node accepts no ssh.
     pub(crate) sshd: Option<&'a Path>,
     pub(crate) owner: Owner,
-    /// Its end of file says that the supervisor is gone.
+    /// The end of this file says that the supervisor is gone.
     pub(crate) life: OwnedFd,
     /// Receives one line: empty if the node is up, otherwise what failed.
     pub(crate) ready: OwnedFd,
@@ -92,8 +92,8 @@ impl Init<'_> {
     }
 
     fn start_sshd(&self, sshd: &Path, log: File) -> Result<(), String> {
-        // It inherits the mask, and before OpenSSH 9 it does not notice the end of a command while SIGCHLD is
-        // blocked.
+        // sshd inherits the mask, and before OpenSSH 9 it does not notice the end of a command while SIGCHLD
+        // is blocked.
         let blocked = SigSet::thread_get_mask().map_err(|errno| errno.to_string())?;
         SigSet::empty()
             .thread_set_mask()

@@ -79,7 +79,7 @@ impl Lab {
         let plan = Plan::of(scenario);
         let name = options.name.clone().unwrap_or_else(|| scenario.name.clone());
         let root = options.state_dir.clone().unwrap_or_else(state_dir::default_root);
-        // Before there is anything that a signal could leave behind.
+        // This precedes anything that a signal could leave behind.
         let signals = Signals::block()?;
         let dir = StateDir::claim(&root, &name)?;
         write_files(&plan, dir.path(), &tools)?;

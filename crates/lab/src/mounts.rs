@@ -94,8 +94,8 @@ fn configuration(state: &Path, own: &Path) -> Result<(), (String, io::Error)> {
     Ok(())
 }
 
-/// The directory in /tmp in which the lab was started, if it was started there: what commands write beside
-/// their user must not be lost together with the node.
+/// The directory in /tmp in which the lab was started, if it was started there: what users' commands write
+/// there must not be lost together with the node.
 fn work_below_tmp(current: &Path) -> Option<PathBuf> {
     let first = current.strip_prefix("/tmp").ok()?.components().next()?;
     Some(Path::new("/tmp").join(first))
@@ -128,7 +128,7 @@ fn temporary() -> io::Result<()> {
 
 fn directory(path: &str, mode: u32) -> io::Result<()> {
     DirBuilder::new().create(path)?;
-    // Not at creation, where the umask would take bits away.
+    // The mode is not set at creation, because the umask would take bits away.
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
 }
 

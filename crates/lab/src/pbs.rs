@@ -6,7 +6,7 @@ use crate::batch_system::{Site, System};
 use crate::daemons::Daemons;
 use crate::scenario::Batch;
 
-/// Where it is installed.
+/// Where OpenPBS is installed.
 pub(crate) const PROGRAMS: &str = "/opt/pbs";
 
 /// The configuration of a node of OpenPBS, in the node.

@@ -82,7 +82,7 @@ pub(crate) fn check(scenario: &Scenario, owner: Owner) -> Result<Tools, LabError
 /// Whether a root contains what the lab runs there.
 ///
 /// # Errors
-/// It lacks something.
+/// The root lacks something.
 fn root_has_programs(site: &Site, root: &Path) -> Result<(), LabError> {
     let has = |program: &str| {
         let mut places = ["usr/sbin", "usr/bin", "sbin", "bin"].iter();

@@ -78,7 +78,7 @@ pub(crate) fn wait_passing_signals(
         }
         while let Some(signal) = signals.next() {
             if session == Session::Own || !signal.by_terminal {
-                // It may have ended meanwhile; the next turn sees that.
+                // The child may have ended meanwhile; the next turn sees that.
                 let _ = child.signal(signal.number);
             }
         }

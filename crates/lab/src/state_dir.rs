@@ -33,11 +33,11 @@ impl StateDir {
             let path = path.clone();
             move |source: io::Error| LabError::State { step, path, source }
         };
-        // Renamed into place while its lock is held, so that nobody ever sees it unlocked and takes it for a
-        // stale one.
+        // The directory is renamed into place while its lock is held, so that nobody ever sees it unlocked
+        // and takes it for a stale one.
         let new = root.join(format!(".{name}.{}", std::process::id()));
         let _ = fs::remove_dir_all(&new);
-        // It holds keys: nobody else has business here.
+        // The directory contains keys: nobody else has business here.
         let mut made = DirBuilder::new().mode(0o700).create(&new);
         if made
             .as_ref()

@@ -149,8 +149,8 @@ impl System {
         for directory in ["/etc/ssh", "/etc/slurm", "/tmp", "/run", "/var/tmp"] {
             fs::create_dir_all(directory)?;
         }
-        // Not the overlay's: to write there, it copies the directory up, whose owner an ordinary user's
-        // namespace does not know.
+        // These are not the overlay's: to write there, it copies the directory up, whose owner an ordinary
+        // user's namespace does not know.
         for directory in ["/tmp", "/var/tmp"] {
             fresh("tmpfs", directory, "mode=1777")?;
         }
@@ -171,7 +171,7 @@ impl System {
     pub(crate) fn leave_host(&self, host: &Path) -> Result<(), (String, io::Error)> {
         let (home, target) = &self.home;
         let shown = self.shown.iter().map(|path| (path, path));
-        // The home first: a directory that is shown may be in it.
+        // The home comes first: a directory that is shown may be in it.
         for (source, target) in std::iter::once((home, target)).chain(shown) {
             let mounted = make_place(target).and_then(|()| show(&below(host, source), target));
             mounted.map_err(|error| (format!("mount {} of the host", target.display()), error))?;

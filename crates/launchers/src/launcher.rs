@@ -22,14 +22,14 @@ pub struct Launcher {
     pub mpi: Mpi,
     /// Its version, as it reports it.
     pub version: String,
-    /// An MPICH that can use ofi and ucx, like the one from PyPI.
+    /// Whether this is an MPICH that can use ofi and ucx, like the one from PyPI.
     pub two_netmods: bool,
 }
 
 /// Why a command cannot be run over sites.
 #[derive(Debug, thiserror::Error)]
 pub enum LauncherError {
-    /// By its name, it is not a launcher.
+    /// By its name, the program is not a launcher.
     #[error(
         "{0:?} is no MPI launcher: the command must begin with one, mpirun or mpiexec, as in \
          'causeway run -- mpirun -n 4 ./app'; for a script that starts MPI by itself: 'causeway run --script -- ./driver.sh'; \
@@ -39,7 +39,7 @@ pub enum LauncherError {
     /// No such program.
     #[error("{0:?} is not found in PATH; load the MPI's module or virtual environment, or give its path")]
     NotFound(OsString),
-    /// It does not answer `--version` like an MPI launcher.
+    /// The program does not answer `--version` like an MPI launcher.
     #[error(
         "{} is not a known launcher (mpirun or mpiexec of Open MPI 4 or 5, MPICH, Intel MPI): \
          '--version' says {said:?}", path.display()
@@ -58,7 +58,7 @@ pub enum LauncherError {
         /// The reason.
         source: std::io::Error,
     },
-    /// It hangs.
+    /// The program hangs.
     #[error("{} --version gave no answer within {} s", .0.display(), DEADLINE.as_secs())]
     Silent(PathBuf),
 }

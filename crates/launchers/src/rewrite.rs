@@ -23,9 +23,9 @@ pub struct Libraries<'a> {
 /// The words, and the options that were left out, as the user wrote them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
-    /// What the launcher gets.
+    /// The words that the launcher receives.
     pub words: Vec<OsString>,
-    /// What it does not get.
+    /// The words that the launcher does not receive.
     pub left_out: Vec<String>,
 }
 

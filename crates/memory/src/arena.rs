@@ -455,7 +455,7 @@ mod tests {
             (10..13).for_each(|seconds| arena.settle_at(now + Duration::from_secs(seconds)));
             let Some(file) = arena.descriptor() else { continue };
             assert!(arena.state().extents.len() <= 4);
-            // SAFETY: the arena has it open.
+            // SAFETY: the arena has the file open.
             let stat = nix::sys::stat::fstat(unsafe { BorrowedFd::borrow_raw(file) }).unwrap();
             let kept = stat.st_blocks as usize * 512 / SLOT_BYTES;
             assert!(kept <= SPARE + 1, "{kept} blocks keep their memory");

@@ -49,7 +49,7 @@ struct Place {
 
 impl Place {
     fn of(at: usize, head: &Head, value: &[u8]) -> Place {
-        // Neither is longer than one journal may be.
+        // Neither length is longer than one journal may be.
         Place {
             at: at + head.length,
             length: value.len() as u32,
@@ -256,7 +256,7 @@ impl Journal {
     fn look(&mut self) {
         let is_quiet = std::mem::take(&mut self.written) <= LITTLE;
         let rest = self.end - PAGE - self.live;
-        // If there is no memory for it, everything stays as it is.
+        // If there is no memory for the other half, everything stays as it is.
         if is_quiet && rest > LITTLE.max(self.live / TIMES) && self.change_halves().is_err() {
             return;
         }
@@ -354,7 +354,7 @@ mod tests {
                         known.retain(|key: &Key, _| key.owner != 3 || key.kind == 0);
                     }
                     4 if random.u8(0..20) == 0 => {
-                        // As if it had been killed: the next one goes on from the commit.
+                        // This is as if the process had been killed: the next one goes on from the commit.
                         let (next, found) = again(&journal);
                         assert_eq!(found, committed, "seed {seed}, step {step}");
                         (journal, known) = (next, found);

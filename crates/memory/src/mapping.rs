@@ -64,8 +64,8 @@ impl Mapping {
     /// Lends a number at an offset that is a multiple of its size.
     pub(crate) fn number(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.bytes);
-        // SAFETY: it is within the mapping, which is aligned to pages and lasts as long as this; every bit
-        // pattern is a number.
+        // SAFETY: the number is within the mapping, which is aligned to pages and lasts as long as this;
+        // every bit pattern is a number.
         unsafe { self.at(offset).cast().as_ref() }
     }
 
@@ -74,21 +74,21 @@ impl Mapping {
         if from.checked_add(length)? > self.bytes {
             return None;
         }
-        // SAFETY: they are within the mapping, which lasts as long as this; every bit pattern is a byte.
+        // SAFETY: the bytes are within the mapping, which lasts as long as this; every bit pattern is a byte.
         Some(unsafe { std::slice::from_raw_parts(self.begin.add(from).cast().as_ptr(), length) })
     }
 
     /// Lends bytes.
     pub(crate) fn bytes(&self, from: usize, length: usize) -> &[u8] {
         assert!(from + length <= self.bytes, "beyond the mapping");
-        // SAFETY: they are within the mapping. Whoever writes has `&mut self`.
+        // SAFETY: the bytes are within the mapping. Whoever writes has `&mut self`.
         unsafe { std::slice::from_raw_parts(self.begin.add(from).as_ptr(), length) }
     }
 
     /// Lends bytes to be written.
     pub(crate) fn bytes_mut(&mut self, from: usize, length: usize) -> &mut [u8] {
         assert!(from + length <= self.bytes, "beyond the mapping");
-        // SAFETY: they are within the mapping, and nobody else in this process refers to them.
+        // SAFETY: the bytes are within the mapping, and nobody else in this process refers to them.
         unsafe { std::slice::from_raw_parts_mut(self.begin.add(from).as_ptr(), length) }
     }
 }

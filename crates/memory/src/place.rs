@@ -25,8 +25,8 @@ unsafe impl Send for Place {}
 
 /// A number of a block's header.
 pub(crate) fn number<'a>(place: Place, index: usize) -> &'a AtomicU64 {
-    // SAFETY: it is within the header, which is aligned and lasts as long as the arena; every bit pattern is
-    // a number.
+    // SAFETY: the number is within the header, which is aligned and lasts as long as the arena; every bit
+    // pattern is a number.
     unsafe { place.begin.cast::<AtomicU64>().add(index).as_ref() }
 }
 
@@ -49,6 +49,6 @@ pub(crate) fn heap_block() -> Place {
 
 /// Frees a block of ordinary memory.
 pub(crate) fn release(place: Place) {
-    // SAFETY: it comes from `heap_block`, and nobody uses it any more.
+    // SAFETY: the memory comes from `heap_block`, and nobody uses it any more.
     unsafe { dealloc(place.begin.as_ptr(), layout()) };
 }

@@ -43,8 +43,8 @@ enum When {
     Ipv6,
     /// Only if MPICH was built with both ofi and ucx.
     TwoNetmods,
-    /// Makes it faster: only if the link to another site is known, and the version was tested
-    /// (docs/settings.md).
+    /// Only if the link to another site is known, and the version was tested (docs/settings.md): this makes
+    /// the MPI faster.
     KnownLink,
 }
 
@@ -55,7 +55,7 @@ pub enum Ip {
     V4,
     /// IPv6, if some site has nothing else.
     V6,
-    /// Either, if it is not known which sites take part.
+    /// Either protocol, if it is not known which sites take part.
     Any,
 }
 

@@ -18,7 +18,7 @@ pub enum Mpi {
 /// How a launcher is told at which address its daemons can reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnHost {
-    /// It finds out by itself.
+    /// The launcher finds out by itself.
     Untold,
     /// This option takes the address.
     Address(&'static str),
@@ -102,7 +102,7 @@ const MPICH: Row = Row {
     host_list_option: None,
     own_host: OwnHost::Address("-localhost"),
     attached_option: None,
-    // It takes `fd00:1::fd:4000` for a host fd00 (4.0.2, 5.0.2).
+    // Open MPI takes `fd00:1::fd:4000` for a host fd00 (4.0.2, 5.0.2).
     speaks_ipv6: false,
     needs_ucx_cure: true,
     hands_on_named_variables: false,
@@ -114,9 +114,9 @@ const MPICH: Row = Row {
 
 const INTEL: Row = Row {
     name: "Intel MPI",
-    // Its variable accepts only names, and fills each host with as many ranks as it has cores.
+    // The launcher's variable accepts only names, and fills each host with as many ranks as it has cores.
     host_list_option: Some("-machinefile"),
-    // Its proxies work without an interface of that name.
+    // The launcher's proxies work without an interface of that name.
     own_host: OwnHost::Interface("-iface"),
     needs_ucx_cure: false,
     usual_limit: "16 kB, libfabric's own",

@@ -386,7 +386,7 @@ mod tests {
     fn prrte_takes_the_beginning_of_a_name() {
         assert_eq!(parts(Mpi::OpenMpi5, "--map slot ./app"), one("map-by", &["slot"]));
         assert_eq!(parts(Mpi::OpenMpi5, "--oversub ./app"), one("oversubscribe", &[]));
-        // Two options begin like this, so the launcher refuses it.
+        // Two options begin like this, so the launcher refuses the word.
         assert_eq!(parts(Mpi::OpenMpi5, "--display-d ./app"), one("display-d", &[]));
     }
 

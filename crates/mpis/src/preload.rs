@@ -16,7 +16,7 @@ pub const SHIM: &str = "libcauseway_shim.so";
 /// every datatype correctly; see mpi/ucx/.
 pub const UCX: &str = "libcauseway_ucx.so";
 
-/// Names all of them.
+/// The names of all libraries.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let collectives = Mpi::ALL
         .into_iter()

@@ -64,10 +64,10 @@ pub fn srun_types(list: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// How to start it, with {ranks}, and why.
+/// How to start the program, with {ranks}, and why.
 ///
 /// # Errors
-/// Nothing here can start it; the error says so in words.
+/// Nothing here can start the program; the error says so in words.
 pub fn choose(here: &Here) -> Result<(String, String), String> {
     let has = |name: &&&str| here.launchers.contains(*name);
     let (is_there, wanted) = (here.has_srun(), here.wanted_type());

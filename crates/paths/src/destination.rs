@@ -22,7 +22,7 @@ pub enum Destination {
 /// Why a host cannot be reached.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DestinationError {
-    /// It is in no known site.
+    /// The host is in no known site.
     #[error(
         "no site of the grid has {host}; give a node's name or address, as shown by 'causeway status --json'{unknown}"
     )]
@@ -42,7 +42,7 @@ pub enum DestinationError {
         /// The address and the site of each.
         nodes: String,
     },
-    /// Nodes of other sites have it as their real address, and nobody here can mean them by it.
+    /// Nodes of other sites have the address as their real one, and nobody here can mean them by it.
     #[error("only a site's own nodes use the address {address}; from here, the grid knows it as {known}")]
     Real {
         /// The address as it was typed.
@@ -50,7 +50,7 @@ pub enum DestinationError {
         /// Each virtual address and its site.
         known: String,
     },
-    /// Its site cannot be reached, or does not accept connections from here.
+    /// The host's site cannot be reached, or does not accept connections from here.
     #[error("{host} is at {site}, and {site} takes no connection from here: {why}")]
     Unusable {
         /// The host as it was typed.

@@ -35,7 +35,7 @@ pub struct Measured {
 /// Sends `bytes` to a site; `round_trip` is the shortest that was seen.
 ///
 /// # Errors
-/// It failed; the error is a sentence.
+/// The measurement failed; the error is a sentence.
 pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured, TextError> {
     let (stream, _job) = open(site).map_err(|error| error.to_string())?;
     let began = Instant::now();

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 pub enum Outcome {
     /// The job can be placed this way.
     Placed(Placement),
-    /// It cannot be placed.
+    /// The job cannot be placed.
     Refused(Refusal),
     /// The budget was used up before a placement was found, or shown to be impossible.
     Undecided,

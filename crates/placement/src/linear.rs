@@ -19,9 +19,10 @@ pub(crate) struct Row {
 /// Whether some sums can be at least, and others at most, their bounds.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// They can, with these values of the variables.
+    /// The bounds can be kept, with these values of the variables.
     Holds(Vec<f64>),
-    /// They cannot. For each of the latter rows, what one more unit of its bound would gain.
+    /// The bounds cannot be kept. For each of the latter rows, this is what one more unit of its bound would
+    /// gain.
     Never(Vec<f64>),
     /// Too many pivots.
     Unknown,

@@ -14,7 +14,7 @@ use crate::tables::Tables;
 pub(crate) enum Packed {
     Into(Box<Found>),
     Never,
-    /// It could not be decided.
+    /// Whether they have room could not be decided.
     Open,
 }
 

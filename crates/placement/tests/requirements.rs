@@ -122,7 +122,7 @@ fn ranks_that_need_more_memory_than_a_slot_has_get_nodes_of_their_own() {
         memory_bytes: 20,
         ..ranks(count)
     };
-    // Three fit on a node; the light ones get the other.
+    // Three heavy ranks fit on a node; the light ones get the other.
     placed(&resources, &job(&[group(heavy(3)), group(ranks(4))]), &[]);
     let refusal = refused(&resources, &job(&[group(heavy(3)), group(ranks(5))]));
     let three = [

@@ -53,7 +53,7 @@ fn check_network(network: &Network, profile: &Profile, notes: &mut Notes) {
 
 fn check_group(group: &Group, profile: &Profile, notes: &mut Notes) {
     let key = format!("groups.{}", group.name);
-    // It becomes part of a list, and of an info object beside names of sites.
+    // The group's name becomes part of a list, and of an info object beside names of sites.
     if !is_site_name(&group.name) {
         notes.mistake(key.clone(), format!("a group's name {NAME}"));
     }

@@ -99,7 +99,7 @@ fn named(value: &Value, most: usize) -> Value {
 
 fn quantity(measure: &Measure) -> Value {
     if std::ptr::eq(measure, &raw const SPEED) {
-        // In thousandths there.
+        // The range is in thousandths.
         let (least, most) = (0.001, measure.range.end() / 1_000);
         json!({ "type": "number", "minimum": least, "maximum": most })
     } else {

@@ -70,7 +70,7 @@ impl<'t> Table<'t> {
         read(value).map_err(|reason| notes.mistake(key, &*reason)).ok()
     }
 
-    /// A table in it.
+    /// A table in this table.
     pub(crate) fn table(&self, name: &str, notes: &mut Notes) -> Option<Table<'t>> {
         let (path, value) = self.value(name, notes)?;
         match value {

@@ -30,11 +30,11 @@ pub enum CountError {
     /// The files are of several programs.
     #[error("{} has counts of a world of {one} ranks and of one of {other}", directory.display())]
     Worlds {
-        /// Where they are.
+        /// The directory of the files.
         directory: PathBuf,
-        /// Ranks of one,
+        /// Ranks of one world.
         one: u32,
-        /// and of another.
+        /// Ranks of another world.
         other: u32,
     },
 }

@@ -14,14 +14,14 @@ pub struct Grid {
     pub causeway: PathBuf,
     /// The link between the first two sites.
     pub link: Option<KnownLink>,
-    /// The nodes share the cores of this host.
+    /// Whether the nodes share the cores of this host.
     pub shares_cores: bool,
     pub seed: u64,
     /// There are at least two.
     pub sites: Vec<Members>,
     /// Ranks at each site.
     pub ranks_each: u32,
-    /// The user has named sites.
+    /// Whether the user has named sites.
     pub named: bool,
 }
 

@@ -157,7 +157,7 @@ fn filled(
     drop(shown);
     let was_stopped = stopped();
     runner.finish();
-    // If nothing failed, it is empty.
+    // If nothing failed, the directory is empty.
     let _ = std::fs::remove_dir(&runner.outputs);
     // The rows so far are summed up even if the disk is full now.
     let finished = store.finish();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The largest one takes half a minute.
+/// How long building one program may take: the largest one takes half a minute.
 const BUILD: Duration = Duration::from_secs(600);
 
 /// Names what is built.

@@ -50,7 +50,7 @@ pub fn keep_busy(to: &str, flows: usize) -> Result<(), Error> {
 /// What precedes a rank's host and cores.
 const CORES: &str = "bench: cores ";
 
-/// Says on which cores this rank may compute.
+/// Prints on which cores this rank may compute.
 ///
 /// # Errors
 /// The system's errors.

@@ -229,7 +229,7 @@ impl Work {
     /// What a run that ended well has measured.
     ///
     /// # Errors
-    /// Its output has no result; the error says why.
+    /// The program's output has no result; the error says why.
     pub fn values(&self, cell: &Cell, ended: &Ended) -> Result<Vec<Value>, TextError> {
         match self {
             Work::Tcp(_) | Work::Ours(..) => output::values(&ended.stdout).map_err(TextError::of),

@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 const MEMBERS_FILE: &str = "members.json";
 const REVOCATIONS_FILE: &str = "revocations.json";
 
-/// Sites that one broker may list: four times the largest grid.
+/// Most sites that one broker may list: four times the largest grid.
 const MAX_SITES: usize = 4096;
 
-/// Memory that the sites of one broker may take: those of a grid of a thousand sites with a hundred nodes
-/// each take a quarter.
+/// Most memory that the sites of one broker may take: those of a grid of a thousand sites with a hundred
+/// nodes each take a quarter of it.
 const MAX_BYTES: usize = 64 << 20;
 
 /// A broker's number in its grid; 0 if it is the only one.
@@ -56,7 +56,7 @@ struct View {
     members: BTreeMap<String, Member>,
     /// A new list of all members, as far as it has arrived.
     fresh: Option<BTreeMap<String, Member>>,
-    /// It has sent everything that it knows since this start.
+    /// Whether the broker has sent everything that it knows since this start.
     is_whole: bool,
 }
 
@@ -329,7 +329,8 @@ pub(super) fn records(directory: &Path, trust: &Trust) -> Result<(), FileError> 
     let Some(bytes) = files::read_if_there(&path)? else {
         return Ok(());
     };
-    // As with revocations: a site that was put out would be let in again.
+    // Damaged records are an error, as damaged revocations are: a site that was put out would be let in
+    // again.
     let damaged = |reason: String| {
         let reason =
             format!("{reason}; remove it only if a broker can be reached: brokers have the records, too");

@@ -20,7 +20,7 @@ pub(super) struct Heard {
 
 struct Times {
     last: Instant,
-    /// How often the gateway was told it.
+    /// How often the gateway was told this.
     told: u32,
     /// How often each broker has delivered it.
     by: BTreeMap<BrokerKey, u32>,

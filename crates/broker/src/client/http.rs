@@ -30,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(4);
 /// Three round trips around the Earth and a busy broker.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How long an answer may take that waits for nothing.
+/// How long an answer may take that need not wait for anything.
 pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
 /// Why a request has no answer.
@@ -39,7 +39,7 @@ pub enum CallError {
     /// No connection.
     #[error("connect to the broker at {broker}: {source}")]
     Connect {
-        /// Its address.
+        /// The broker's address.
         broker: String,
         /// What the system said.
         source: io::Error,
@@ -63,7 +63,7 @@ pub enum CallError {
     /// The broker said no.
     #[error("{}", .0.message)]
     Refused(ErrorAnswer),
-    /// It went away, or took too long.
+    /// The broker went away, or took too long.
     #[error("the broker at {broker} did not answer: {reason}")]
     Lost {
         /// The broker's address.
@@ -71,7 +71,7 @@ pub enum CallError {
         /// How the connection ended.
         reason: String,
     },
-    /// It answers, but not in this protocol.
+    /// The broker answers, but not in this protocol.
     #[error("the broker's answer is not understood: {0}")]
     Answer(String),
 }

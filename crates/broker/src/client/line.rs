@@ -19,10 +19,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// Commands that wait for one broker; more are refused, so that a slow one holds up no other.
+/// Most commands that wait for one broker; more are refused, so that a slow one holds up no other.
 const MAX_ORDERS: usize = 256;
 
-/// Exchanges of records after one answer, each with up to a thousand records.
+/// Most exchanges of records after one answer, each with up to a thousand records.
 const MAX_EXCHANGES: usize = 64;
 
 /// The state of one line.
@@ -140,8 +140,8 @@ impl Line {
         }
         let wants = answer.wants_revocations;
         session.take_due_records();
-        // Before the rest is believed: a gateway that is told that a site is gone then knows already that it
-        // was revoked, and does not let it in again.
+        // This is done before the rest is believed: a gateway that is told that a site is gone then knows
+        // already that it was revoked, and does not let it in again.
         if let Some(records) = answer.records {
             self.has_records.set(true);
             self.exchange_records(session, open, (&answer.now.history, records))
@@ -344,7 +344,7 @@ impl Line {
 fn on_revocations(session: &Session, signed: &SignedRevocations) {
     match RevocationSet::verify(signed, session.trust.grid(), session.trust.authority()) {
         Ok(set) => {
-            // On the disk first: they are kept for ever.
+            // The revocations are written to the disk first: they are kept for ever.
             if let Err(error) = super::cache::keep_revocations(&session.config.directory, signed) {
                 session.tell(Event::Trouble(error.to_string()));
             }
@@ -368,7 +368,7 @@ fn backoff(config: &ClientConfig, failures: u32) -> Duration {
         .saturating_mul(1 << failures.saturating_sub(1).min(16));
     let longest = doubled.min(*config.retry.end());
     let mut random = [0; 2];
-    // Without random numbers, all of it is waited.
+    // Without random numbers, the whole time is waited.
     let share = match getrandom::fill(&mut random) {
         Ok(()) => 0.5 + f64::from(u16::from_le_bytes(random)) / 131_072.0,
         Err(_) => 1.0,

@@ -58,7 +58,7 @@ struct Texts {
 /// Why a host has not become a site.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// It became one with this very token.
+    /// The host became a site with this very token.
     #[error("this host is site {site} of grid {grid} already, by this token")]
     Already {
         /// The site.
@@ -66,7 +66,7 @@ pub enum JoinError {
         /// The grid.
         grid: String,
     },
-    /// It is a different site from the token's.
+    /// The host is a different site from the token's.
     #[error(
         "this host is site {site} of grid {grid} already ({}), but the token is for {}; remove that file to give up that \
          place",
@@ -80,7 +80,7 @@ pub enum JoinError {
         grid: String,
         /// The token's site.
         wanted: String,
-        /// Where that is written.
+        /// The file that says so.
         path: PathBuf,
     },
     /// The broker was not reached, or refused.
@@ -99,7 +99,7 @@ pub enum JoinError {
     Clock {
         /// The broker's address.
         broker: String,
-        /// Seconds that this host's clock is ahead.
+        /// How many seconds this host's clock is ahead.
         difference: i64,
         /// What the certificate's check said.
         reason: TrustError,

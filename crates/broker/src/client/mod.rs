@@ -115,11 +115,11 @@ pub enum Event {
     },
     /// The broker answers again, or for the first time.
     Connected {
-        /// Where this gateway speaks from, as the broker sees it.
+        /// The address from which this gateway speaks, as the broker sees it.
         observed: SocketAddr,
         /// Where the broker is.
         broker: SocketAddr,
-        /// Seconds that this host's clock is ahead of the broker's.
+        /// How many seconds this host's clock is ahead of the broker's.
         ahead: i64,
     },
     /// The broker does not answer, for this reason. Reported once until it answers again.
@@ -134,7 +134,7 @@ pub enum Event {
     /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. Reported
     /// when that changes.
     ClockSkew {
-        /// Seconds that this host's clock is ahead.
+        /// How many seconds this host's clock is ahead.
         ahead: i64,
     },
     /// The certificate was renewed: new connections use these.

@@ -40,7 +40,7 @@ impl Pending {
         Ok(pending)
     }
 
-    /// Removes it once the membership holds the key.
+    /// Removes the pending key once the membership contains it.
     pub(super) fn forget(directory: &Path) -> Result<(), FileError> {
         let path = directory.join(FILE);
         std::fs::remove_file(&path).map_err(FileError::at("remove", &path))

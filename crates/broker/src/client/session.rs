@@ -47,13 +47,13 @@ pub(super) struct Parts {
 pub(super) enum Standing {
     /// Nobody has answered or failed yet.
     Trying,
-    /// It answers.
+    /// The broker answers.
     Up {
         observed: SocketAddr,
         broker: SocketAddr,
         ahead: i64,
     },
-    /// It does not, for this reason.
+    /// The broker does not answer, for this reason.
     Down(String),
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Session {
     said_away: Cell<bool>,
     skewed: Cell<bool>,
     kept: Cell<Option<Instant>>,
-    /// Members could not be written, and the gateway was told so.
+    /// Whether members could not be written, and the gateway was told so.
     said_unkept: Cell<bool>,
     heard: RefCell<Heard>,
     /// Jobs that run here, for brokers that come back.
@@ -370,7 +370,8 @@ impl Session {
         let up = lines.iter().filter(|(_, line)| line.is_up());
         let cache = self.cache.borrow();
         let some: Vec<&Known> = match command {
-            // Through each that knows the other site: nobody knows which of them that site still reaches.
+            // The message is sent through each broker that knows the other site: nobody knows which of them
+            // that site still reaches.
             Command::Send(message) => {
                 let knows = up.filter(|(key, _)| cache.has(**key, &message.to));
                 knows.map(|(_, line)| line).collect()
@@ -448,8 +449,8 @@ impl Session {
     }
 
     pub(super) fn tell_changes(&self, changes: Changes) {
-        // First, so that a gateway that is killed after it has learnt about a site knows it at its next
-        // start.
+        // The members are written first, so that a gateway that is killed after it has learnt about a site
+        // knows it at its next start.
         let few = self.cache.borrow().members().len() <= FEW;
         if few || self.kept.get().is_none_or(|kept| kept.elapsed() >= KEEP) {
             self.keep_members();

@@ -11,7 +11,7 @@ use crate::records::{Records, SignedRecord};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Bytes of the records in one request or answer; as JSON they take about half as much again.
+/// Most bytes of the records in one request or answer; as JSON they take about half as much again.
 const MAX_BYTES: usize = 512 * 1024;
 
 /// Records that are remembered as spent, in 4 MB; beyond that all are forgotten.

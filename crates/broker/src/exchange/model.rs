@@ -44,8 +44,8 @@ struct Grid {
     expelled: Option<u8>,
     /// The broker whose keys somebody has.
     liar: Option<u8>,
-    /// The liar has said more than a broker may. Which of its records count then depends on their order,
-    /// until it is expelled.
+    /// Whether the liar has said more than a broker may. Which of its records count then depends on their
+    /// order, until it is expelled.
     has_flooded: bool,
 }
 
@@ -256,7 +256,7 @@ impl Grid {
         let told = self.random.below(PARTIES);
         let now = self.time_of(told);
         let party = &mut self.parties[told];
-        // A broker first says again what it stands for itself.
+        // Before that, a broker repeats in its own name what it stands for itself.
         if told < BROKERS && told as u8 + 1 != number {
             let has_admitted = |site: &str| {
                 let mut tokens = party.disk.tokens.iter();

@@ -6,10 +6,10 @@ use super::{Admission, Origin, Out, ROOT, Records, Revocation};
 /// Why a token does not let its site in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// Somebody has joined with it, using another key.
+    /// Somebody has joined with the token, using another key.
     #[error("the token was used by another host")]
     Used,
-    /// What it would give is already void.
+    /// What the token would give is already void.
     #[error(transparent)]
     Out(#[from] Out),
 }

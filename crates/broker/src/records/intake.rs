@@ -12,29 +12,29 @@ pub(crate) const MOST_AHEAD: u64 = 86_400;
 /// it believes, and others must believe them at once, even if their clocks are behind.
 pub(crate) const MARGIN: u64 = 3600;
 
-/// Records of one signer that wait for their time, and how far ahead that may be. A broker that follows the
-/// rules signs such a record only if a lying one has named a time that was only just near enough.
+/// Most records of one signer that wait for their time, and how far ahead that may be. A broker that follows
+/// the rules signs such a record only if a lying one has named a time that was only just near enough.
 const MOST_WAITING: usize = 256;
 const MOST_AWAITED: u64 = 2 * MOST_AHEAD;
 
-/// News from one broker that are taken at a time: twice all that it may have signed. Each is written to the
-/// disk and passed on.
+/// Most news from one broker that are taken at a time: twice all that it may have signed. Each is written to
+/// the disk and passed on.
 pub(crate) const MOST_NEWS: u64 = 2 * (MAX_ADMISSIONS + MAX_REVOKED) as u64;
 
-/// News from one broker that are taken in an hour beyond these.
+/// Most news from one broker that are taken in an hour beyond these.
 pub(crate) const NEWS_AN_HOUR: u64 = 1000;
 
 /// What happened to a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It was news.
+    /// The record was news.
     News,
-    /// It says nothing new.
+    /// The record says nothing new.
     Known,
-    /// Its signer has signed more than a broker may.
+    /// The record's signer has signed more than a broker may.
     Full,
-    /// It is taken later, if at all: the time that it names is far ahead, or its signer has sent too much in
-    /// one hour.
+    /// The record is taken later, if at all: the time that it names is far ahead, or its signer has sent too
+    /// much in one hour.
     Postponed,
 }
 

@@ -180,11 +180,11 @@ pub struct BrokerRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It does.
+    /// The broker serves.
     Serving,
-    /// It no longer does. Sites that it admitted stay admitted.
+    /// The broker no longer serves. Sites that it admitted stay admitted.
     Retired,
-    /// Somebody else may have its keys: sites that it admitted must join anew.
+    /// Somebody else may have the broker's keys: sites that it admitted must join anew.
     Expelled,
 }
 

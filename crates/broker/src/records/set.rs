@@ -45,7 +45,7 @@ pub struct Records {
 pub enum Added {
     /// The set has grown.
     News,
-    /// It says nothing that the set does not know.
+    /// The record says nothing that the set does not know.
     Known,
 }
 
@@ -59,7 +59,7 @@ pub struct Full(pub u8);
 /// Why a site's certificate no longer counts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Out {
-    /// It was put out.
+    /// The site was put out.
     #[error(
         "the certificate of site {site} was revoked at {}; it may join again with a new token ('causeway grid token --site \
          {site}' where a broker runs)", date(*until)
@@ -70,7 +70,7 @@ pub enum Out {
         /// When, in seconds since 1970.
         until: u64,
     },
-    /// Somebody else has its name.
+    /// Somebody else has the site's name.
     #[error(
         "the name {site} belongs to another host: broker {broker} admitted it, with a token of {}; join with a new token, for \
          another name or, if this host is to take that one's place, for the same", date(*given)
@@ -83,7 +83,7 @@ pub enum Out {
         /// When the token of the other one was given.
         given: u64,
     },
-    /// It has been admitted more often than there was time for.
+    /// The site has been admitted more often than there was time for.
     #[error(
         "the certificate of site {site} says that broker {broker} admitted it anew more often than there was time for, which no \
          broker does; join again with a token of another broker"
@@ -91,7 +91,7 @@ pub enum Out {
     OutOfOrder {
         /// The site.
         site: String,
-        /// Who admitted it.
+        /// The broker that admitted the site.
         broker: u8,
     },
     /// The broker that admitted it was expelled.
@@ -102,7 +102,7 @@ pub enum Out {
     Expelled {
         /// The site.
         site: String,
-        /// Who admitted it.
+        /// The broker that admitted the site.
         broker: u8,
     },
 }

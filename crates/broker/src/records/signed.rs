@@ -49,7 +49,7 @@ pub enum RecordError {
     /// The text is not a record.
     #[error("a record cannot be read: {0}")]
     Format(String),
-    /// It is of another grid.
+    /// The record is of another grid.
     #[error("a record is of grid {0}")]
     Grid(String),
     /// No record of the authority names its signer, so nobody can tell whether it is a broker.

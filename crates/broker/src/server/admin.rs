@@ -42,7 +42,7 @@ pub enum AdminRequest {
     Token {
         /// The site's name.
         site: String,
-        /// How long it lives.
+        /// How long the token lives.
         ttl_seconds: u64,
         /// Ranges that must contain the site's addresses; empty: those that nobody has on the Internet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -80,11 +80,11 @@ pub enum AdminReply {
     Listing(Listing),
     /// How many of the records were news.
     Taken(usize),
-    /// It could not be done; the reason is a sentence.
+    /// The command could not be carried out; the reason is a sentence.
     Error(String),
 }
 
-/// Who did it.
+/// What carried the command out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
     /// The broker that runs here.
@@ -110,7 +110,7 @@ pub enum AdminError {
     /// The broker's answer is of another version.
     #[error("the broker's answer is not understood: {0}")]
     Answer(String),
-    /// It was refused.
+    /// The command was refused.
     #[error("{0}")]
     Refused(String),
 }

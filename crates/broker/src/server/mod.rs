@@ -121,7 +121,7 @@ impl Default for Options {
 /// Why a broker does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
-    /// Its state cannot be used.
+    /// The broker's state cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
     /// Another broker serves this grid here.
@@ -138,7 +138,7 @@ pub enum BrokerError {
         /// What the system said.
         source: io::Error,
     },
-    /// Its own certificate cannot be used.
+    /// The broker's own certificate cannot be used.
     #[error("the broker's own certificate: {0}")]
     Certificate(String),
     /// There are no threads, or no descriptors.

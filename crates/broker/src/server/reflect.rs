@@ -19,7 +19,7 @@ const ANSWERS: Rate = Rate {
     every: Duration::from_secs(1),
 };
 
-/// How long it waits after an error of the socket.
+/// How long the reflector waits after an error of the socket.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
@@ -61,7 +61,7 @@ pub(super) async fn once(shared: &Shared, mut socket: TcpStream, from: SocketAdd
         socket.write_all(&reflection::answer(id, from)).await
     };
     match timeout(shared.limits.handshake, answered).await {
-        // Any further byte ends it.
+        // Any further byte ends the connection.
         Ok(Ok(())) => drop(timeout(shared.limits.stranger_life, socket.read(&mut [0])).await),
         Ok(Err(error)) => shared.log.refuse("reflection", from.ip(), error),
         Err(_) => shared

@@ -208,7 +208,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut inner = lock(&self.inner);
         if inner.remove(self.number).is_none() {
-            // It was told to end.
+            // This connection was told to end.
             inner.leaving -= 1;
         }
         self.open.send_replace(inner.open());

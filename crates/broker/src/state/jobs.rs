@@ -5,17 +5,17 @@ use crate::api::{ErrorKind, Job, JobStart, JobsAnswer, JobsRequest, Relay, Relay
 use crate::store::{self, Change};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Jobs of one site at a time. A gateway that has more forgets to end them.
+/// Most jobs of one site at a time. A gateway that has more forgets to end them.
 const MAX_JOBS: usize = 1000;
 
 /// The most sites that all jobs of one site name together: a thousand jobs over sixteen sites, or sixteen
 /// over a thousand. Without this bound, one site could make the broker keep 64 MB and others read them.
 const MAX_NAMED: usize = 16_384;
 
-/// Bytes of others' jobs in one answer, as JSON. A gateway reads eight megabytes.
+/// Most bytes of others' jobs in one answer, as JSON. A gateway reads eight megabytes.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// A relay that has been silent for as long as three polls is not offered.
+/// How long a relay may be silent before it is no longer offered: for three polls.
 const RELAY_SILENCE_SECONDS: u64 = 90;
 
 /// The jobs that run, by number and by the site that began them.

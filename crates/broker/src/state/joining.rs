@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 const MAX_TOKENS: usize = 10_000;
 const TOKEN_MEMORY_SECONDS: u64 = 30 * 86_400;
 
-/// Longest life of a token: during it, the token lies in mails and shell histories.
+/// The longest life of a token: during it, the token lies in mails and shell histories.
 pub const MAX_TTL_SECONDS: u64 = 7 * 86_400;
 
 /// What the store keeps of a token.
@@ -29,7 +29,7 @@ pub(super) struct TokenRecord {
     pub(super) site: String,
     pub(super) expires: u64,
     pub(super) used: Option<Used>,
-    /// The token was taken back.
+    /// Whether the token was taken back.
     pub(super) void: bool,
     /// Ranges that the site may have once it has joined with this token. If there are none, it may have
     /// ranges that nobody has on the Internet.

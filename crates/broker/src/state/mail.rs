@@ -17,7 +17,7 @@ const MAX_SENDER_BYTES: usize = 512 * 1024;
 /// A message that nobody has fetched after this time is useless: what it is about is a matter of seconds.
 const LIFE_SECONDS: u64 = 30;
 
-/// Bytes of messages in one answer; the rest comes with the next one.
+/// Most bytes of messages in one answer; the rest comes with the next one.
 const ANSWER_BYTES: usize = 256 * 1024;
 
 /// About what a message takes besides its text.
@@ -44,7 +44,7 @@ struct Letterbox {
 }
 
 impl Letterbox {
-    /// Removes the oldest if `goes` says so; returns its sender and size.
+    /// Removes the oldest message if `goes` says so; returns its sender and size.
     fn drop_first(&mut self, goes: impl FnOnce(u64, &Message) -> bool) -> Option<(String, usize)> {
         let (expires, message) = self.waiting.front()?;
         if !goes(*expires, message) {

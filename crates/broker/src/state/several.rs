@@ -319,7 +319,7 @@ impl State {
         });
         let mut sites: BTreeSet<&str> = revoked.collect();
         if expelled_by(news).next().is_some() {
-            // Those whom it admitted, and nobody else.
+            // Sites that the expelled broker admitted are out, and no others.
             let before = self.trust.records();
             sites.extend(
                 self.members

@@ -13,8 +13,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
-/// Bytes of members in one answer, as JSON. With this many, a thousand gateways that begin at once receive a
-/// gigabyte together.
+/// Most bytes of members in one answer, as JSON. With this many, a thousand gateways that begin at once
+/// receive a gigabyte together.
 const ANSWER_BYTES: usize = 1024 * 1024;
 
 /// How long the times at which sites last spoke may stay unwritten. Gateways speak twice a minute, and people
@@ -111,7 +111,7 @@ impl State {
         let share = self.own_record().map(|own| own.share);
         let virtual_subnets = virtual_addresses::assign(&self.members, site, &record, share)
             .map_err(|why| Refusal::new(ErrorKind::Overlap, why))?;
-        // What it wishes concerns only itself and the broker.
+        // What the site wishes concerns only itself and the broker.
         record.virtual_subnets.clear();
         Ok(Member {
             site: site.to_owned(),

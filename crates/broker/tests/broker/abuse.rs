@@ -175,7 +175,7 @@ fn a_site_that_changes_its_record_without_end_is_told_to_wait_and_others_are_not
     assert_eq!(refusal.kind, ErrorKind::Busy);
     assert!(refusal.message.contains("it may again in"), "{}", refusal.message);
     assert!(slots > 4, "{slots}");
-    // What it has said before is not news.
+    // What the site has said before is not news.
     changing.nodes[0].slots = slots - 1;
     grid.sync(&rennes, &question(&changing)).unwrap();
     grid.sync(&nancy, &question(&record(2))).unwrap();
@@ -521,7 +521,7 @@ fn gateways_whose_clocks_are_an_hour_apart_meet_unless_a_certificate_is_too_youn
         assert!(why.contains("in 54 min") || why.contains("in 55 min"), "{why}");
         assert!(why.contains("clock"), "{why}");
     }
-    // An hour later it is old enough for all of them.
+    // An hour later, the record is old enough for all of them.
     clocks.iter().for_each(|clock| clock.shift(3600));
     for (ours, theirs) in [(right, behind), (behind, right), (ahead, behind)] {
         meet(ours, theirs).unwrap();

@@ -67,7 +67,7 @@ fn a_hundred_thousand_strangers_who_speak_a_byte_now_and_then_keep_out_no_site_a
             most = most.max(sockets_at(grid.address));
         }
         if number == FLOOD / 2 {
-            // A site that has not joined yet arrives in the middle of it.
+            // A site that has not joined yet arrives in the middle of the flood.
             let nancy = grid.join("nancy");
             grid.sync(&nancy, &question(&record(2))).unwrap();
             member(&session, "nancy");

@@ -67,7 +67,7 @@ fn a_host_joins_anew_with_a_new_token_and_not_twice_with_one() {
     assert_ne!(second.certified.serial, first.certified.serial);
     assert!(grid.sync(&first, &question(&record(1))).is_err());
     grid.sync(&second, &question(&record(1))).unwrap();
-    // It does not give up its place in another grid or site unasked.
+    // The host does not give up its place in another grid or site unasked.
     for token in [grid.token("nancy"), Grid::new("das").token("rennes")] {
         let other = try_join(&grid, &token, "rennes").unwrap_err();
         assert!(matches!(other, JoinError::Other { .. }), "{other}");
@@ -247,7 +247,7 @@ fn a_certificate_whose_time_is_over_or_has_not_come_is_refused_in_words() {
     let mut grid = Grid::new("g5k");
     let membership = grid.join("rennes");
     grid.clock.shift(31 * 86_400);
-    // Its own certificate is old, too; a broker that starts makes itself a new one.
+    // The broker's own certificate is old, too; a broker that starts makes itself a new one.
     grid.stop();
     grid.start();
     let refusal = grid.sync(&membership, &question(&record(1))).unwrap_err();

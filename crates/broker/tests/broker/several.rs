@@ -178,7 +178,7 @@ fn brokers_are_added_retired_and_expelled_by_the_authority_alone() {
         .add_broker(&place, &brokers.dir.path().join("grid"), &brokers.clock.clock())
         .unwrap();
     brokers.take(added.config.unwrap());
-    // It has the others' records, and tells them about itself.
+    // The third broker has the others' records, and tells them about itself.
     brokers.start(3);
     brokers.until(1, "broker 3 is known", |listing| listing.brokers.len() == 3);
     brokers.knows(3, "nancy");
@@ -288,7 +288,7 @@ fn a_gateway_has_a_session_with_each_broker_and_goes_on_with_those_that_are_left
     }
     brokers.stop(1);
     brokers.stop(2);
-    // Through the one that both still see, and only once.
+    // The messages arrive through the broker that both still see, and only once.
     for body in ["first", "second"] {
         at_rennes.send("nancy", "punch", body).unwrap();
         let told = wait(&at_nancy, "Message", |event| match event {
@@ -348,11 +348,11 @@ fn a_revocation_reaches_every_gateway_by_whichever_broker_it_still_sees() {
     brokers.stop(2);
     brokers.stop(3);
     drop(at_nancy);
-    // It also knows that if it is started while no broker is reachable.
+    // The gateway also knows that if it is started while no broker is reachable.
     let nancy = Membership::load(&brokers.home("nancy")).unwrap().unwrap();
     let at_nancy = brokers.session(&nancy, "nancy", record(2));
     assert!(at_nancy.trust().records().revoked_until("rennes").is_some());
-    // And it tells a broker that has never heard of it.
+    // And the gateway tells a broker that has never heard of it.
     brokers.start(1);
     brokers.knows_revoked(1, "rennes");
 }
@@ -421,7 +421,7 @@ fn a_renewal_that_one_broker_holds_up_is_made_at_another() {
             matches!(event, Event::Member(member) if member.record == said).then_some(())
         });
     }
-    // It has asked the second broker what comes next, and has nothing else to ask.
+    // The gateway has asked the second broker what comes next, and has nothing else to ask.
     drop((asking, mute));
     if !renewed.get() {
         wait(&at_rennes, "Renewed", |event| {
@@ -472,7 +472,7 @@ fn a_grid_of_one_broker_goes_on_with_its_sites_once_it_is_given_more() {
     causeway_broker::root::move_authority(&grid.config, &authority, &Clock::system()).unwrap();
     assert!(!grid.config.directory.join("ca.key").exists() && authority.join("ca.key").exists());
     grid.start();
-    // Those that it knew, recognised by their certificates.
+    // The members that the gateway knew, recognised by their certificates.
     let _ = grid.sync(&rennes, &question(&said)).unwrap();
     assert_eq!(
         grid.sync(&revoked, &question(&record(3))).unwrap_err().kind,

@@ -57,7 +57,7 @@ fn what_a_thief_of_its_keys_has_said_goes_with_a_broker_and_who_was_put_out_stay
         assert!(10 * stored(&brokers) <= 11 * stored_before);
         let left = exchange(&brokers, &nancy, &[]);
         assert!(left.iter().all(|record| !record.text.contains("nobody")));
-        // What is left is Lyon's admission, and that Rennes is out instead of in.
+        // Only Lyon's admission is left, and the record that Rennes is out instead of in.
         assert_eq!(left.len(), before + 1);
         assert_eq!(brokers.renew(1, &rennes).unwrap_err().kind, ErrorKind::Revoked);
         assert!(brokers.renew(1, &lyon).is_ok() && brokers.renew(1, &nancy).is_ok());

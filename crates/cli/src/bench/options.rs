@@ -341,7 +341,7 @@ fn traffic(text: &str) -> Result<Traffic, TextError> {
 /// Reads TIME,RATE.
 ///
 /// # Errors
-/// It has another form.
+/// The text has another form.
 pub fn link(text: &str) -> Result<KnownLink, TextError> {
     let (time, rate) = text.split_once(',').ok_or("it is not TIME,RATE")?;
     let time = units::delay(time)?;

@@ -129,9 +129,9 @@ struct Accounts(BTreeMap<(String, String), Vec<String>>);
 
 /// How close jobs come to the gateway's keys.
 enum Reach {
-    /// They can read one, as the text says.
+    /// Jobs can read one, as the text says.
     Read(String),
-    /// They run as the gateway's user, as the text says.
+    /// Jobs run as the gateway's user, as the text says.
     Same(String),
     /// Not all nodes answered, as the text says. On those that did, jobs can read no key.
     Unknown(String),

@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(90);
 /// Time that `causeway run` has to end what it started once it is told to.
 const ENDING: Duration = Duration::from_secs(15);
 
-/// How long it is tried without Causeway if something was wrong.
+/// How long the test is tried without Causeway if something was wrong.
 const ALONE_SECONDS: u32 = 15;
 
 /// Most ranks at a site: more would show nothing new.
@@ -108,12 +108,12 @@ struct Test {
 
 /// How a run of the test ended.
 enum Ran {
-    /// It printed its closing line; and the first cases that were wrong.
+    /// The test printed its closing line; and the first cases that were wrong.
     Said {
         closing: String,
         wrong: Vec<String>,
     },
-    /// It ended without its closing line; this is the last line that it printed.
+    /// The test ended without its closing line; this is the last line that it printed.
     Broken(String),
     Late,
     NotStarted(String),

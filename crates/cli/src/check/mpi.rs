@@ -21,7 +21,7 @@ pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
     let mut steps = Vec::new();
     for (name, launcher) in Launcher::in_path() {
         match launcher {
-            // Another one may be the one that is used.
+            // Another launcher may be the one that is used.
             Ok(launcher) => steps.push(found(&launcher, Step::warn)),
             Err(error) => {
                 let remedy = "use another one with 'causeway run', or remove this one from PATH";
@@ -120,7 +120,7 @@ mod tests {
             step.result == Verdict::Warn && step.detail.contains("Open MPI 4.1.4: as often as"),
             "{step}"
         );
-        // There is none beside a test's program.
+        // A test's program has no library beside it.
         assert!(without_library(&launcher(Mpi::OpenMpi4, "4.1.4")).is_some());
     }
 

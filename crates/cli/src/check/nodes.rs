@@ -58,7 +58,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
 pub enum Remote {
     /// The command succeeded, and printed this.
     Said(String),
-    /// It could not be asked, or the command failed.
+    /// The node could not be asked, or the command failed.
     Failed(String),
 }
 
@@ -81,7 +81,7 @@ fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bo
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // It ends if this process is killed, and has no signals blocked.
+    // The command ends if this process is killed, and has no signals blocked.
     causeway_host::processes::prepare(&mut command);
     answer(
         command
@@ -125,7 +125,7 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
     }
 }
 
-/// Waits until it ends. Returns both its outputs, and whether it succeeded.
+/// Waits until the command ends. Returns both its outputs, and whether it succeeded.
 fn answer(mut child: Child) -> Result<(String, String, bool), TextError> {
     let end = Instant::now() + DEADLINE;
     let said = Output::of(&mut child, OUTPUT_BYTES, Beyond::Closed).all(end);

@@ -30,7 +30,7 @@ pub fn libraries() -> Vec<Step> {
         return vec![Step::fail("causeway", why, remedy)];
     }
     let shim = library(&own.with_file_name(SHIM), Step::fail);
-    // Only MPICH needs it.
+    // Only MPICH needs this library.
     let ucx = library(&own.with_file_name(UCX), Step::warn);
     vec![shim, ucx]
 }
@@ -115,10 +115,10 @@ enum Kind {
     Dynamic,
     Static,
     Privileged,
-    /// It has capabilities of its own (capabilities(7)).
+    /// The program has capabilities of its own (capabilities(7)).
     Capable,
     Script,
-    /// It is for this other processor, or for 32 bits.
+    /// The program is for this other processor, or for 32 bits.
     Foreign(String),
 }
 
@@ -158,7 +158,7 @@ fn kind(program: &Path) -> io::Result<Kind> {
     kind_of(&mut file)
 }
 
-/// What its first bytes say (elf(5)).
+/// The kind of a program, from its first bytes (elf(5)).
 fn kind_of(file: &mut (impl Read + Seek)) -> io::Result<Kind> {
     let mut header = [0; 64];
     match file.read_exact(&mut header) {

@@ -153,7 +153,7 @@ pub fn replace(args: &ReplaceArgs) -> Result<ExitCode, TextError> {
     let config = make(&mut root, &args.broker, out.clone())?;
     root.retire(args.number, standing(args.compromised))
         .map_err(TextError::of)?;
-    // So that the new one tells the others about both.
+    // With this, the new broker tells the others about both.
     let place = config.parent().unwrap_or(&out);
     std::fs::copy(directory.join("records.json"), place.join("records.json"))
         .map_err(|error| format!("copy records.json to {}: {error}", place.display()))?;

@@ -43,7 +43,7 @@ struct Running {
 }
 
 impl Running {
-    /// Says, once, how it ended and what the end of its log says.
+    /// Says, once, how the gateway ended and what the end of its log says.
     fn has_ended(&mut self) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().ok()??;
         self.child = None;

@@ -17,7 +17,7 @@ pub struct Args {
     follow: bool,
 }
 
-/// Prints it.
+/// Prints the output.
 pub fn main(args: &Args) -> ExitCode {
     let job = match store::find(args.job.id) {
         Ok(job) => job,

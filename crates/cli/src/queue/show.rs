@@ -41,7 +41,7 @@ struct Shown {
     command: String,
 }
 
-/// Prints them.
+/// Prints the jobs.
 pub fn main(args: &Args) -> ExitCode {
     let place = match store::place() {
         Ok(place) => place,

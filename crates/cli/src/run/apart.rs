@@ -3,7 +3,7 @@
 use super::Args;
 use causeway_run::error::RunError;
 
-/// Stands for the launcher and its arguments.
+/// The words that stand for the launcher and its arguments.
 const LAUNCHER: &str = "a launcher after --";
 
 /// Groups of options: each option of one excludes each of the other, for this reason.

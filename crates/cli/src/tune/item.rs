@@ -24,13 +24,13 @@ pub struct Item {
     pub change: Change,
 }
 
-/// How it is changed.
+/// How the item is changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// A kernel setting, by its path below /proc/sys.
     Setting {
-        /// Its name, such as `net/ipv4/tcp_wmem`.
+        /// The setting's name, such as `net/ipv4/tcp_wmem`.
         name: String,
         /// All of its words.
         value: String,
@@ -45,17 +45,17 @@ pub enum Change {
         /// Names and values.
         variables: Vec<(String, String)>,
     },
-    /// The user has set this to something else, and only the user may change it.
+    /// The user has set the item to something else, and only the user may change it.
     Own {
         /// What to do, in one sentence.
         what: String,
     },
-    /// A person has to do it; a sentence says how.
+    /// A person has to make the change; a sentence says how.
     Told {
         /// A command or a sentence.
         what: String,
     },
-    /// `causeway run` does it for each job.
+    /// `causeway run` makes the change for each job.
     ByRun,
 }
 

@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 /// What undoing an entry has done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undone {
-    /// It is as it was.
+    /// The value is as it was.
     Restored,
     /// Somebody has changed the value since, so it was left alone.
     ChangedSince(String),
-    /// It could not be written.
+    /// The value could not be written.
     Refused(String),
 }
 
@@ -36,7 +36,7 @@ pub enum JournalError {
     /// The file is not a journal.
     #[error("{} is no journal of causeway tune: {why}", path.display())]
     Content { path: PathBuf, why: String },
-    /// Somebody else may have written it.
+    /// Somebody else may have written the journal.
     #[error("{}: {why}; its entries would be carried out as you", path.display())]
     Foreign { path: PathBuf, why: String },
     /// Another causeway tune is running.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Precedes the lines of causeway tune, which come last in the file.
 pub const MARK: &str = "# causeway tune --direct --apply; 'causeway tune --undo' takes it away";
 
-/// Its path below the home directory.
+/// The file's path below the home directory.
 const PATH: &str = ".openmpi/mca-params.conf";
 
 /// The path of this user's file.

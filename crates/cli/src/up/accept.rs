@@ -5,7 +5,7 @@ use causeway_gateway::Config;
 use causeway_host::own_file;
 use std::fs;
 
-/// Adds them. The gateway adopts the configuration with `causeway gateway --drain`.
+/// Adds the sites. The gateway adopts the configuration with `causeway gateway --drain`.
 ///
 /// # Errors
 /// One of the lists does not have a line of its own, or the file cannot be written.

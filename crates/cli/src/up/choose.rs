@@ -37,7 +37,7 @@ pub struct Joins {
     pub lan: Option<SocketAddr>,
     /// Where other gateways dial it, if they can.
     pub wan: Option<SocketAddr>,
-    /// Another site has the same addresses.
+    /// Whether another site has the same addresses.
     pub overlaps: bool,
     /// Words for its connection through a web proxy.
     pub proxy: Vec<String>,
@@ -77,7 +77,7 @@ pub type Reached = BTreeMap<String, BTreeMap<String, IpAddr>>;
 /// The site whose host all others reach, and its address: the one that the user names, or the first.
 ///
 /// # Errors
-/// There is none; the error is a sentence that says what to do.
+/// No broker can be chosen; the error is a sentence that says what to do.
 pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Result<(String, IpAddr), String> {
     let reaches_all = |site: &str| {
         let by = reached.get(site);
@@ -116,7 +116,8 @@ pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Resu
 /// grid.
 ///
 /// # Errors
-/// Several report so, or one that the user does not name; the error is a sentence that says what to do.
+/// Several head nodes report so, or one that the user does not name; the error is a sentence that says what
+/// to do.
 pub fn claimed(claims: &[(&str, &str)], wanted: Option<&str>) -> Result<Option<String>, String> {
     let [(site, grid), others @ ..] = claims else {
         return Ok(None);

@@ -16,7 +16,7 @@ pub const COPY_PATIENCE: Duration = Duration::from_secs(1800);
 /// Bytes that a command there may print: whoever has that host must not be able to fill this one's memory.
 const MOST_SAID: u64 = 1 << 20;
 
-/// What stands for this host in place of a destination for ssh.
+/// The word for this host in place of a destination for ssh.
 pub const THIS_HOST: &str = ".";
 
 /// One head node.
@@ -74,7 +74,7 @@ impl Host {
     /// Runs a line of sh on the host, with this standard input, and returns what it prints.
     ///
     /// # Errors
-    /// It fails, or takes longer than `patience`; the error is a sentence.
+    /// The command fails, or takes longer than `patience`; the error is a sentence.
     pub fn run(&self, line: &str, input: &[u8], patience: Duration) -> Result<String, String> {
         let mut command = self.command(line);
         command.stderr(Stdio::piped());

@@ -48,7 +48,7 @@ pub struct FirstLook {
     runs: String,
 }
 
-/// What [`FirstLook::room`] is if there is room.
+/// The value of [`FirstLook::room`] if there is room.
 const FITS: &str = "fits";
 
 /// Lines of sh that take the first look, for installations of these `NAMES`, the largest of which has this
@@ -242,7 +242,7 @@ pub fn link(host: &Host, home: &str, command: &str) -> Result<(), String> {
 /// Inspects a host that has one of these installations or is to get one.
 ///
 /// # Errors
-/// It cannot be asked.
+/// The host cannot be asked.
 pub fn look(host: &Host, installations: &Installations) -> Result<FirstLook, String> {
     Ok(read(&host.run(&look_line(&installations.all), b"", PATIENCE)?))
 }
@@ -442,7 +442,7 @@ mod tests {
             why.starts_with(&wanted) && why.ends_with("No space left on device"),
             "{why}"
         );
-        // One that is there already needs no more space.
+        // An installation that is there already needs no more space.
         let directory = one.directory(&home.path().display().to_string());
         assert_eq!(one.judge(&looked(&one, &format!("mkdir -p {directory}"))), Ok(()));
     }

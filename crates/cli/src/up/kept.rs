@@ -30,7 +30,7 @@ pub fn sites() -> Option<Vec<(String, String)>> {
     serde_json::from_slice(&fs::read(file().ok()?).ok()?).ok()
 }
 
-/// Forgets them.
+/// Forgets the sites.
 pub fn forget() {
     if let Ok(file) = file() {
         let _ = fs::remove_file(file);

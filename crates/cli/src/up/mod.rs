@@ -136,7 +136,7 @@ fn up(args: &Args) -> Result<ExitCode, String> {
     if args.dry_run {
         return Ok(say::result("Nothing was changed."));
     }
-    // From here on there is something for 'causeway down' to remove.
+    // From here on, 'causeway down' has something to remove.
     kept::keep(&args.sites)?;
     if !plan.steps.is_empty() && !args.yes && !confirmed()? {
         return Ok(say::result(
@@ -295,7 +295,8 @@ impl Plan {
             if !missing.is_empty() {
                 steps.push(Step::accept(&site.host.site, &missing));
             }
-            // To adopt what it now accepts, or to continue as the program that was just installed.
+            // This lets the gateway adopt what it now accepts, or continue as the program that was just
+            // installed.
             if site.facts.gateway_runs && (site.facts.gateway_is_other || !missing.is_empty()) {
                 steps.push(Step::drain(&site.host.site));
             }

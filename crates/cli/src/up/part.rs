@@ -57,7 +57,7 @@ pub fn main(part: &Part) -> ExitCode {
         },
         Part::Listen { word, ports } => {
             let listens = || {
-                // If this fails, nobody waits for it any more.
+                // If this fails, nobody waits for the word any more.
                 let _ = say::output("listens");
             };
             match reach::listen(ports, word, listens, has_ended) {

@@ -49,7 +49,7 @@ fn answer(listeners: &[TcpListener], word: &str, is_over: impl Fn() -> bool) {
 /// Dials a host that is to send this word, through a web proxy if there is one.
 ///
 /// # Errors
-/// It cannot be reached, or sends something else.
+/// The address cannot be reached, or whatever listens there sends something else.
 pub fn dial(ip: IpAddr, port: u16, word: &str, proxy: Option<&Proxy>) -> io::Result<()> {
     let address = SocketAddr::new(ip, port);
     let mut stream = match proxy {

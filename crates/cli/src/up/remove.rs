@@ -107,7 +107,7 @@ fn is_installed(pid: Pid, word: &str, programs: &Path) -> bool {
 fn end(pid: Pid, socket: Option<&Path>) -> Result<(), String> {
     let process = Process::of(pid);
     match kill(pid, Signal::SIGTERM) {
-        // It has ended by itself.
+        // The process has ended by itself.
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(error) => return Err(format!("end process {pid}: {error}")),
     }
@@ -127,7 +127,7 @@ fn end(pid: Pid, socket: Option<&Path>) -> Result<(), String> {
 /// # Errors
 /// Something cannot be removed.
 pub fn remove() -> Result<(), String> {
-    // What would start them again together with the host.
+    // These units would start the gateway and the broker again together with the host.
     systemd::remove_all().map_err(|error| error.to_string())?;
     let name = |error: user_directories::NoHome| error.to_string();
     let config = causeway_host::user_directories::gateway_config().map_err(name)?;
@@ -152,7 +152,7 @@ pub fn remove() -> Result<(), String> {
             .filter(|path| is_of_allocations(path)),
     );
     all.iter().try_for_each(|path| remove_path(path))?;
-    // Removed only if they contain nothing else.
+    // The directories are removed only if they contain nothing else.
     let _ = fs::remove_dir(&directory);
     Ok(())
 }
@@ -165,7 +165,7 @@ fn is_of_allocations(path: &Path) -> bool {
         .into_owned();
     // Files of requests that still have to be given back stay.
     name.starts_with("allocations-") && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
-        // Notes of what other sites have taken.
+        // Notes of what other sites have used.
         || name.starts_with("spent-") && [".json", ".lock"].iter().any(|end| name.ends_with(end))
 }
 

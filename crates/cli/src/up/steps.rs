@@ -164,7 +164,7 @@ fn token(broker: &Site, site: &str) -> Result<String, String> {
 /// Runs a command of Causeway at a site.
 ///
 /// # Errors
-/// It fails; the error ends with what it printed last.
+/// The command fails; the error ends with what it printed last.
 pub fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) -> Result<String, String> {
     let words: Vec<String> = words.iter().map(quoted).collect();
     // Open MPI runs for root only if it is told to.
@@ -191,7 +191,7 @@ pub fn tell(said: &str) -> Result<(), String> {
 /// Asks a site's gateway for its status.
 ///
 /// # Errors
-/// It does not answer.
+/// The gateway does not answer.
 pub fn status(site: &Site) -> Result<Status, String> {
     let said = causeway(site, &["status", "--json"], "", PATIENCE)?;
     serde_json::from_str(&said).map_err(|error| {

@@ -43,7 +43,7 @@ fn agent(directory: &std::path::Path) -> (Child, UnixStream) {
     assert_eq!(head[..2], [1, 2], "a request");
     let length = u32::from_be_bytes(head[2..].try_into().unwrap());
     stream.read_exact(&mut vec![0; length as usize]).unwrap();
-    // Its standard input has ended, which it has reported; so it is ready for signals, too.
+    // The agent's standard input has ended, which it has reported; so it is ready for signals, too.
     stream.read_exact(&mut head).unwrap();
     assert_eq!(head[..2], [1, 4], "the end of standard input");
     (agent, stream)

@@ -74,7 +74,7 @@ fn a_gateway_in_the_background_serves_once_the_command_returns_and_has_no_termin
     assert!(said.contains(&format!("process {pid}")), "{said}");
     assert_eq!(getsid(Some(pid)).unwrap(), pid, "a session of its own");
     let log = site.0.path().join("causeway/gateway-rennes.log");
-    // A thread writes it.
+    // A thread writes the log.
     wait_for("a line in its log", || {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("rennes"))
     });
@@ -181,7 +181,7 @@ fn a_broker_in_the_background_serves_once_the_command_returns_and_has_no_termina
         !second.status.success() && errors.contains("already runs here"),
         "{errors}"
     );
-    // A hang-up makes it end in order, as the end of its terminal would.
+    // A hang-up makes the broker end in order, as the end of its terminal would.
     kill(pid, Signal::SIGHUP).unwrap();
     let log = dir.path().join("causeway/broker-g5k.log");
     let begun = Instant::now();

@@ -320,7 +320,8 @@ fn what_a_gateway_started_ends_when_the_gateway_is_killed() {
     process.set_read_timeout(Some(DEADLINE)).unwrap();
     process.write_all(&request("echo begun; exec sleep 300")).unwrap();
     read_until(&mut process, "begun");
-    // The hand-over is not the end of its parent: the new program has the same process as the old one.
+    // The hand-over does not end the process's parent: the new program runs in the same process as the old
+    // one.
     grid.drain(1);
     let [started] = grid.started(1)[..] else {
         panic!("it had started one process");
@@ -331,7 +332,7 @@ fn what_a_gateway_started_ends_when_the_gateway_is_killed() {
     let stat = format!("/proc/{started}/stat");
     wait_for("the end of what it had started", || {
         let stat = std::fs::read_to_string(&stat).unwrap_or_default();
-        // Nobody collects it if the first process does not collect orphans.
+        // Nobody collects the process if the first process does not collect orphans.
         stat.is_empty() || stat.contains(") Z ")
     });
 }
@@ -518,7 +519,7 @@ fn a_program_that_cannot_be_executed_leaves_the_old_one_running_with_all_streams
     let status = grid.status(1);
     assert_eq!((status.handed_over, status.streams), (0, 1));
     wait_for("as many open files as before", || grid.open_files(1) == files);
-    // Nothing that it starts has any of them.
+    // Nothing that the gateway starts has any of these descriptors.
     assert_eq!(inheritable(grid.pid(1)), inherited);
     grid.drain(1);
     assert_eq!(inheritable(grid.pid(1)), inherited);

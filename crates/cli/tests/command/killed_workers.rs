@@ -360,7 +360,7 @@ fn the_worker_ends_with_its_keeper_and_the_next_gateway_starts_at_once() {
     wait_for("the end of the worker", || is_gone(worker));
 }
 
-/// Nobody collects it if the first process does not collect orphans.
+/// Nobody collects the process if the first process does not collect orphans.
 fn is_gone(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.is_empty() || stat.contains(") Z ")

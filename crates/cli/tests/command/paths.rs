@@ -274,7 +274,7 @@ fn connect_says_what_failed() {
     );
     let low = said("node2", "2");
     assert!(low.contains("connect_from = [\"site1:2\"]"), "{low}");
-    // It names port 1, which the host refuses because nothing listens there.
+    // The message names port 1, which the host refuses because nothing listens there.
     let named = said("node2", "1");
     assert!(named.contains("refused by the destination host"), "{named}");
     let nowhere = said("192.0.2.1", "5000");

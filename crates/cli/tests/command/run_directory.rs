@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Nothing here takes a second.
+/// The longest wait; nothing here takes a second.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 fn sites() -> Vec<SiteStatus> {
@@ -86,7 +86,7 @@ fn run_directories(base: &Path) -> usize {
 fn a_signal_before_the_launcher_runs_leaves_no_directory() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    // A copy of the command, with some file under the preload library's name beside it: only the launcher
+    // A copy of the command, with some file under the preload library's name put beside it: only the launcher
     // would load it.
     copy(Path::new(env!("CARGO_BIN_EXE_causeway")), &path("causeway"));
     std::fs::write(path("libcauseway_shim.so"), "").unwrap();

@@ -30,7 +30,7 @@ fn start_at(site: Option<&str>, words: &[&str], node: &str, directory: &Path, co
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // The end of its input is the order to kill: the input stays open until the output has ended.
+    // The end of the input is the order to kill: the input stays open until the output has ended.
     let mut input = child.stdin.take().unwrap();
     let _ = input.write_all(&request(command));
     let mut said = Vec::new();
@@ -120,7 +120,7 @@ fn start_node_ends_with_the_process_that_started_it_though_its_input_stays_open(
     let process = String::from_utf8(number).unwrap();
     let file = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    // It has started its remote shell: so it is watching by now.
+    // start-node has started its remote shell: so it is watching by now.
     while file(&format!("task/{process}/children")).is_empty() {
         assert!(std::time::Instant::now() < until, "start-node starts nothing");
         std::thread::yield_now();
@@ -166,7 +166,7 @@ fn a_renewal_may_come_before_the_request() {
 #[test]
 fn what_runs_on_a_node_ends_when_nobody_renews_its_lease() {
     let said = node_exec("1", &request("sleep 300"));
-    // The frame that ends it has the status of a process that was killed.
+    // The frame that ends the output has the status of a process that was killed.
     let (last, head) = said.split_last().unwrap();
     assert!(*last > 128 && head.ends_with(&[1, 8, 0, 0, 0, 1]), "{said:?}");
 }

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Nothing here takes a second.
+/// The longest wait; nothing here takes a second.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Answers this many requests for its status, each with a megabyte more sent, and then goes away.

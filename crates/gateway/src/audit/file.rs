@@ -1,7 +1,7 @@
 //! A file of the audit, which grows to a limit and is then put aside.
 //!
-//! It is opened anew for each line: it may have been moved away, the disk may have been full, and a hand-over
-//! has nothing to pass on.
+//! The file is opened anew for each line: it may have been moved away, the disk may have been full, and a
+//! hand-over has nothing to pass on.
 
 use causeway_control::audit::{KEPT_FILES, MAX_FILE_BYTES, put_aside};
 use std::fs::{self, File, OpenOptions};

@@ -41,7 +41,7 @@ pub(crate) struct Audit {
     trouble: Option<String>,
 }
 
-/// How many of its lines for a day a site has used.
+/// How many of a day's lines a site has used.
 struct Day {
     since: Instant,
     lines: u32,
@@ -291,7 +291,7 @@ mod tests {
     fn a_disk_that_stands_still_is_known_and_takes_a_bounded_number_of_lines() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("audit.jsonl");
-        // Whoever opens it waits until somebody reads it.
+        // Whoever opens a pipe for writing waits until somebody reads it.
         nix::unistd::mkfifo(&file, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
         let mut audit = Audit::begin(&file).unwrap();
         let mut taken = 0;

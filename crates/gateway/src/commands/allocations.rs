@@ -230,7 +230,7 @@ impl Commands {
         arguments.push(word(format!("--number={number}")));
         arguments.extend(asking_arguments(config, batch));
         arguments.push(word(id.clone()));
-        // It has nothing to read there, and reports its answer as a command.
+        // The child has nothing to read there, and reports its answer as a command.
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| AllocationRefusal::Busy)?;
         drop(near);
         let program = Program {
@@ -272,7 +272,7 @@ impl Commands {
         match started {
             Ok(process) => match self.allocations.looks.get_mut(&number) {
                 Some(look) => look.process = Some(Helper::of(process)),
-                // Its time is over already.
+                // The question's time is over already.
                 None => drop(Helper::of(process)),
             },
             Err(error) => self.end_look(context, number, Err(format!("ask the batch system: {error}"))),

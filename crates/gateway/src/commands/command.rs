@@ -15,7 +15,7 @@ pub(crate) struct Command {
     pub(crate) generation: u64,
     pub(crate) stage: Stage,
     pub(super) output: VecDeque<u8>,
-    /// The output waits for [`Commands::send_answers`](super::Commands::send_answers).
+    /// Whether the output waits for [`Commands::send_answers`](super::Commands::send_answers).
     pub(super) is_held: bool,
 }
 
@@ -92,7 +92,7 @@ pub(crate) enum KeptCommandStage {
     Reading(Vec<u8>),
     Starting([u8; 16]),
     Holding([u8; 16]),
-    /// It asked for the hand-over.
+    /// The command asked for the hand-over.
     HandingOver,
     Answered,
 }

@@ -210,7 +210,7 @@ mod tests {
             commands.take_allocation(context, token, id.into(), nodes.clone())
         };
         assert!(take(&mut gateway.commands, context, token, "7").is_ok());
-        // There is no such job, and no valid id.
+        // There is no such job, and the id is not valid.
         assert!(take(&mut gateway.commands, context, other, "7").is_err());
         assert!(take(&mut gateway.commands, context, token, "7;id").is_err());
         let held = |site: &str, id: &str| held_nodes(context.jobs(), "rennes", site, id);
@@ -253,7 +253,7 @@ mod tests {
             batch.from.push("nancy".into());
         }
         assert_eq!(judged(&mut gateway, "nancy"), Ok(()));
-        // It is a job of another site.
+        // The job is another site's.
         assert_eq!(judged(&mut gateway, "lyon"), Err("no-part"));
     }
 }

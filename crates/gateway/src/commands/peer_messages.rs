@@ -165,7 +165,8 @@ fn learn_job(
     let mut entry = driver.audit.entry(AuditEvent::Refused);
     site.clone_into(&mut entry.site);
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
-    // It is announced again when more sites take part: what was found out about its allocation then counts.
+    // The job is announced again when more sites take part: what was found out about its allocation then
+    // counts.
     let why_not_allocated = allocated.err().filter(|_| !membership.jobs().knows(&token));
     let learnt = match consent::why_not(&driver.config, &job).or(why_not_allocated) {
         Some(why) => Err((why, why.in_log().to_owned())),

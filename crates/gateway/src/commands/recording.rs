@@ -58,7 +58,7 @@ impl Commands {
                 context.set_deadline(PATIENCE, CommandsDeadline::Records);
             }
             Err(error) => {
-                // It ends with its starter.
+                // The process ends with its starter.
                 drop(starter);
                 self.fail(context, start.waiting, error);
             }
@@ -84,7 +84,8 @@ impl Commands {
             Ok(()) => {
                 self.starters.push(unrecorded.starter);
                 self.finish_start(context, unrecorded.waiting, Ok(()));
-                // It may have ended meanwhile; when the kernel reported that, nobody was in charge of it yet.
+                // The process may have ended meanwhile; when the kernel reported that, nobody was in charge
+                // of it yet.
                 self.look_after_starters(context.driver);
             }
             Err(error) => {
@@ -130,7 +131,7 @@ impl Commands {
 
 /// Makes the starter of a process that runs, and its line for the audit.
 fn begin(driver: &mut Driver, start: &Start, process: Pid, job: Option<&Job>) -> (Starter, AuditEntry) {
-    // Its job may have ended meanwhile.
+    // The process's job may have ended meanwhile.
     let doomed = job.is_none().then(|| Instant::now() + GRACE);
     let starter = Starter::new(process, start, doomed);
     if job.is_none() {

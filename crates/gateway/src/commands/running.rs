@@ -52,7 +52,7 @@ impl Commands {
             entry.seconds = Some(Clock::system().now().saturating_sub(starter.since));
             entry.outcome = outcome;
             note(driver, entry);
-            // It was collected: its number may be another process's by now.
+            // The process was collected: its number may be another process's by now.
             starter.process = Pid::from_raw(0);
             false
         });

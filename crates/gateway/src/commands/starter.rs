@@ -153,8 +153,8 @@ impl Starter {
         }
     }
 
-    /// Collects it if it has ended, and returns how; `end_of_orphan` says it for those that the keeper
-    /// collects.
+    /// Collects the process if it has ended, and returns how; `end_of_orphan` says it for those that the
+    /// keeper collects.
     pub(super) fn poll_end(&self, mut end_of_orphan: impl FnMut(Pid) -> Option<Ended>) -> Option<String> {
         if self.is_orphan {
             let is_gone = kill(self.process, None) == Err(Errno::ESRCH);
@@ -218,7 +218,7 @@ impl Helper {
             )
         });
         if !runs {
-            // Its number may be another process's by now.
+            // The process's number may be another process's by now.
             self.0 = None;
         }
         !runs

@@ -87,7 +87,7 @@ impl Commands {
         for outcome in self.spawner.outcomes() {
             self.on_outcome(context, outcome);
         }
-        // If it ended at once, nobody was in charge of it yet when the kernel reported that.
+        // If the process ended at once, nobody was in charge of it yet when the kernel reported that.
         self.look_after_starters(context.driver);
     }
 
@@ -146,7 +146,7 @@ impl Commands {
                     let _ = command.write(&error_frame(&error.to_string()));
                 }
             }
-            // It is not a process on a node, and has been told.
+            // The one who waits is not a process on a node, and has been told.
             Waiting::Nobody(_) => {}
         }
     }
@@ -362,8 +362,8 @@ pub(super) fn judge_job<'a>(
             format!("process asked for on {node:?} under a job of another site, where its launcher runs");
         return Err(("no-part", why));
     }
-    // Asked again, although it was asked when the job was announced: the configuration may have changed
-    // since.
+    // This is asked again, although it was asked when the job was announced: the configuration may have
+    // changed since.
     if let Some(refusal) = consent::why_not(context.config(), job) {
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
         return Err(("not-accepted", why));

@@ -89,7 +89,7 @@ pub(crate) fn follow(records: &Records, was_killed: bool) -> Result<KeptCommands
             KeptCommandStage::Reading(_) | KeptCommandStage::HandingOver
         );
         if was_killed && is_asking {
-            // What it said beyond that is lost.
+            // What the command said beyond that is lost.
             command.stage = KeptCommandStage::Answered;
             command.output = Reply::Error(NEW_WORKER.to_owned()).line();
         }

@@ -135,7 +135,7 @@ impl ConnectFrom {
 /// Reads the name of a site, or the word for all of them.
 ///
 /// # Errors
-/// It is neither; the error is a sentence.
+/// The text is neither; the error is a sentence.
 pub fn site_or_all(text: &str) -> Result<String, TextError> {
     if text == ALL_SITES || grid::is_site_name(text) {
         Ok(text.to_owned())

@@ -183,7 +183,7 @@ impl Config {
 
 fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let root = reader.root()?;
-    // First, because a table that is missing may exist under another name.
+    // This comes first, because a table that is missing may exist under another name.
     reader.no_other_keys(
         &root,
         &[

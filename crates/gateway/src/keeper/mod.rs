@@ -70,7 +70,7 @@ pub struct Keeper {
 
 /// What has happened to a worker.
 enum Outcome {
-    /// It has ended as it was told; this is the gateway's status.
+    /// The worker has ended as it was told; this is the gateway's status.
     Ended(u8),
     Died(Ended),
 }
@@ -99,8 +99,8 @@ impl Keeper {
             Some(_) => Listeners::inherit(&kept.listeners, &config)?,
             None => listen(&config)?,
         };
-        // Before the memory, because this blocks a signal that would end the process if the memory may not
-        // grow.
+        // The signals come before the memory, because this blocks a signal that would end the process if the
+        // memory may not grow.
         let signals = Signals::take().map_err(GatewayError::Keeper)?;
         let memory = Arc::new(Memory::new().map_err(GatewayError::Memory)?);
         let orphans = orphans().map_err(GatewayError::Keeper)?;
@@ -212,7 +212,7 @@ impl Keeper {
         self.is_handed_over = false;
         let begins_clean = self.deaths.are_too_many();
         if begins_clean {
-            // What it had open ends with it.
+            // What the worker had open ends with it.
             process::close_all_but(&self.own);
         }
         Left {

@@ -18,7 +18,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves in the process that has just been made, and ends it.
 pub(super) fn work(keeper: Keeper, before: Option<Before>) -> ! {
-    // Its descriptors are the keeper's, too: nothing in it is dropped here, because that would close them.
+    // The descriptors in `keeper` are the keeper's, too: nothing in it is dropped here, because that would
+    // close them.
     let mut keeper = ManuallyDrop::new(keeper);
     // The keeper may be gone already.
     let follows = process::stop_with_parent(keeper.process);

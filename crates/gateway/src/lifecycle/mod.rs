@@ -20,7 +20,7 @@ pub(crate) struct Lifecycle {
     handed_over: u64,
     /// The program that asks for it and is being checked.
     vetting: Option<Vetting>,
-    /// The program that gets it next.
+    /// The program that takes over next.
     successor: Option<Successor>,
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn take_up(
         legs,
         intakes: Vec::new(),
         commands: kept_commands.commands,
-        // Those of an abandoned hand-over are out of date.
+        // The splices of an abandoned hand-over are out of date.
         splices: match was_killed {
             true => Vec::new(),
             false => traversal::written::follow(records)?,

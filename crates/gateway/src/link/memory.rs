@@ -27,7 +27,7 @@ const CONFIG: usize = MOST_PATH_BYTES;
 pub(crate) enum Ending {
     /// None: whatever ends the worker, it was not told to end.
     Unannounced,
-    /// It was told to stop, or cannot start.
+    /// The worker was told to stop, or cannot start.
     Stops,
     /// Another program is to be executed, with this configuration, and goes on from the state in this
     /// descriptor.

@@ -63,9 +63,10 @@ pub(crate) struct Left {
 /// The previous worker.
 #[derive(Debug, Clone)]
 pub(crate) enum Before {
-    /// It has ended without being told to.
+    /// The worker has ended without being told to.
     Killed(Left),
-    /// It has ended so that another program could continue, or this one if the other could not be executed.
+    /// The worker has ended so that another program could continue, or this one if the other could not be
+    /// executed.
     HandedOver,
 }
 

@@ -13,17 +13,17 @@ use std::collections::HashMap;
 /// The verdict on what a site says about itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Claims {
-    /// The site's record contains it.
+    /// The site's record contains the claims.
     Recorded,
     /// The broker has not reported this part; it is put into words. The site may have told the broker only a
-    /// moment ago; otherwise it never counts.
+    /// moment ago; otherwise the claims never count.
     Unrecorded(String),
 }
 
 /// Judges what a site says about itself.
 ///
 /// # Errors
-/// It claims something that is another site's, or contradicts the record.
+/// The site claims something that is another site's, or contradicts its record.
 pub(super) fn judge(members: &Members, site: &str, info: &SiteInfo) -> Result<Claims, TextError> {
     let said = info.site()?;
     let Some(known) = members.site(site) else {

@@ -59,10 +59,10 @@ pub(crate) struct Job {
     pub(crate) since: u64,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
-    /// Other sites that take part in it, and know its token: those that were told from here, or those that
-    /// its own site reports, without this one and that one.
+    /// Other sites that take part in the job, and know its token: those that were told from here, or those
+    /// that its own site reports, without this one and that one.
     pub(crate) told: BTreeSet<String>,
-    /// Sites that take no part in it.
+    /// Sites that take no part in the job.
     pub(crate) refused: BTreeMap<String, JobRefusal>,
     /// Bytes of its streams that have ended.
     pub(crate) sent_bytes: u64,
@@ -386,7 +386,7 @@ impl Jobs {
     pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<CommandKey> {
         self.touched.extend(self.known.keys());
         for job in self.known.values_mut() {
-            // When it loses its tunnel, it forgets the job.
+            // When the site loses its tunnel, it forgets the job.
             job.told.remove(site);
         }
         let tokens: Vec<Token> = self.known.keys().copied().collect();

@@ -205,7 +205,7 @@ impl Membership {
     /// Acts on what a far gateway says about its site; ignores other messages.
     ///
     /// # Errors
-    /// It says something impossible.
+    /// The message says something impossible.
     pub(crate) fn on_message(
         &mut self,
         driver: &mut Driver,

@@ -29,7 +29,7 @@ pub(super) struct Brought {
 }
 
 impl Brought {
-    /// Whether a site may bring more now.
+    /// Whether a site may bring more records now.
     fn may(&mut self, site: &str, now: Instant) -> bool {
         self.by
             .retain(|_, (since, _)| now.saturating_duration_since(*since) < SPAN);

@@ -1,7 +1,7 @@
 //! The grid's register of jobs: the broker is told which jobs run here, so that `causeway grid list` can show
 //! them.
 //!
-//! It is told what a job's user may know anyway, never its token. Nothing waits for the broker: what begins
+//! The broker is told what a job's user may know anyway, never its token. Nothing waits for it: what begins
 //! or ends while it is away is found once it is back, by comparing its list with what runs.
 
 use crate::driver::Driver;

@@ -46,8 +46,8 @@ impl SiteSide {
             let why = format!("stream to {asked} claims to come from {source}, which is not there");
             return Err(("false-source", why));
         }
-        // Asked again, although it was asked when the job was announced: the configuration may have changed
-        // since.
+        // This is asked again, although it was asked when the job was announced: the configuration may have
+        // changed since.
         if let Some(refusal) = consent::why_not(config, job) {
             return Err(("not-accepted", format!("stream to {asked}: {}", refusal.in_log())));
         }
@@ -83,13 +83,13 @@ fn is_for_sink(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     job.bare && is_here && destination.port() == SINK_PORT
 }
 
-/// Whether the gateway itself listens there. A delivery to it would come from its own address, and so look
-/// like a neighbour's connection.
+/// Whether the gateway itself listens at a destination. A delivery to it would come from its own address, and
+/// so look like a neighbour's connection.
 fn is_own_listener(config: &Config, destination: SocketAddr) -> bool {
     let others = [config.wan, config.metrics, config.transparent];
     let mut own = config.lan.iter().copied().chain(others.into_iter().flatten());
     own.any(|own| {
-        // The port first, because listing this host's addresses takes a system call.
+        // The port comes first, because listing this host's addresses takes a system call.
         let is_everywhere = || own.ip().is_unspecified() && is_of_this_host(destination.ip());
         own.port() == destination.port() && (own.ip() == destination.ip() || is_everywhere())
     })
@@ -106,7 +106,7 @@ fn is_open(job: &Job, config: &Config, destination: SocketAddr) -> bool {
 /// Whether the launcher of a job that started here listens there.
 ///
 /// # Errors
-/// Something else listens there, or no launcher can.
+/// Something else listens at the destination, or no launcher can.
 fn is_launchers(job: &Job, destination: SocketAddr) -> Result<bool, Refusal> {
     if !matches!(job.origin, Origin::Here(_)) || !is_of_this_host(destination.ip()) {
         let why = format!(
@@ -140,7 +140,7 @@ fn judge_port(job: &Job, config: &Config, destination: SocketAddr) -> Result<(),
             "connect",
             format!("connection to {destination}: connect_from in [accept] does not name \"{site}:{port}\""),
         )),
-        // It goes one way: nobody at the other site answers with a connection of their own.
+        // Such a job goes one way: nobody at the other site answers with a connection of their own.
         (Origin::Here(_), true) => Err((
             "connect",
             format!("connection to {destination} under a job of 'causeway connect', which began it here"),

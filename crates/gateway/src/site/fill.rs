@@ -12,9 +12,9 @@ use std::time::Instant;
 
 /// The result of one turn of a leg.
 enum Filled {
-    /// It may have more.
+    /// The leg may have more.
     More,
-    /// It has no bytes, or no credit, now.
+    /// The leg has no bytes, or no credit, now.
     Waits,
     /// The process ended its half.
     Ended,

@@ -32,8 +32,8 @@ const PREFACE_DEADLINE: Duration = Duration::from_secs(15);
 /// oldest one.
 const AT_MOST: usize = 4096;
 
-/// They may use one in this many of the files that this process may open: streams, lanes and commands need
-/// the others.
+/// Connections on their way in may use one in this many of the files that this process may open: streams,
+/// lanes and commands need the others.
 const SHARE_OF_FILES: usize = 8;
 
 /// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are not a flood:

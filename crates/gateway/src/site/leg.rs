@@ -88,8 +88,8 @@ pub(crate) struct Leg {
     /// Whether the far side has ended its half; this end will do so when the queue is empty.
     pub(crate) peer_finished: bool,
     write_ended: bool,
-    /// Whether the far side has reset the stream: what it sent before goes to the process, then follows the
-    /// reset.
+    /// Whether the far side has reset the stream: what it sent before is delivered to the process, then the
+    /// reset follows.
     pub(crate) is_last: bool,
     pub(in crate::site) queue: Queue,
     /// Bytes of its preface that were peeked at and still have to be taken off the socket.
@@ -201,7 +201,7 @@ impl Leg {
             queue,
             preface: kept.preface,
             of_launcher: kept.of_launcher,
-            // Nobody knows when it began.
+            // Nobody knows when the connection began.
             greets_late: true,
             ..Leg::new(socket, PairKey(kept.pair), id, job, kept.generation, stage, arena)
         })

@@ -19,9 +19,9 @@ use std::net::SocketAddr;
 
 /// A process that another site's stream is for, and that has yet to be started.
 pub(crate) enum Process {
-    /// It counts bytes, for this job.
+    /// The process counts bytes, for this job.
     Sink(Token),
-    /// It belongs to this job, and runs on this node.
+    /// The process belongs to this job, and runs on this node.
     Node(Token, String),
 }
 
@@ -33,7 +33,7 @@ pub(in crate::site) const NOT_THE_LAUNCHERS: &str = "not-the-launchers";
 pub(in crate::site) enum Delivery {
     /// A connection has been begun.
     Begun,
-    /// It is for a process that counts bytes, which has yet to be started.
+    /// The delivery is for a process that counts bytes, which has yet to be started.
     Sink,
     /// Nothing of the job's launcher listens there.
     Nobody,
@@ -66,7 +66,7 @@ impl SiteSide {
     /// for.
     ///
     /// # Errors
-    /// Why it gets none, for the far side.
+    /// Why the delivery gets no process, for the far side.
     pub(crate) fn open(
         &mut self,
         base: &mut Base<'_>,

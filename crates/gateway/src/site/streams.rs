@@ -320,7 +320,7 @@ impl SiteSide {
                 // With unread bytes in it, the socket would be reset at once.
                 let _ = leg.take_preface_off();
                 let mut socket = leg.socket.into_stream();
-                // It was registered, or it would not be a leg.
+                // The socket was registered, or this would not be a leg.
                 let _ = base.registry().deregister(&mut socket);
                 self.refuse_beside(base, socket, reason);
             }

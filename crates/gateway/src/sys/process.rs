@@ -43,7 +43,7 @@ pub(crate) fn open_descriptors() -> io::Result<Vec<RawFd>> {
     let listed = fs::read_dir("/proc/self/fd")?;
     let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let mut numbers: Vec<RawFd> = numbers.collect();
-    // The one through which the directory was read is among them, and closed by now.
+    // The descriptor through which the directory was read is among them, and closed by now.
     numbers.retain(|number| is_open(*number));
     Ok(numbers)
 }

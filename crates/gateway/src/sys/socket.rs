@@ -357,7 +357,7 @@ pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     let flags = FdFlag::from_bits_retain(fcntl(borrowed, FcntlArg::F_GETFD)?);
     if flags.contains(FdFlag::FD_CLOEXEC) {
-        // This program has opened it for itself.
+        // This program has opened the descriptor for itself.
         return Err(io::ErrorKind::InvalidInput.into());
     }
     fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;

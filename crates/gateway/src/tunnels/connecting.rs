@@ -75,7 +75,7 @@ impl Connecting<'_> {
             self.tunnels.say_of(driver, index, text);
         }
         let peer = &mut self.tunnels.peers[index];
-        // The next address, if it has several.
+        // The peer's next address, if it has several.
         if let Some(tried) = peer.address
             && let Some(at) = peer.addresses.iter().position(|address| *address == tried)
         {

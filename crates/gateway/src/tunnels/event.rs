@@ -21,7 +21,7 @@ pub(crate) enum TunnelsEvent {
     },
     /// A lane is up.
     LaneUp { peer: PeerIndex, lane: LaneKey },
-    /// The handshake of a lane to this peer has succeeded, which this gateway began.
+    /// The handshake of a lane to this peer has succeeded; this gateway began it.
     Met { peer: PeerIndex },
     /// The same for a lane through a relay.
     MetAtRelay { peer: PeerIndex, number: LaneNumber },

@@ -132,11 +132,11 @@ pub(crate) struct Acceptance {
 pub(crate) enum RelayRefusal {
     /// The gateway that was asked is no relay.
     NoRelay,
-    /// It has no tunnel with the other site, or only a relayed one.
+    /// The relay has no tunnel with the other site, or only a relayed one.
     NoTunnel,
-    /// It carries or awaits as many connections as it may.
+    /// The relay carries or awaits as many connections as it may.
     Full,
-    /// Something of its own failed.
+    /// Something of the relay's own failed.
     Failed,
     /// The other did not come in time.
     NotMet,
@@ -176,20 +176,21 @@ impl RelayRefusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum JobRefusal {
-    /// Its `jobs` in `[accept]` does not name the site where the job started.
+    /// The site's `jobs` in `[accept]` does not name the site where the job started.
     Jobs,
-    /// Its `connect_from` in `[accept]` does not name the site where the connection started.
+    /// The site's `connect_from` in `[accept]` does not name the site where the connection started.
     ConnectFrom,
-    /// Its gateway has not said what it accepts, because it is of an earlier version.
+    /// The site's gateway has not said what it accepts, because it is of an earlier version.
     Unsaid,
-    /// What crosses may be in clear text, and its `over_clear_text` in `[accept]` is not set.
+    /// What crosses may be in clear text, and the site's `over_clear_text` in `[accept]` is not set.
     ClearText,
-    /// Too many jobs of the site run there, or this one's name is too long.
+    /// Too many jobs of the site where this one started run there, or this one's name is too long.
     Bounds,
-    /// `partners` in `[accept]` of the site at which the job started does not name it. Only that site gives
-    /// this reason.
+    /// `partners` in `[accept]` of the site where the job started does not name the site. Only the former
+    /// gives this reason.
     NoPartner,
-    /// Its gateway has not been asked about the allocation in which the job is to run there, or not recently.
+    /// The site's gateway has not been asked about the allocation in which the job is to run there, or not
+    /// recently.
     NoAllocation,
 }
 
@@ -199,9 +200,9 @@ pub(crate) enum JobRefusal {
 pub(crate) enum AllocationRefusal {
     /// The gateway uses no batch system.
     NoBatch,
-    /// Its `from` in `[batch]` does not name the site that asks.
+    /// The gateway's `from` in `[batch]` does not name the site that asks.
     From,
-    /// Too many ask it at once.
+    /// Too many ask the gateway at once.
     Busy,
     /// There is no such allocation, or its nodes cannot be used.
     Unusable,

@@ -238,7 +238,7 @@ impl Tunnels {
             driver.say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
         if left == 0 {
-            // If it used a relay, the reason why there is no better path has not changed.
+            // If the lane used a relay, the reason why there is no better path has not changed.
             let relayed = through.map(|through| format!("through {}: {}", through.site, pair.last_end));
             let peer = pair.peer;
             self.events.push_back(TunnelsEvent::Down { peer, relayed });

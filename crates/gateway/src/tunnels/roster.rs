@@ -19,13 +19,13 @@ pub(crate) struct Roster<'a> {
 
 /// What a far gateway says that concerns its tunnel.
 pub(crate) enum Word {
-    /// It has said who it is.
+    /// The gateway has said who it is.
     Introduced,
-    /// The links of its site.
+    /// The links of the gateway's site.
     Links(Vec<Link>),
-    /// The path loses what it sends.
+    /// The path loses what the gateway sends.
     Lossy,
-    /// It stops.
+    /// The gateway stops.
     Leaving,
 }
 

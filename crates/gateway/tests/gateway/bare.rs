@@ -73,11 +73,11 @@ fn users_of_another_site_connect_where_this_one_says_so_and_nowhere_else() {
     assert_eq!(refusal(&grid, token, node(1)), Reason::Refused);
     assert_eq!(refusal(&grid, token, node(2)), Reason::Denied);
     assert_eq!(refusal(&grid, token, node(5000)), Reason::Denied);
-    // It is not a listed node, and not in addresses.
+    // This address is not a listed node's, and not in `addresses`.
     assert_eq!(refusal(&grid, token, grid.address(2, 7, 1)), Reason::Denied);
     let refused = grid.status(2).refused;
     assert_eq!((refused["connect"], refused["unlisted-destination"]), (2, 1));
-    // It accepts connections, not jobs.
+    // The site accepts connections, not jobs.
     let job = grid.job("test").0;
     let why = job.left_out["site2"].as_str();
     assert!(why.contains("accepts no jobs of site1"), "{why}");
@@ -103,7 +103,7 @@ fn a_site_that_says_nothing_takes_no_connection_and_its_user_is_told_which_key_w
     let token = job.token.parse().unwrap();
     assert_eq!(refusal(&grid, token, grid.address(2, 1, 5000)), Reason::Denied);
     assert_eq!(refusal(&grid, token, grid.address(2, 253, 9)), Reason::Denied);
-    // The other gateway has heard of none of them.
+    // The other gateway has heard of none of these connections.
     assert!(grid.status(2).refused.is_empty() && grid.status(1).refused["no-part"] == 2);
 }
 

@@ -33,8 +33,8 @@ fn a_site_that_says_nothing_takes_part_in_no_job_of_others_and_their_user_is_tol
     let listener = grid.listen();
     let refused = connect(&grid, &job.token, listener.local_addr().unwrap());
     assert_eq!(refused, Err(Reason::Denied));
-    // Nothing is started there, either: this site's gateway says so at once, and the other one does not hear
-    // of it.
+    // Nothing is started there, either: the gateway here says so at once, and the other one hears nothing of
+    // it.
     let said = grid.spawn_fails(&job.token, "node2");
     assert!(
         said.contains("site2 takes no part in this job: it accepts no jobs of site1"),

@@ -68,7 +68,7 @@ fn a_hundred_thousand_silent_connections_cost_a_gateway_bounded_files_memory_and
         if flood.len() > HELD {
             flood.pop_front();
         }
-        // Each sends once it is in the middle of the others; it may have been ended by then.
+        // Each connection sends once it is in the middle of the others; it may have been ended by then.
         let (stream, first) = &mut flood[number.min(HELD - 1) / 2];
         let _ = stream.write(&[*first]);
         if number % 5000 == 4999 {
@@ -183,7 +183,7 @@ fn a_site_that_opens_more_streams_than_another_gateway_has_files_for_leaves_it_t
     let grid = Grid::with_far_files(400);
     let listener = grid.listen();
     let destination = listener.local_addr().unwrap();
-    // It is the only other site; otherwise it would have half.
+    // The site is the only other one; otherwise it would have half.
     let mut pairs: Vec<_> = (0..300).map(|_| grid.pair(&listener)).collect();
     for _ in 0..200 {
         assert_eq!(
@@ -192,11 +192,11 @@ fn a_site_that_opens_more_streams_than_another_gateway_has_files_for_leaves_it_t
         );
     }
     assert_eq!(grid.status(2).refused["streams"], 200);
-    // In the other direction, its own processes get through; so do commands.
+    // In the other direction, the gateway's own processes get through; so do commands.
     let own = TcpListener::bind(grid.address(1, 1, 0)).unwrap();
     let (near, far) = grid.pair_back(&own);
     crate::common::cross(&near, &far, b"from here");
-    // And when one of them ends, there is room for one.
+    // And when one of the streams ends, there is room for one.
     drop((near, far, pairs.pop()));
     wait_for("the streams to end", || grid.status(2).streams < 300);
     grid.pair(&listener);
@@ -226,7 +226,7 @@ fn questions_that_were_answered_push_nobody_out() {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).map(|_| answer.len())
     };
-    // One that takes its time, and more requests than there are places.
+    // One connection that takes its time, and more requests than there are places.
     let slow = grid.dial_at(2);
     for _ in 0..50 {
         assert!(answer(grid.dial_at(2)).unwrap() > 0);

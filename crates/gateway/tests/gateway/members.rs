@@ -341,7 +341,7 @@ fn a_member_speaks_for_no_other_site_and_opens_nothing_under_a_job_in_which_it_t
     wait_for("both refusals", || {
         grid.status(1).refused.get("unknown-token") == Some(&2)
     });
-    // Its own job, under another's name.
+    // The member's own job, under another's name.
     let own = Token([0x33; 16]);
     member.say(&format!(
         r#"{{"job_start":{{"token":"{}","name":"its own"}}}}"#,
@@ -387,7 +387,7 @@ fn who_takes_no_part_in_a_job_is_not_told_its_token() {
         }
     };
     let (of_two, _held) = job("for site two", &["site1", "site2"]);
-    // It answers nothing, so this one waits for it in vain; what it is told arrives in order.
+    // Site three answers nothing, so this gateway waits for it in vain; what it is told arrives in order.
     let (of_three, _also_held) = job("for site three", &["site3"]);
     let heard = member.hear_until(&of_three);
     assert!(

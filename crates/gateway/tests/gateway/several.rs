@@ -144,7 +144,7 @@ fn a_gateway_that_sees_no_broker_hears_of_a_revocation_over_a_tunnel() {
     });
     client.stop();
 
-    // Nothing listens there, so it reaches no broker and dials nobody.
+    // Nothing listens there, so the gateway reaches no broker and dials nobody.
     grid.gateway("nancy", 2, "proxy = \"http://127.0.0.1:9\"");
     wait_for("the tunnel", || {
         grid.has_lane("rennes", "nancy") && grid.has_lane("nancy", "rennes")

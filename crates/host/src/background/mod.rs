@@ -17,11 +17,11 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use systemd::{Manager, Unit};
 
-/// How long it may take to serve: it takes some milliseconds, but looking up names that do not exist takes
-/// longer.
+/// How long a service may take until it serves: this takes some milliseconds, but looking up names that do
+/// not exist takes longer.
 const SERVES_WITHIN: Duration = Duration::from_secs(60);
 
-/// How often it is polled meanwhile: nothing reports that another process listens.
+/// How often the service is polled meanwhile: nothing reports that another process listens.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// How often the socket is tried for each question to systemd.
@@ -51,7 +51,7 @@ enum Started {
 }
 
 impl Service<'_> {
-    /// Starts it, and says where it is.
+    /// Starts the service, and says where it is.
     pub fn start(&self) -> ExitCode {
         let command = self.command;
         match self.try_start() {
@@ -209,7 +209,7 @@ impl Service<'_> {
         Command::new(std::env::current_exe()?)
             .args([self.command, "--own-session", "--config"])
             .arg(std::path::absolute(self.config)?)
-            // So that it keeps no directory from being removed or unmounted.
+            // With this, the service keeps no directory from being removed or unmounted.
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
@@ -233,7 +233,7 @@ fn lasting_program() -> Option<PathBuf> {
     }
 }
 
-/// The end of what it has logged since it began, which was at this byte of the log.
+/// The end of what the service has logged since it began, which was at this byte of the log.
 fn last_lines(log: &Path, begins: u64) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
     let own = bytes.get(begins as usize..).unwrap_or_default();

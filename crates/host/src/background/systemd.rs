@@ -30,11 +30,11 @@ const KEPT: [&str; 11] = [
 /// This user's systemd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
-    /// There is none, or it cannot be used.
+    /// There is no manager, or it cannot be used.
     Absent,
-    /// It ends at the user's last logout, and may end what the user has started.
+    /// The manager ends at the user's last logout, and may end what the user has started.
     EndsAtLogout,
-    /// It starts with the host.
+    /// The manager starts with the host.
     Lingers,
 }
 

@@ -21,7 +21,7 @@ pub struct NodeCommand {
     pub argv: Vec<OsString>,
     /// Added to the caller's environment, or replacing variables of the same name.
     pub env: Vec<(OsString, OsString)>,
-    /// Start from an empty environment instead of the caller's.
+    /// Whether to start from an empty environment instead of the caller's.
     pub clear_env: bool,
     /// Directory to start in; by default, the caller's. If the node does not have it, this becomes `/`.
     pub cwd: Option<PathBuf>,
@@ -33,8 +33,9 @@ pub struct NodeCommand {
     pub stderr: Stdio,
     /// Whether the terminal's signals reach it by themselves.
     pub session: Session,
-    /// Run it before all ordinary processes, as far as the caller may. This is for something that emulates a
-    /// separate host, and would not share cores with MPI ranks there. What it starts is ordinary again.
+    /// Whether to run it before all ordinary processes, as far as the caller may. This is for something that
+    /// emulates a separate host, and would not share cores with MPI ranks there. What it starts is ordinary
+    /// again.
     pub before_ranks: bool,
 }
 
@@ -58,8 +59,8 @@ pub enum Session {
     /// The caller's: Ctrl-C on the terminal also reaches the command. For commands in the foreground.
     #[default]
     Inherit,
-    /// A new one, which only signals reach that are sent to it on purpose. For daemons, and if there is no
-    /// terminal.
+    /// A new session, which only signals reach that are sent to it on purpose. It is for daemons, and if
+    /// there is no terminal.
     Own,
 }
 

@@ -108,7 +108,7 @@ fn target(door: Door) -> io::Result<Target> {
     }
 }
 
-/// In the order from outside to inside: the lab's user namespace gives the right to join the others, and a
+/// Joins them from outside to inside: the lab's user namespace gives the right to join the others, and a
 /// node's own takes it away again.
 fn join(target: &Target, keeper: Option<&OwnedFd>) -> nix::Result<()> {
     if let Some(keeper) = keeper {

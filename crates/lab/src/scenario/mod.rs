@@ -127,7 +127,7 @@ impl Firewall {
     }
 }
 
-/// What lies between two sites, the same in both directions.
+/// The path between two sites, the same in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// Names of the two sites.

@@ -17,7 +17,7 @@ use super::spec::LinkSpec;
 pub(crate) enum Dropped {
     /// The queue had no room for it.
     Queue,
-    /// It was lost by the seeded random numbers.
+    /// The packet was lost by the seeded random numbers.
     Loss,
     /// The link is down.
     Down,
@@ -26,9 +26,10 @@ pub(crate) enum Dropped {
 /// What happens to an offered packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<P> {
-    /// It will come out of [`Direction::poll_due`] at this time, unless the link is cut or changed meanwhile.
+    /// The packet will come out of [`Direction::poll_due`] at this time, unless the link is cut or changed
+    /// meanwhile.
     DueAt(u64),
-    /// It is lost; the caller gets it back, to reuse its buffer.
+    /// The packet is lost; the caller gets it back, to reuse its buffer.
     Dropped(Dropped, P),
 }
 

@@ -125,7 +125,7 @@ fn ports_with_offload(fds: Vec<OwnedFd>) -> Vec<Port> {
         .collect();
     if ports.iter().all(|port| port.has_offload) {
         for port in &ports {
-            // If the kernel refuses, it goes on handing over single packets with an empty header.
+            // A kernel that refuses continues to hand over single packets with an empty header.
             tun::accept_super_segments(&port.fd);
         }
     }

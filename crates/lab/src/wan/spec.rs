@@ -35,7 +35,7 @@ pub struct LinkSpec {
     /// The same seed gives the same verdict for a packet with the same number. The two directions use
     /// different sequences.
     pub seed: u64,
-    /// `false`: everything offered or in flight is lost.
+    /// Whether the link is up; if not, everything offered or in flight is lost.
     pub up: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct LinkChange {
     pub queue_bytes: Option<u64>,
     /// New loss probability, 0 to 1.
     pub loss: Option<f64>,
-    /// Cut (`false`) or restore (`true`).
+    /// Whether to restore the link (`true`) or cut it (`false`).
     pub up: Option<bool>,
 }
 

@@ -26,7 +26,7 @@ pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     }
 }
 
-/// Opens it for single, complete packets.
+/// Opens the device for single, complete packets.
 pub(crate) fn open_tun_without_offload(name: &str) -> io::Result<OwnedFd> {
     open(name, libc::IFF_TUN)
 }

@@ -102,7 +102,7 @@ impl Placement {
 /// An operation that is measured, for the command line.
 ///
 /// # Errors
-/// It is not one; the error says which are.
+/// The name is not an operation's; the error lists those that are.
 pub fn operation(name: &str) -> Result<String, TextError> {
     let names = OPERATIONS.map(|(name, ..)| name);
     match names.contains(&name) {

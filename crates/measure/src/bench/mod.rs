@@ -134,9 +134,9 @@ pub enum BenchError {
     Output {
         /// The program.
         program: &'static str,
-        /// The beginning of what it left.
+        /// The beginning of the file's text.
         text: String,
-        /// What it should have left.
+        /// What the file should have contained.
         expected: &'static str,
     },
     /// Sections that broke off; the others have been written.

@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long all of them send side by side, after a time in which the foreign flows fill their windows.
+/// How long all flows send side by side, after a time in which the foreign flows fill their windows.
 const BESIDE: u64 = 10;
 const LEAD: u64 = 2;
 

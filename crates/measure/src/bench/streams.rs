@@ -58,7 +58,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
         }
     }
     show_rates(&mut part, &rates);
-    // The first run, because later ones find memory that an earlier one has left free.
+    // The first run is taken, because later ones find memory that an earlier one has left free.
     for (node, [before, open, after]) in memory.into_iter().flatten() {
         let (table, kilobytes) = resident(&before, &open, &after);
         part.tables

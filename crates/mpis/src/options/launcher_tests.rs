@@ -87,9 +87,9 @@ const UNKNOWN: &[&str] = &["unrecognized argument", "unrecognized option", "unkn
 
 /// What a launcher was found to do.
 enum Seen {
-    /// It ran a program, after this many values.
+    /// The launcher ran a program, after this many values.
     Ran(usize),
-    /// It ran none, and printed this.
+    /// The launcher ran no program, and printed this.
     Nothing(String),
 }
 
@@ -115,7 +115,7 @@ impl Probe {
             let _ = std::fs::remove_dir_all(&path);
             let mark = self.mark(name);
             let _ = std::fs::remove_file(&mark);
-            // Not recognised by its output, because an option may send that elsewhere.
+            // The program is not recognised by its output, because an option may send that elsewhere.
             std::fs::write(&path, format!("#!/bin/sh\n: >{}\n", mark.display())).unwrap();
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         }
@@ -183,7 +183,7 @@ fn options_in(help: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Compares them; returns what is wrong.
+/// Compares the two; returns what is wrong.
 fn compared(mpi: Mpi, launcher: &Path, options: &BTreeSet<String>) -> Vec<String> {
     let probe = Probe::of(launcher);
     let mut wrong = Vec::new();

@@ -54,7 +54,7 @@ fn plain(random: &mut Rng) -> Profile {
             ..Needs::default()
         },
         within: maybe(random, network),
-        // Earlier groups only: a pair that is named twice must need the same.
+        // Only earlier groups are drawn: a pair that is named twice must need the same.
         to: { names[..number].iter() }
             .filter_map(|other| maybe(random, |random| (other.clone(), network(random))))
             .collect(),

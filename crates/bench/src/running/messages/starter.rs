@@ -17,7 +17,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Tells the library where to write.
+/// The variable that tells the library where to write.
 const DIRECTORY: &str = "CAUSEWAY_MESSAGES";
 const PRELOAD: &str = "LD_PRELOAD";
 

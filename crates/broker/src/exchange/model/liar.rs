@@ -31,7 +31,7 @@ impl Grid {
                 }),
                 false => Statement::Admitted(self.some_admission(liar, now)),
             };
-            // Nobody accepts the others.
+            // Nobody accepts invalid statements.
             if check_statement(&statement).is_ok() {
                 self.parties[told].keep(statement, now);
             }

@@ -31,7 +31,7 @@ pub(super) struct Party {
     /// The exchange with each other party, by its number.
     pub(super) met: BTreeMap<usize, Exchange>,
     pub(super) is_full: bool,
-    /// It keeps nothing in its log that no longer counts.
+    /// Whether the party keeps nothing in its log that no longer counts.
     pub(super) prunes: bool,
     /// Seconds by which its clock is ahead, plus 300.
     pub(super) clock: u64,

@@ -51,7 +51,7 @@ pub(crate) struct Successor {
     config: PathBuf,
 }
 
-/// Why the gateway is not handed over. It goes on as before.
+/// Why the gateway is not handed over. It continues as before.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HandOverError {
     #[error("a hand-over is under way")]
@@ -181,7 +181,7 @@ fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallibl
     let is_announced = set_inheritance(&kept, false)
         .map(|()| link.announce_hand_over(&successor.program, &successor.config, file.as_fd()));
     if matches!(is_announced, Ok(true)) {
-        // Without dropping values, because that would end what they stand for.
+        // The process exits without dropping values, because that would end what they stand for.
         std::process::exit(0);
     }
     set_inheritance(&kept, true)

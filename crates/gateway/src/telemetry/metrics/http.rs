@@ -9,7 +9,7 @@ pub(super) enum Wanted {
     Elsewhere,
     /// Another method than GET.
     NotGet,
-    /// It is not a request; the text says why.
+    /// This is not a request; the text says why.
     Nothing(&'static str),
 }
 

@@ -125,7 +125,7 @@ impl Traversal {
             let mut meeting = Meeting::new(way, key, dials);
             match was_up {
                 Some(true) => {}
-                // Streams wait for it, because this gateway was handed over to another program.
+                // Streams wait for this lane, because this gateway was handed over to another program.
                 Some(false) => meeting.begin_after(Duration::ZERO, now),
                 None => meeting.begin(meetings.head_start(index, way), now),
             }

@@ -56,7 +56,7 @@ pub(crate) enum Action {
     Knock { to: SocketAddr, key: Key },
     /// Dial a lane to this address, or begin one on the connection to it.
     Dial { at: SocketAddr },
-    /// The round failed; the meeting's `trouble` says why. It goes on later.
+    /// The round failed; the meeting's `trouble` says why. The meeting continues later.
     Failed,
 }
 
@@ -115,8 +115,8 @@ impl Meeting {
         }
     }
 
-    /// The last lane was lost or is silent. If it never led to a tunnel, lanes are not punched anew at that
-    /// pace for ever.
+    /// The last lane was lost or is silent. If it never led to a tunnel, lanes are not punched anew at the
+    /// same pace for ever.
     pub(crate) fn on_lost(&mut self, introduced: bool, head_start: Duration, now: Instant) {
         match (introduced, self.phase) {
             (true, _) => self.begin_after(REDIAL + head_start, now),

@@ -12,8 +12,8 @@ use std::time::Instant;
 /// ends are slow.
 const AT_MOST: usize = 4096;
 
-/// Together they may use an eighth of the files that this process may open: streams, processes and lanes need
-/// the others.
+/// All carried connections together may use an eighth of the files that this process may open: streams,
+/// processes and lanes need the others.
 const SHARE_OF_FILES: usize = 2 * 8;
 
 /// The share of all places for connections that one site has asked for: if there are many files, 16 lanes to

@@ -182,7 +182,7 @@ impl Handshake {
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
                     return Err(format!("{error} (is insecure in [grid] the same at both gateways?)").into());
                 }
-                // It was closed before our bytes were read.
+                // The connection was closed before our bytes were read.
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(self.turned_away()),
                 Err(error) => return Err(error.to_string().into()),
             }

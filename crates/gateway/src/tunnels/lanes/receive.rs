@@ -45,7 +45,7 @@ impl Traffic<'_> {
         };
         let is_over = event.is_read_closed() || event.is_error();
         if lane.writable && !event.is_readable() && !is_over {
-            // It woke this process for nothing.
+            // The event woke this process for nothing.
             lane.watch_writable(driver.registry(), key, false);
             return false;
         }

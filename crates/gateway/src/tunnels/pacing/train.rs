@@ -76,11 +76,12 @@ pub(in crate::tunnels) const UNSENT: Duration = Duration::from_millis(8);
 pub(in crate::tunnels) const TURN_LOOK: Duration = Duration::from_millis(50);
 pub(in crate::tunnels) const TURN_BYTES: u64 = 64 << 10;
 
-/// How long, and for how many round trips, it waits for that training to begin.
+/// How long, and for how many round trips, the end that was dialled waits for the other one's training to
+/// begin.
 pub(in crate::tunnels) const TURN_BEGINS: Duration = Duration::from_millis(300);
 pub(in crate::tunnels) const TURN_ROUNDS: u32 = 6;
 
-/// How long it waits for that training to end.
+/// How long the end that was dialled waits for the other one's training to end.
 pub(in crate::tunnels) const TURN_ENDS: Duration = Duration::from_secs(3);
 
 /// State of the end that was dialled, until it may train its lane.

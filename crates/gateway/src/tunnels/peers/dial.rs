@@ -71,7 +71,7 @@ impl Tunnels {
     pub(in crate::tunnels) fn dial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         let peer = &self.peers[index];
         let Some(address) = peer.address else {
-            // Its site has left the grid since this was planned; it may come back.
+            // The peer's site has left the grid since this was planned; it may come back.
             self.peers[index].dials[lane].under_way = false;
             return;
         };
@@ -136,7 +136,7 @@ impl Tunnels {
     pub(in crate::tunnels) fn dial_succeeded(&mut self, index: PeerIndex) {
         let has_lane = self.ways().has_lane(index);
         let peer = &mut self.peers[index];
-        // If it used a relay, the reason why there is no better path still holds.
+        // If the lane used a relay, the reason why there is no better path still holds.
         if has_lane {
             peer.why_not_reached.clear();
         }

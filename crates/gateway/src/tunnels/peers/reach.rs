@@ -148,7 +148,7 @@ mod tests {
             assert_eq!(to(here, elsewhere, "192.0.2.2"), [], "{here}");
             assert_eq!(to(here, "", "192.0.2.2"), [], "{here}");
             assert_eq!(to(here, "10.9.0.1", ""), [address(here)]);
-            // Both are behind one NAT.
+            // Both gateways are behind one NAT.
             assert_eq!(to(here, elsewhere, elsewhere), [address(here)]);
         }
         assert_eq!(to("198.51.100.7:7001", elsewhere, "192.0.2.2").len(), 1);

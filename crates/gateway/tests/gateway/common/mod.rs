@@ -644,7 +644,7 @@ pub fn send_preface(mut stream: TcpStream, preface: &Preface) -> Result<TcpStrea
 /// Accepts as a shim of this job does.
 pub fn accept(listener: &TcpListener, token: &Token) -> (TcpStream, Preface) {
     let (mut stream, claim) = accept_silently(listener);
-    // As MPIs do. Without it, what is written next waits until the answer is acknowledged.
+    // MPIs do this, too. Without it, what is written next waits until the answer is acknowledged.
     stream.set_nodelay(true).unwrap();
     stream.write_all(&claim.answer(Sender::Process, token)).unwrap();
     (stream, claim.proven(Sender::Gateway, token).unwrap())

@@ -105,7 +105,7 @@ impl Fate {
             return;
         }
         self.seen += 1;
-        // Not in step with each other, nor with groups of parity.
+        // The two are not in step with each other, nor with groups of parity.
         let strikes = |every: u64| every > 0 && (self.seen * 7919 % 104_729).is_multiple_of(every);
         if strikes(state.loses.load(SeqCst)) {
             return;

@@ -160,7 +160,7 @@ fn a_path_that_has_become_five_times_as_fast_is_filled_within_thirty_counts() {
         network.fill(&mut model, count * 30);
         let of_path = model.rate() as f64 / network.rate;
         assert!((0.9..1.2).contains(&of_path), "{milliseconds} ms: {of_path:.3}");
-        // And it does not exceed for long what it finds.
+        // And the sender does not exceed for long what it finds.
         let (sent, lost) = (network.sent, network.lost);
         network.fill(&mut model, count * 100);
         let (sent, lost) = (network.sent - sent, network.lost - lost);
