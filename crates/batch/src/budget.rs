@@ -40,7 +40,7 @@ impl Spent {
     /// seconds since 1970.
     ///
     /// # Errors
-    /// It is more than the site has left; the error is a sentence.
+    /// The allocation needs more than the site has left; the error is a sentence.
     pub fn take(
         &mut self,
         site: &str,

@@ -226,7 +226,7 @@ impl System {
     /// [`System::list_words`].
     ///
     /// # Errors
-    /// It does not run.
+    /// The allocation does not run.
     pub fn running(self, id: &str, answer: &str) -> Result<String, AllocationError> {
         let is_it = |listed: &Listed| listed.id == id || listed.shown.as_deref() == Some(id);
         match self.listed(answer).into_iter().find(is_it) {
@@ -261,7 +261,7 @@ impl System {
     /// Checks an option that a site gives with each request.
     ///
     /// # Errors
-    /// It cannot be one; the error is a sentence.
+    /// The text cannot be an option; the error is a sentence.
     pub fn check_option(self, option: &str) -> Result<(), String> {
         match self {
             System::Slurm => slurm::check_option(option),
@@ -413,7 +413,7 @@ impl System {
     /// What a user's accounts may have, read from the answers to [`System::limit_words`].
     ///
     /// # Errors
-    /// They are not understood.
+    /// The answers are not understood.
     pub fn limits(self, answers: &[String]) -> Result<Vec<Limit>, OfferError> {
         match self {
             System::Slurm => slurm_limits::limits(answers),
@@ -421,10 +421,10 @@ impl System {
         }
     }
 
-    /// What it has, read from the answers to [`System::offer_words`].
+    /// What the batch system has, read from the answers to [`System::offer_words`].
     ///
     /// # Errors
-    /// They are not understood, or too long.
+    /// The answers are not understood, or too long.
     pub fn offer(self, answers: &[String]) -> Result<Offer, OfferError> {
         match self {
             System::Slurm => slurm_offer::offer(answers),

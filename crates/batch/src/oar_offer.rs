@@ -33,7 +33,7 @@ struct Resource {
     available_upto: u64,
     #[serde(default)]
     drain: Option<String>,
-    /// Ids of the jobs that it is allocated to.
+    /// Ids of the jobs that the resource is allocated to.
     #[serde(default)]
     jobs: Option<String>,
     /// The site's name for nodes of one kind, if it has any.

@@ -21,8 +21,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Cuts it into pieces that each fit into a message. Times become seconds from `now`, because the clocks
-    /// of sites differ.
+    /// Cuts the offer into pieces that each fit into a message. Times become seconds from `now`, because the
+    /// clocks of sites differ.
     pub fn pieces(mut self, now: u64) -> Vec<Piece> {
         self.nodes.truncate(MAX_NODES);
         for node in &mut self.nodes {

@@ -26,7 +26,7 @@ pub struct Release {
     /// Whether the batch system has answered the request, or lists the allocation: then no request is in
     /// flight.
     is_answered: bool,
-    /// Since when no poll has found it.
+    /// Since when no poll has found the allocation.
     absent_since: Option<Duration>,
 }
 

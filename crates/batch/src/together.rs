@@ -19,7 +19,7 @@ pub enum Ended {
     Idle(String),
     /// A site cannot give its allocation, or has lost it.
     Failed(usize, String),
-    /// Not all had begun in time.
+    /// Not all allocations had begun in time.
     Late(String),
 }
 

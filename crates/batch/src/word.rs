@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 /// Longest option that a user may give a batch system.
 const MAX_OPTION: usize = 200;
 
-/// Most of these.
+/// Most options of a request.
 const MAX_OPTIONS: usize = 32;
 
 /// What an allocation is to have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Processes that it has room for.
+    /// How many processes the allocation has room for.
     pub ranks: u32,
-    /// How long it lasts.
+    /// How long the allocation lasts.
     pub minutes: u32,
     /// Options for the batch system, as far as the site allows them.
     pub options: Vec<String>,
@@ -31,7 +31,7 @@ pub enum ToHolder {
     /// Request it, to begin this many seconds from now at the earliest: a delay, because the clocks of sites
     /// differ.
     Submit {
-        /// 0: at once.
+        /// In how many seconds to begin; 0: at once.
         after_seconds: u64,
     },
     /// An allocation that was to begin later may begin now: another site has begun early.

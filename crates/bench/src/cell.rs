@@ -33,7 +33,7 @@ pub enum Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
-    /// Nothing of ours.
+    /// Nothing of ours crosses the link.
     Quiet,
     /// TCP flows that send as fast as they can, from the first site to the second.
     Busy,

@@ -25,7 +25,7 @@ pub struct Lab {
     /// The lab as a user would type it, for results.
     shape: String,
     directory: PathBuf,
-    /// Nobody reads it: dropping it ends the lab.
+    /// Nobody reads this: dropping it ends the lab.
     _supervisor: Running,
 }
 
@@ -35,7 +35,7 @@ impl Lab {
     /// Starts `causeway lab up` with the options and the scenario of `shape`; its messages go to `directory`.
     ///
     /// # Errors
-    /// It ends, or is not up in time; the error contains what it printed.
+    /// The lab ends, or is not up in time; the error contains what it printed.
     pub fn start(shape: &[&str], directory: &Path) -> Result<Lab, ProgramError> {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("measure-{}-{number}", std::process::id());
@@ -112,7 +112,7 @@ impl Lab {
     /// Runs `causeway status --json` on `node`, and returns its object; `null` if it prints something else.
     ///
     /// # Errors
-    /// It fails.
+    /// The command fails.
     pub fn status(&self, node: &str) -> Result<Value, ProgramError> {
         let program = self.program(node, "causeway status --json", &self.aside()?, ANSWER)?;
         Ok(serde_json::from_str(&program.succeed()?.stdout).unwrap_or_default())
@@ -121,7 +121,7 @@ impl Lab {
     /// Reads files of `node`, one after the other.
     ///
     /// # Errors
-    /// One cannot be read.
+    /// A file cannot be read.
     pub fn read(&self, node: &str, paths: &[&str]) -> Result<String, ProgramError> {
         let command = format!("cat {}", paths.join(" "));
         let program = self.program(node, &command, &self.aside()?, ANSWER)?;
@@ -131,7 +131,7 @@ impl Lab {
     /// Returns the address at which other sites reach `node`.
     ///
     /// # Errors
-    /// The lab does not know it.
+    /// The lab does not know the node.
     pub fn wan_address(&self, node: &str) -> Result<String, ProgramError> {
         let line = format!("{} lab list --json", quoted(&causeway()?));
         let listed = Program::new(line, &self.aside()?, ANSWER).succeed()?.stdout;

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a child is polled: a short time compared with any program that crosses a WAN,
+/// The shortest pause between two polls of a child: a short time compared with any program that crosses a
+/// WAN.
 const POLL: Duration = Duration::from_millis(2);
 
-/// and ever more rarely the longer it runs, so that the delay stays within half a percent: polling disturbs
-/// what is measured.
+/// The pause is the child's time so far divided by this, up to [`SELDOM`], so that the delay stays within
+/// half a percent: polling disturbs what is measured.
 const POLLS_OF_ELAPSED: u32 = 200;
 const SELDOM: Duration = Duration::from_millis(50);
 

@@ -37,7 +37,7 @@ pub enum StoreError {
         /// The fault.
         why: String,
     },
-    /// Another measurement.
+    /// The directory contains another measurement.
     #[error("{} holds another measurement ({made_by}); name another directory with --out, or remove it", path.display())]
     Other {
         /// The directory.
@@ -56,7 +56,7 @@ pub struct Store {
     directory: PathBuf,
     head: Head,
     rows: Vec<Row>,
-    /// Also the lock.
+    /// The file of rows, which is also the lock.
     file: File,
 }
 
@@ -181,7 +181,7 @@ impl Store {
     /// Adds a row, which is on disk when this returns.
     ///
     /// # Errors
-    /// It cannot be written; what was there before stays as it is.
+    /// The row cannot be written; what was there before stays as it is.
     pub fn add(&mut self, row: Row) -> Result<(), StoreError> {
         let path = self.directory.join(ROWS);
         let mut line = serde_json::to_vec(&row).map_err(content(&path, self.rows.len() + 1))?;

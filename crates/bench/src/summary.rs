@@ -11,7 +11,7 @@ use crate::schedule::medians;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// One cell and quantity.
+/// The values of one cell and quantity.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
     /// See [`Cell`].
@@ -83,14 +83,14 @@ pub struct Signals {
     pub gateways_seconds: Option<f64>,
 }
 
-/// Everything.
+/// Everything that a measurement shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summaries {
     /// All cells and quantities that have a value.
     pub entries: Vec<Entry>,
     /// Cells in whose runs TCP was seen.
     pub network: Vec<Signals>,
-    /// One for each ping-pong over several sizes.
+    /// One fit for each ping-pong over several sizes.
     pub fits: Vec<Fit>,
     /// Cells with a run that failed: how often, and why the last time.
     pub failures: Vec<(Cell, usize, String)>,

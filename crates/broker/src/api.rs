@@ -109,7 +109,7 @@ pub enum ErrorKind {
     Expired,
     /// The certificate is void.
     Revoked,
-    /// The caller has no right to it.
+    /// The caller has no right to what it asks for.
     NotYours,
     /// Another site has these addresses or nodes.
     Overlap,
@@ -395,7 +395,7 @@ pub struct ReachRequest {
 /// Answer to [`ReachRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReachAnswer {
-    /// One for each address.
+    /// One result for each address.
     pub results: Vec<Reached>,
     /// Where the request came from.
     pub observed: SocketAddr,

@@ -305,7 +305,7 @@ impl Authority {
     /// Signs a statement: the grid's authority signs those about its brokers, a broker those about sites.
     ///
     /// # Errors
-    /// It cannot be signed.
+    /// The statement cannot be signed.
     pub fn state(&self, statement: &Statement) -> Result<SignedRecord, AuthorityError> {
         SignedRecord::make(&self.grid, statement, |bytes| self.sign(bytes))
     }

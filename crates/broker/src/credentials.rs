@@ -52,7 +52,7 @@ impl Credentials {
     /// [`crate::authority::Issued::pem`].
     ///
     /// # Errors
-    /// Which of them cannot be read.
+    /// One of them cannot be read; the error says which.
     pub fn from_pem(certificate: &str, authority: &str, key: &str) -> Result<Credentials, AuthorityError> {
         let mut chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
         let mut next = || {

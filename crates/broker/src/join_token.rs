@@ -49,7 +49,7 @@ pub enum TokenError {
     /// Another kind of text, or a format of another version.
     #[error("a token of this version begins with {TOKEN_PREFIX}")]
     Prefix,
-    /// Damaged.
+    /// The token is damaged.
     #[error(
         "the token is not whole; copy the line that 'causeway grid token' printed from its beginning to its end"
     )]

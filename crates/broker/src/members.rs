@@ -88,7 +88,7 @@ impl Members {
         self.sites.is_empty()
     }
 
-    /// One site.
+    /// The member with this site's name.
     pub fn site(&self, site: &str) -> Option<&Member> {
         self.sites.get(site).map(|held| &held.member)
     }
@@ -126,7 +126,7 @@ impl Members {
     /// Whether a site may announce this.
     ///
     /// # Errors
-    /// Something in it belongs to another site.
+    /// Something in the record belongs to another site.
     pub fn admit(&self, site: &str, record: &Record) -> Result<(), Conflict> {
         let conflict = |what: String, other: &Held| Conflict {
             what,
@@ -134,7 +134,7 @@ impl Members {
             declared: record.overlap_ok,
             declared_by_other: other.member.record.overlap_ok,
         };
-        // Many sites may have agreed to share it.
+        // Many sites may have agreed to share a range.
         let refuses = |other: &str| {
             let other = self.sites.get(other).filter(|other| other.member.site != site)?;
             (!record.overlap_ok || !other.member.record.overlap_ok).then_some(other)

@@ -15,9 +15,9 @@ use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 /// What happened to records that were to be taken.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
-    /// Those that were news, in order.
+    /// Records that were news, in order.
     pub(crate) news: Vec<(Statement, SignedRecord)>,
-    /// Those that may be taken later: they name a time that is too far ahead, or there are too many for one
+    /// Records that may be taken later: they name a time that is too far ahead, or there are too many for one
     /// hour.
     pub(crate) postponed: usize,
 }
@@ -155,7 +155,7 @@ impl Trust {
     /// Takes records into a set.
     ///
     /// # Errors
-    /// One is not signed as it must be; the error is that of the first. What a broker signed beyond its
+    /// A record is not signed as it must be; the error is that of the first. What a broker signed beyond its
     /// bounds is left out.
     pub(crate) fn union(&self, into: &mut Records, records: &[SignedRecord]) -> Result<Union, RecordError> {
         let now = self.clock.now();
@@ -186,7 +186,7 @@ impl Trust {
     /// Adds to a set records that were taken before: they count, whatever this host's clock says now.
     ///
     /// # Errors
-    /// One is not signed as it must be; the error is that of the first.
+    /// A record is not signed as it must be; the error is that of the first.
     pub(crate) fn read_back(&self, into: &mut Records, records: &[SignedRecord]) -> Result<(), RecordError> {
         for record in records {
             let statement = record.verify(&self.grid, &self.authority, into)?;
@@ -232,8 +232,8 @@ impl Trust {
         };
         let parsed = EndEntityCert::try_from(end_entity).map_err(|error| stranger(error.to_string()))?;
         let dates = Certified::read(end_entity);
-        // Verifies as of a time within its life, or any time if it names none: whether it is valid now is
-        // judged separately, with an explanation.
+        // The certificate is verified as of a time within its life, or any time if it names none: whether it
+        // is valid now is judged separately, with an explanation.
         let time = dates.as_ref().map_or(0, |certified| certified.not_before);
         let mut issuer = None;
         for usage in [KeyUsage::client_auth(), KeyUsage::server_auth()] {

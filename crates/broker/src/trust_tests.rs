@@ -83,7 +83,7 @@ fn a_record_whose_time_was_too_far_ahead_is_taken_later_though_nobody_brings_it_
     let mut grid = Grid::new();
     let soon = grid.now() + MOST_AHEAD + 600;
     assert_eq!(grid.revoke("rennes", soon).postponed, 1);
-    // One record that no broker signs that follows the rules, and more than there is room for.
+    // One record that no broker that follows the rules signs, and more than there is room for.
     grid.revoke("lyon", grid.now() + 2 * MOST_AHEAD + 1);
     (0..1000).for_each(|number| drop(grid.revoke(&format!("site-{number}"), soon)));
     assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());

@@ -64,7 +64,7 @@ pub struct Status {
     pub refused: std::collections::BTreeMap<String, u64>,
     /// Jobs running now, in the order of their names.
     pub jobs: Vec<JobStatus>,
-    /// What other sites have taken of the nodes of this site's batch system.
+    /// What other sites have used of the nodes of this site's batch system.
     #[serde(default)]
     pub budgets: Vec<BudgetStatus>,
     /// All sites, this gateway's own first.

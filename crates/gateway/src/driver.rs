@@ -54,7 +54,7 @@ impl Driver {
     /// Starts the thread that writes the audit. Call this after the gateway has taken its signals.
     ///
     /// # Errors
-    /// Those of starting it.
+    /// The errors of starting the thread.
     pub(crate) fn new(
         config: Config,
         poll: Poll,

@@ -224,7 +224,7 @@ impl Gateway {
             }
             self.go_on();
             if let Some(successor) = self.lifecycle.take_successor() {
-                // Streams of tunnels that end by this are left to nobody.
+                // Streams of tunnels that end because of this have no owner any more.
                 self.step(|gateway| handover::let_go(&mut flow!(gateway)));
                 self.telemetry.end_scrapes();
                 self.step(|gateway| handover::hand_over(&successor, &mut flow!(gateway)));

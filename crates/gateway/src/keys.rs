@@ -37,11 +37,11 @@ keys! {
     LaneKey,
     /// A connection with a process of this site.
     LegKey,
-    /// A connection whose preface is being read.
+    /// Another site's place among those that are known; see `Tunnels::peers`.
     PeerIndex,
-    /// A connection between gateways that is not a lane yet.
+    /// A connection whose preface is being read.
     IntakeKey,
-    /// A connection between gateways that is no lane yet.
+    /// A connection between gateways that is not a lane yet.
     HandshakeKey,
     /// A connection of a command of this host.
     CommandKey,

@@ -9,7 +9,7 @@ use std::io;
 pub struct Lock(File);
 
 impl Lock {
-    /// Takes it; `None` if somebody else has it.
+    /// Takes a file's lock; `None` if somebody else has it.
     ///
     /// # Errors
     /// Those of the file system, which may not support locks.

@@ -60,7 +60,7 @@ impl Daemons {
     /// Waits until a script on the site's head node, which looks for idle nodes, succeeds.
     ///
     /// # Errors
-    /// It does not succeed in time; the reason is in this log.
+    /// The script does not succeed in time; the reason is in this log.
     pub(crate) fn await_nodes(
         self,
         state: &LabState,

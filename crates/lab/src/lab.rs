@@ -61,8 +61,8 @@ struct KeeperHandle {
 }
 
 impl Lab {
-    /// Starts it: namespaces, firewalls, sshd in every node, the WAN between them. It must be called from a
-    /// thread that outlives the lab. From now on until the lab is dropped, SIGINT, SIGTERM, SIGHUP and
+    /// Starts the lab: namespaces, firewalls, sshd in every node, the WAN between them. It must be called
+    /// from a thread that outlives the lab. From now on until the lab is dropped, SIGINT, SIGTERM, SIGHUP and
     /// SIGQUIT are blocked in this thread and those that it starts; [`Lab::serve`] reports them.
     ///
     /// As root, it may add the scenario's congestion control to the machine's
@@ -159,7 +159,7 @@ impl Lab {
         self.emulators.wan.stats()
     }
 
-    /// Ends it and waits until every process is gone. Dropping it does the same.
+    /// Ends the lab and waits until every process is gone. Dropping the lab does the same.
     pub fn stop(self) {
         drop(self);
     }

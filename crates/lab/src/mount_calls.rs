@@ -32,7 +32,7 @@ pub(crate) fn bind(source: &Path, target: &str) -> io::Result<()> {
     )?)
 }
 
-/// One mount.
+/// Calls mount(2) once, with these arguments.
 pub(crate) fn plain(
     source: Option<&str>,
     target: &str,

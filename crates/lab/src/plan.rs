@@ -62,7 +62,7 @@ pub struct SiteView {
     pub head: String,
     /// Names of its compute nodes.
     pub compute: Vec<String>,
-    /// What its compute nodes belong to.
+    /// The batch system of the site's compute nodes, if any.
     #[serde(default)]
     pub batch: Batch,
 }

@@ -46,5 +46,5 @@ fn find(site: &str, typed: &str) -> Result<PathBuf, LabError> {
 /// The directory in which roots are found that a scenario names without a slash: below the current directory,
 /// or one above it.
 const ROOTS: &str = ".cache/roots";
-/// A variable that names another directory for them.
+/// A variable that names another directory for the roots.
 const ROOTS_VARIABLE: &str = "CAUSEWAY_LAB_ROOTS";

@@ -149,7 +149,7 @@ impl LabState {
     /// Puts a request to the supervisor.
     ///
     /// # Errors
-    /// It is gone, or it refused.
+    /// The lab is gone, or it refused.
     pub fn ask(&self, request: &Request) -> Result<Answer, LabError> {
         control::ask(&self.dir, &self.name, request)
     }
@@ -197,7 +197,7 @@ pub fn down_all_in(root: &Path) -> Result<Vec<String>, LabError> {
 
 pub(crate) fn write(state: &LabState) -> Result<(), LabError> {
     let path = state.dir.join(STATE_FILE);
-    // Renamed into place, so that a reader sees all of it or nothing.
+    // The file is renamed into place, so that a reader sees all of it or nothing.
     let new = state.dir.join("state.json.new");
     let bytes = serde_json::to_vec_pretty(state).map_err(io::Error::from);
     bytes

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 /// Causeway's libraries for the ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct Libraries<'a> {
-    /// Those that come before the user's.
+    /// Libraries that come before the user's.
     pub first: &'a [PathBuf],
-    /// Those that come after the user's.
+    /// Libraries that come after the user's.
     pub last: &'a [PathBuf],
 }
 

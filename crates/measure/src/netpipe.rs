@@ -1,7 +1,7 @@
 //! Reads the file that NetPIPE 3.7 leaves (`-o FILE`): columns of bytes, Mbit/s and one-way seconds, the best
 //! of its trials.
 
-/// One size.
+/// The row of one size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// Size of the message.

@@ -283,7 +283,7 @@ impl Arena {
         if first >= MOST_SLOTS {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        // Fits: below MOST_SLOTS.
+        // The number fits: it is below MOST_SLOTS.
         let extent = Mapping::new(file.as_fd(), offset_of(first as u32), SLOTS * SLOT_BYTES)?;
         for slot in (0..SLOTS).rev() {
             state.free.put(Place {
@@ -340,12 +340,12 @@ impl Block {
         self.number(FILLED).store(filled as u64, Ordering::Release);
     }
 
-    /// How many of these, from the first one on, are no longer needed.
+    /// How many of the valid bytes, from the first one on, are no longer needed.
     pub fn done(&self) -> usize {
         (self.number(DONE).load(Ordering::Acquire) as usize).min(BLOCK_BYTES)
     }
 
-    /// Sets how many of these, from the first one on, are no longer needed.
+    /// Sets how many of the valid bytes, from the first one on, are no longer needed.
     pub fn set_done(&mut self, done: usize) {
         self.number(DONE).store(done as u64, Ordering::Release);
     }

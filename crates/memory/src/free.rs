@@ -17,9 +17,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Free {
     /// Blocks that keep their memory come last; the one that was given back last is at the end.
     places: Vec<Place>,
-    /// How many do not keep their memory.
+    /// How many blocks do not keep their memory.
     cold: usize,
-    /// The smallest number that kept it since the last check, and the time of that check.
+    /// The smallest number of blocks that kept their memory since the last check, and the time of that check.
     least_warm: usize,
     looked: Instant,
 }
@@ -38,7 +38,7 @@ impl Free {
         self.places.is_empty()
     }
 
-    /// Counts those that keep their memory.
+    /// Counts the blocks that keep their memory.
     pub(crate) fn warm(&self) -> usize {
         self.places.len() - self.cold
     }

@@ -138,7 +138,8 @@ impl Elf {
             is_slot.then_some((u64::from(symbol), word(relocation, 0)?))
         };
         let found: Vec<(u64, u64)> = relocations.chunks_exact(24).filter_map(slot).collect();
-        // All at once: reading another process's memory is not free, and there may be thousands.
+        // All symbols are read at once: reading another process's memory is not free, and there may be
+        // thousands.
         let last = found.iter().map(|(symbol, _)| *symbol).max()?;
         let symbols = self.bulk(symbols, 24 * (last + 1))?;
         let strings = self.bulk(self.address(STRINGS)?, self.entry(STRINGS_SIZE)?)?;

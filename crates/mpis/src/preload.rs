@@ -101,8 +101,9 @@ fn is_sanitizer(library: &OsStr) -> bool {
 /// Options of AddressSanitizer.
 pub const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
 
-/// The user's options of AddressSanitizer with one more. Without it, the runtime of a program that is linked
-/// with it ends the program, because a preloaded library comes before it. `None` if the user has decided.
+/// The user's options of AddressSanitizer with one more. Without this option, the runtime of a program that
+/// is linked with AddressSanitizer ends the program, because a preloaded library comes before it. `None` if
+/// the user has decided.
 pub fn asan_options(present: Option<&OsStr>) -> Option<OsString> {
     let present = present.unwrap_or_default();
     if present.to_string_lossy().contains(LINK_ORDER) {

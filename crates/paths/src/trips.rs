@@ -82,7 +82,7 @@ impl Trips {
         self.sent += 1;
     }
 
-    /// Summarises them.
+    /// Summarises the round trips.
     pub fn summary(&self) -> Summary {
         Summary {
             sent: self.sent,

@@ -43,7 +43,8 @@ impl Forest<'_> {
                 .min();
             total = total.saturating_add(least.unwrap_or(0));
         }
-        // From the root on, the same together with everything above it; so far without the other trees.
+        // Going from the root, each tree's costs get those of everything above; the other trees are not
+        // counted yet.
         let mut all = below;
         for (edge, up) in self.tables.forest.iter().zip(&up) {
             let mut above = all.clone();

@@ -13,7 +13,7 @@ pub(crate) struct Reserved {
     pub class: usize,
     /// The least number of nodes.
     pub least: u64,
-    /// The most of them.
+    /// The most such nodes.
     pub most: u64,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Relaxation<'a> {
     pub states: Vec<Vec<State>>,
     /// For each group and state, what its traffic outside the edges takes.
     own: Vec<Vec<i64>>,
-    /// Root first.
+    /// The edges, those nearest to the root first.
     edges: Vec<Edge>,
     /// The least time of pairs that are not among the edges.
     apart: i64,

@@ -34,7 +34,7 @@ pub(crate) struct Search<'a> {
     minimise: Option<Objective>,
     /// Whether no better placement can exist.
     is_over: bool,
-    /// Where it begins.
+    /// The part of all placements at which the search begins.
     from: Node,
     /// Whether it splits by the sites of a group if the time is too long, which makes proofs short.
     proves: bool,

@@ -14,7 +14,7 @@ pub(crate) struct State {
 /// Most states of a group: a table has one entry for each two states of two groups.
 const MOST: usize = 2000;
 
-/// Most sets that are examined to find them.
+/// Most sets that are examined to find a group's states.
 const LOOKED_AT: usize = 20_000;
 
 /// What a pair's traffic takes over the worst path between two sets of sites.

@@ -55,7 +55,7 @@ pub struct Group {
 pub enum Ranks {
     /// This many; they are numbered in the order of the text, without gaps.
     Count(u32),
-    /// These, as the first and last of each range.
+    /// The ranks, as the first and last of each range.
     Named(Vec<(u32, u32)>),
 }
 
@@ -88,7 +88,7 @@ pub struct Speed {
 pub struct Alternative {
     /// How many ranks.
     pub ranks: Option<u32>,
-    /// What they need.
+    /// What its ranks need.
     pub needs: Needs,
 }
 

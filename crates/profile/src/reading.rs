@@ -75,7 +75,7 @@ impl Reading {
     /// The profile.
     ///
     /// # Errors
-    /// All mistakes in it.
+    /// All mistakes in the profile.
     pub fn finish(mut self) -> Result<Read, Mistakes> {
         let profile = std::mem::take(&mut self.profile);
         self.answer(profile)

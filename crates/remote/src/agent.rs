@@ -165,7 +165,8 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     let filled = Arc::clone(&window);
     std::thread::spawn(move || stdin::send(&writer, &filled));
     let status = relay(reader, &window).map_err(|error| {
-        // This is reported before the launcher learns of it, which may call this a success.
+        // The lost part is reported before the launcher learns about it, because the launcher may call this a
+        // success.
         parts::tell(&node, Part::Lost);
         AgentError::Lost(Box::new(error))
     })?;

@@ -59,8 +59,8 @@ pub struct Watch {
     slots: Slots,
 }
 
-/// The place in each library, by its device and inode, of the address of the connect() that it calls; `None`
-/// if it calls none.
+/// For each library, by its device and inode, where it keeps the address of the connect() that it calls;
+/// `None` if it calls none.
 type Slots = HashMap<(String, String), Option<u64>>;
 
 impl Watch {
@@ -135,7 +135,7 @@ impl Watch {
         });
         if let Some((pid, lack)) = found {
             self.due = None;
-            // A hidden process usually has the same one as its parent.
+            // A hidden process usually has the same standard error as its parent.
             let error = standard_error(pid).or_else(|error| {
                 Process::of(pid).map_or(Err(error), |process| standard_error(process.parent))
             });
@@ -180,7 +180,7 @@ fn standard_error(pid: Pid) -> io::Result<File> {
 enum Lack {
     /// The process has an MPI, but not the shim.
     Shim,
-    /// The process has both, but this library of the MPI calls the C library's connect().
+    /// The process has an MPI and the shim, but this library of the MPI calls the C library's connect().
     Way(String),
     /// The process has connections, and nothing can be loaded into it.
     Loader,

@@ -143,9 +143,8 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         copy(stdout, output, args.control.as_deref(), begun.as_ref())
     });
     let is_late = begun.is_some_and(Begun::end);
-    // Its output has ended, so the shell has nothing more to do, and if it has said nothing, its status is
-    // the reason. A shell whose output cannot be passed on, or that does not end, must not delay this
-    // process.
+    // The shell's output has ended, so it has nothing more to do; if it has said nothing, its status is the
+    // reason. A shell whose output cannot be passed on, or that does not end, must not delay this process.
     let status = wait_or_kill(&mut child, result.is_ok())?;
     let complaints = complaints
         .and_then(|thread| thread.join().ok())
@@ -173,8 +172,8 @@ fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
         std::thread::sleep(Duration::from_millis(5));
     }
     match child.kill() {
-        // It cannot be ended from here, since it runs as another user (OAR's oarsh). It ends when its input
-        // does.
+        // The command cannot be ended from here, since it runs as another user (OAR's oarsh). It ends when
+        // its input does.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Ok(ExitStatus::from_raw(libc::SIGKILL))
         }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How much longer than the shortest time of a window another may take if the window is to grow: an interrupt
+/// By how much the time of a window may exceed the shortest one so far if the window is to grow: an interrupt
 /// waits behind the bytes in flight, so these must take little longer than a round trip.
 const SLACK: Duration = Duration::from_millis(250);
 

@@ -40,7 +40,7 @@ pub enum Event {
         site: usize,
         /// The program's error code.
         code: u32,
-        /// Who has called it.
+        /// Who has called MPI_Abort.
         text: String,
     },
     /// All ranks of a site have finished.

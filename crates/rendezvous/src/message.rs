@@ -63,7 +63,7 @@ pub enum Incoming {
     Abort {
         /// The program's error code.
         code: u32,
-        /// Who has called it.
+        /// Who has called MPI_Abort.
         text: String,
     },
     /// All ranks of this site have finished MPI_Finalize.

@@ -215,7 +215,7 @@ impl Server {
             deadline: Some(Instant::now() + GREETING),
         };
         self.connections.insert(self.next, connection);
-        // What it has already sent need not wait for another turn.
+        // What the process has already sent need not wait for another turn.
         self.serve(self.next);
     }
 

@@ -183,7 +183,7 @@ fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
     let bytes = [delivered(&preface(Token([1; 16]))), join].concat();
     let mut foreign = connect(address, &bytes);
     assert_eq!(frame(&mut server, &mut foreign)[0], 3);
-    // Nor is one that was sent to another process, which passes it on.
+    // Nor is a connection served that was delivered to another process, which passes it on.
     let elsewhere = SocketAddr::new(address.ip(), address.port() - 1);
     let bytes = [
         delivered(&sent(elsewhere, TOKEN)),

@@ -49,7 +49,7 @@ impl Edges {
                 mistakes.add(format!("graph.nodes: the id {:?} is there twice", vertex.id));
             }
         }
-        // If a vertex was not understood, it was dropped, so edges to it are no further mistakes.
+        // If a vertex was not understood, it was dropped, so edges to it are not further mistakes.
         let is_whole = mistakes.is_empty();
         for (at, value) in list.iter().enumerate() {
             let end = |key: &str| match value.get(key).and_then(Value::as_str) {

@@ -30,7 +30,7 @@ pub fn picture(graph: &Graph) -> String {
 
 struct Tree<'a> {
     sites: &'a [Site],
-    /// For each site but the roots, the site to which it is attached, and the link.
+    /// For each site except the roots, the site to which it is attached, and the link.
     above: HashMap<usize, (usize, &'a Link)>,
     below: HashMap<usize, Vec<usize>>,
 }

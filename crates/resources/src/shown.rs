@@ -23,7 +23,7 @@ pub(crate) fn latency(nanoseconds: u64) -> String {
 /// `0.1 %`.
 pub(crate) fn loss(ppb: u32) -> String {
     match ppb {
-        // It would be shown as zero.
+        // These would be shown as zero.
         1..50_000 => "<0.01 %".to_owned(),
         _ => format!("{} %", digits(f64::from(ppb) / 1e7)),
     }

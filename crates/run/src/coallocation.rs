@@ -333,7 +333,7 @@ fn tell_losses(sites: Vec<String>, words: Words) -> Receiver<()> {
             let FromHolder::Failed(why) = word else { continue };
             // If the run has ended, nobody receives this.
             let _ = sender.send(());
-            // A holder also goes at the end of every run; the gateway reports a lost site.
+            // A holder also ends at the end of every run; if a site is lost, the gateway reports it.
             if why != GONE {
                 say::error(format_args!("causeway: {}: {why}", sites[site]));
             }

@@ -68,9 +68,9 @@ pub enum DistributionError {
     TooFewAtSite {
         /// The site.
         site: String,
-        /// Ranks asked for.
+        /// How many ranks are requested.
         wanted: u32,
-        /// Slots there are.
+        /// How many slots there are.
         slots: u32,
     },
 }

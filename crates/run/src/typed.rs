@@ -101,7 +101,7 @@ impl<'a> Typed<'a> {
         all.filter(|name| is_set(name)).collect()
     }
 
-    /// The words for the launcher, and for those in a file, if they change, a new file in the run's
+    /// The words for the launcher. If words in a file of programs change, a new file is written in the run's
     /// directory.
     ///
     /// # Errors

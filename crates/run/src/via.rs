@@ -118,7 +118,7 @@ pub fn open() -> Result<Option<Via>, RunError> {
     let failed = |why: String| RunError::Via(there.host.clone(), there.control.display().to_string(), why);
     let mut ssh = Command::new("ssh");
     ssh.args(words(&there, &socket).map_err(&failed)?);
-    // Its messages are for the user, and Ctrl-C at a terminal must not reach it.
+    // ssh's messages are for the user, and Ctrl-C at a terminal must not reach it.
     ssh.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     // SAFETY: prctl is one system call, and so may be made between fork and exec.
     unsafe {
@@ -173,8 +173,8 @@ fn wait_for(ssh: &mut Child, socket: &Path) -> Result<(), String> {
     }
     Ok(())
 }
-/// What the gateway of this user's configuration has announced, if its host is this one, or another, as
-/// wanted.
+/// What the gateway of this user's configuration has announced, if `wanted` accepts whether its host is this
+/// one.
 fn noted(wanted: impl Fn(bool) -> bool) -> Option<Whereabouts> {
     let file = file_beside(&causeway_host::user_directories::gateway_config().ok()?);
     let found: Whereabouts = serde_json::from_slice(&fs::read(file).ok()?).ok()?;

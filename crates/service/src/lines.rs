@@ -104,7 +104,7 @@ impl Lines {
     }
 
     /// Waits until all lines are written, but no longer than `longest`, and returns whether they are. It must
-    /// be called before the process ends or executes another program, because its threads end then.
+    /// be called before the process ends or executes another program, because the process's threads end then.
     pub fn flush(&self, longest: Duration) -> bool {
         let deadline = Instant::now() + longest;
         let mut state = self.queue.lock();
@@ -176,7 +176,7 @@ impl Queue {
             };
             state.writing = true;
             drop(state);
-            // If it cannot be written, there is nobody to tell.
+            // If the line cannot be written, there is nobody to tell.
             let _ = writer.write_all(line.as_bytes());
             state = self.lock();
             state.writing = false;

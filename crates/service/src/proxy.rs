@@ -86,8 +86,8 @@ impl Proxy {
             stream.write_all(&self.request(target))?;
             let mut head = Vec::new();
             while !is_whole(&head) {
-                // It is read byte by byte: nothing should follow the head before this end has sent something,
-                // but if a proxy breaks that rule, none of it is mistaken for the head.
+                // The answer is read byte by byte: nothing should follow its head before this end has sent
+                // something, but if a proxy breaks that rule, none of it is mistaken for the head.
                 let mut byte = [0];
                 stream.set_read_timeout(Some(left(until)?))?;
                 if head.len() == MOST_HEAD_BYTES || stream.read(&mut byte)? == 0 {

@@ -40,8 +40,8 @@ pub enum Next {
     Kernel,
     /// Hand out this socket, with this address.
     Socket(c_int, Sockaddr),
-    /// Report an aborted connection: the one that existed is closed, and waiting for the next could take for
-    /// ever.
+    /// Report an aborted connection: the connection that existed is closed, and waiting for the next could
+    /// take for ever.
     Aborted,
 }
 

@@ -53,11 +53,11 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// How a check of a connection that was set aside has ended.
 pub enum Look<T> {
-    /// It stays set aside.
+    /// The connection stays set aside.
     Stays,
-    /// It has been closed.
+    /// The connection has been closed.
     Gone,
-    /// It is handed out.
+    /// The connection is handed out.
     Found(T),
 }
 
@@ -148,7 +148,8 @@ pub fn find<T>(listener: c_int, now_ms: u64, mut look: impl FnMut(c_int, bool) -
         let is_late = now_ms.saturating_sub(slot.since_ms.load(Ordering::Relaxed)) >= PATIENCE_MS;
         let is_inherited = slot.process.load(Ordering::Relaxed) != std::process::id();
         if is_inherited || (is_late && slot.listener.load(Ordering::Relaxed) != listener) {
-            // The parent has its own descriptor for it, or nobody accepts at that listener any more.
+            // The parent has its own descriptor for the connection, or nobody accepts at that listener any
+            // more.
             sys::close(fd);
             slot.free();
             continue;

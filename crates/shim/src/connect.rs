@@ -103,7 +103,7 @@ fn is_tcp(fd: c_int, destination: SocketAddr) -> bool {
 
 /// How far a connection has got when connect() returns.
 enum Begun {
-    /// It is established, or counts as established.
+    /// The connection is established, or counts as established.
     Done,
     /// The gateway was asked for a verdict; see [`settle`].
     Asked,

@@ -134,8 +134,8 @@ impl<'a> Complete<'a> {
             // SAFETY: the caller's promise.
             let entry: &'a [u8] = unsafe { CStr::from_ptr(entry) }.to_bytes();
             if let Some(libraries) = entry.strip_prefix(PRELOAD) {
-                // If there were several, the loader would use the last one and getenv the first; usually
-                // there is only one.
+                // If there were several LD_PRELOADs, the loader would use the last one and getenv the first;
+                // usually there is only one.
                 look.preload = Some((look.count, libraries));
                 let mut libraries = libraries.split(|byte| matches!(byte, b':' | b' '));
                 look.lacks_shim = !libraries.any(|library| library == kept.shim.as_bytes());
@@ -240,7 +240,7 @@ fn is_sanitizer(libraries: &[u8]) -> bool {
     })
 }
 
-/// Calls the real function with an environment that has got what it lacked.
+/// Calls the real function with an environment that also contains what this one lacks.
 ///
 /// # Safety
 /// `environment` is as exec expects it.

@@ -28,7 +28,7 @@ pub struct Way<'a> {
     pub which: usize,
 }
 
-/// Decides for a process with this context.
+/// The route to a destination, for a process with this context.
 pub fn route(context: &Context, destination: SocketAddr) -> Route<'_> {
     decide(&context.grid, &context.here, &context.neighbours, destination)
 }

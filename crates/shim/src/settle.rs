@@ -185,7 +185,7 @@ mod tests {
             gateway.write_all(b"data").unwrap();
             if asks {
                 assert_eq!(verdict(process.as_raw_fd(), soon()), Ok(Some(Verdict::Connected)));
-                // It may have been read through a duplicate, for example.
+                // The verdict may be asked for again, for example through a duplicate of the socket.
                 assert_eq!(verdict(process.as_raw_fd(), soon()), Ok(Some(Verdict::Connected)));
             }
             let mut read = [0; 4];

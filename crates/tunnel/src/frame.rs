@@ -183,7 +183,7 @@ impl LaneReader {
         let take = usize::from(header.length).min(input.len());
         let (payload, after) = input.split_at(take);
         *input = after;
-        // It fits: it is at most header.length.
+        // The number fits: it is at most header.length.
         let taken = take as u16;
         if taken < header.length {
             self.data = Some(Header {

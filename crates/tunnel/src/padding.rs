@@ -13,7 +13,7 @@ impl Tunnel {
         let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
             return false;
         };
-        // It fits: MAX_PAYLOAD is below 64 KiB.
+        // The number fits: MAX_PAYLOAD is below 64 KiB.
         let header = Header {
             kind: Kind::Ping,
             detail: 0,

@@ -235,7 +235,7 @@ fn settle(
 fn on_written(stream: &mut Stream, written: u64) -> bool {
     let consumed = stream.consumed.saturating_add(written);
     stream.consumed = consumed;
-    // They arrive again.
+    // Bytes that were written but were not known to have arrived will arrive again.
     stream.received = stream.received.max(consumed);
     stream.received <= stream.receive_limit
 }

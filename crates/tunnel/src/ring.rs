@@ -170,7 +170,7 @@ impl Ring {
             }
         }
         if let Some(block) = self.blocks.front_mut() {
-            // It fits: a block is shorter.
+            // The number fits: a block is shorter.
             let done = self.acked.saturating_sub(block.start).min(block.filled as u64);
             block.memory.set_done(done as usize);
         }

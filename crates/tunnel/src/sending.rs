@@ -54,7 +54,7 @@ impl Tunnel {
             let moved = taken - self.graves_from;
             let filled = block.filled() as u64;
             if moved < filled {
-                // It fits: a block is shorter.
+                // The number fits: a block is shorter.
                 return block.set_done(moved as usize);
             }
             self.graves_from += filled;
@@ -191,7 +191,7 @@ impl Tunnel {
         };
         let position = stream.sent;
         stream.sent += count as u64;
-        // It fits: reserve returns at most MAX_PAYLOAD.
+        // The number fits: reserve returns at most MAX_PAYLOAD.
         let header = Header {
             kind: Kind::Data,
             detail: 0,

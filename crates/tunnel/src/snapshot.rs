@@ -53,9 +53,9 @@ pub enum SnapshotError {
 
 impl Snapshot {
     /// Restores the tunnel, as if its lanes had been lost, in memory that outlives this process: see
-    /// [`Tunnel::kept`]. `settings` may differ from those that it had. It may have something to report at
-    /// once ([`Tunnel::poll_event`]). Blocks that an earlier process has left must exist until this one has
-    /// committed its journal for the first time.
+    /// [`Tunnel::kept`]. `settings` may differ from those that it had. The tunnel may have something to
+    /// report at once ([`Tunnel::poll_event`]). Blocks that an earlier process has left must exist until this
+    /// one has committed its journal for the first time.
     ///
     /// # Errors
     /// The state contradicts itself.

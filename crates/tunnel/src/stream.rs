@@ -136,7 +136,7 @@ impl Stream {
         if position > self.received || hold {
             return Ok(Arrival::Kept(self.ahead.insert(position, payload)));
         }
-        // It fits: it is at most the payload's length.
+        // The number fits: it is at most the payload's length.
         let new = (end - self.received) as usize;
         self.received = end;
         Ok(Arrival::New(new))

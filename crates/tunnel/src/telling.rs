@@ -36,7 +36,7 @@ impl Tunnel {
                 },
             };
             if event.is_some() {
-                // There may be more of it.
+                // There may be more of what is due.
                 self.dues.put_back(due);
                 return Ok(event);
             }

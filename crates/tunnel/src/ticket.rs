@@ -101,7 +101,7 @@ impl Ticket {
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
             for digit in pair {
                 let value = char::from(*digit).to_digit(16).ok_or(TicketError::Digits)?;
-                // It fits: it is below 16.
+                // The number fits: it is below 16.
                 *byte = *byte << 4 | value as u8;
             }
         }

@@ -42,7 +42,7 @@ impl<K> Default for Touched<K> {
     }
 }
 
-/// All are equal: what has changed is not part of the state.
+/// All values are equal: what has changed is not part of the state.
 impl<K> PartialEq for Touched<K> {
     fn eq(&self, _: &Touched<K>) -> bool {
         true

@@ -161,7 +161,7 @@ impl Tunnel {
     /// Returns how many bytes one data frame of this stream may carry now; 0 if the stream must wait for
     /// [`crate::Event::Sendable`] or has ended.
     pub fn sendable(&self, id: StreamId) -> usize {
-        // It fits: it is at most MAX_PAYLOAD.
+        // The number fits: it is at most MAX_PAYLOAD.
         self.streams
             .get(id.0)
             .map_or(0, |stream| stream.sendable().min(MAX_PAYLOAD as u64) as usize)
@@ -222,7 +222,7 @@ impl Tunnel {
 
     pub(crate) fn put(&mut self, kind: Kind, detail: u8, stream: u32, position: u64, payload: &[u8]) {
         debug_assert!(payload.len() <= MAX_PAYLOAD);
-        // It fits: callers pass at most MAX_PAYLOAD.
+        // The number fits: callers pass at most MAX_PAYLOAD.
         let header = Header {
             kind,
             detail,

@@ -66,7 +66,7 @@ impl Write for Escaping<'_, '_> {
 impl Escaping<'_, '_> {
     fn escapes(&self, letter: char) -> bool {
         match letter {
-            // It only moves within the line.
+            // A tab only moves within the line.
             '\t' => false,
             '\n' => !self.newlines,
             letter => letter.is_control() || is_hidden(letter),

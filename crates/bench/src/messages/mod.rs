@@ -21,7 +21,7 @@ pub enum CountError {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// No rank has left a file.
@@ -44,7 +44,7 @@ pub enum CountError {
 pub struct Counted {
     /// Ranks of MPI_COMM_WORLD.
     pub ranks: u32,
-    /// What each rank has left, if it has.
+    /// The file of each rank that has left one.
     pub files: BTreeMap<u32, RankFile>,
 }
 
@@ -61,7 +61,7 @@ pub struct Messages {
     pub bytes: u64,
     /// How many of them go to another site.
     pub count_between: u64,
-    /// The bytes of these.
+    /// The bytes of the messages that do.
     pub bytes_between: u64,
 }
 

@@ -58,7 +58,7 @@ impl RankFile {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// It is not the text of such a file, or has impossible values; the error names the line.
+    /// The text is not that of such a file, or has impossible values; the error names the line.
     pub fn parse(text: &str) -> Result<RankFile, NoRankFile> {
         let mut lines = text.lines();
         if lines.next() != Some(HEAD) {

@@ -48,10 +48,10 @@ use work::{OPERATIONS, Work, message_words};
 /// The status that shells report for a program ended by Ctrl-C.
 const INTERRUPTED: u8 = 128 + 2;
 
-/// Rounds of one size and the seconds after which fewer suffice: as many as Hablot et al. (2007) made,
+/// Rounds of one size and the seconds after which fewer suffice: as many as Hablot et al. (2007) made.
 const PING_PONG: (u32, f64) = (200, 4.0);
 
-/// and fewer for operations, of which there are a hundred when all sizes count.
+/// The same for operations: fewer, because there are a hundred when all sizes count.
 const OPERATION: (u32, f64) = (30, 0.5);
 
 /// More ranks than a job has: IMB then measures only with all of them, and not also with two, four and so on.

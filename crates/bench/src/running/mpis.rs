@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub struct NamedMpi {
     /// Its name and version; with the launcher's path if two are alike.
     pub name: String,
-    /// Starts it.
+    /// The launcher that starts it.
     pub launcher: Launcher,
 }
 

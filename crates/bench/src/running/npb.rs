@@ -12,12 +12,12 @@ use std::time::Duration;
 /// How long building one program may take: the largest one takes half a minute.
 const BUILD: Duration = Duration::from_secs(600);
 
-/// Names what is built.
+/// The sources, and what to build from them.
 #[derive(Debug)]
 pub struct Sources {
     /// A directory or an archive; it stays as it is.
     pub source: PathBuf,
-    /// `A` and so on.
+    /// The class of the problems: `A` and so on.
     pub class: String,
     /// Options of the Fortran compiler.
     pub fflags: String,

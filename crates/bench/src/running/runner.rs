@@ -38,7 +38,7 @@ pub struct Bed {
 
 /// See the module.
 pub struct Runner<'a> {
-    /// There is at least one.
+    /// The grids and labs to measure on, at least one.
     pub beds: &'a [Bed],
     pub work: &'a Work,
     pub mpis: &'a [NamedMpi],

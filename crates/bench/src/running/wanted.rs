@@ -22,7 +22,7 @@ pub enum Task {
         /// See [`Common`].
         common: Common,
     },
-    /// A program of the user's own.
+    /// The MPI operations that Intel's MPI benchmarks time.
     Operations(Operations),
     /// A program of the user's own.
     App {
@@ -105,7 +105,7 @@ pub struct Npb {
 /// How messages go back and forth.
 #[derive(Debug)]
 pub struct Messages {
-    /// Their sizes in bytes.
+    /// The messages' sizes in bytes.
     pub sizes: Vec<u64>,
     /// See [`Rounds`].
     pub rounds: Rounds,

@@ -44,7 +44,7 @@ struct Found {
     needs: Needs,
     /// The link in question.
     link: KnownLink,
-    /// Median over that link.
+    /// The median over that link.
     measured: f64,
 }
 

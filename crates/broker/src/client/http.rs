@@ -80,7 +80,7 @@ pub(crate) struct Connection {
     broker: String,
     /// The broker's address that this connection is to.
     pub(super) address: SocketAddr,
-    /// How often the certificate that it shows had been renewed by then.
+    /// How often the certificate had been renewed when this connection was opened with it.
     pub(super) renewals: u64,
     sender: SendRequest<Full<Bytes>>,
     carrying: JoinHandle<()>,
@@ -131,7 +131,7 @@ impl Connection {
         })
     }
 
-    /// Whether another request can go over it.
+    /// Whether another request can be sent over it.
     pub(super) fn is_open(&self) -> bool {
         !self.sender.is_closed()
     }

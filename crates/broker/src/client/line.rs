@@ -36,7 +36,7 @@ pub(super) struct Line {
     told: RefCell<Option<(String, Record)>>,
     messages_until: Cell<u64>,
     exchange: RefCell<Exchange>,
-    /// It has said that it has records.
+    /// Whether the broker has said that it has records.
     has_records: Cell<bool>,
     orders: RefCell<Option<mpsc::Receiver<Command>>>,
 }

@@ -54,7 +54,7 @@ const MAX_COMMANDS: usize = 256;
 pub struct ClientConfig {
     /// Who this gateway is.
     pub membership: Membership,
-    /// Where it keeps that, and what it knows of the grid.
+    /// The directory in which the gateway keeps its membership, and what it knows about the grid.
     pub directory: PathBuf,
     /// The proxy through which the broker is reached, if there is one.
     pub proxy: Option<Proxy>,

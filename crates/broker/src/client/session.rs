@@ -405,7 +405,7 @@ impl Session {
     /// Takes records that a broker has sent. They go to the disk first, because they are kept for ever.
     ///
     /// # Errors
-    /// One is not signed as it must be.
+    /// A record is not signed as it must be.
     pub(super) fn on_records(&self, records: &[SignedRecord]) -> Result<(), crate::records::RecordError> {
         let mut grown: Records = self.trust.records();
         let mut news = self.trust.union_due(&mut grown);

@@ -87,7 +87,7 @@ impl Log {
     }
 }
 
-/// Takes as many as one body can contain, at least one.
+/// Takes as many records as one body can contain, at least one.
 fn fit<'a>(records: impl Iterator<Item = &'a SignedRecord>) -> Vec<SignedRecord> {
     let mut bytes = 0;
     let mut fit = Vec::new();

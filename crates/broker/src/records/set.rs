@@ -111,7 +111,7 @@ impl Records {
     /// Takes a record whose signature is known to be right.
     ///
     /// # Errors
-    /// Its signer has signed too many.
+    /// The statement's signer has signed too many.
     pub fn add(&mut self, statement: Statement, signed: SignedRecord) -> Result<Added, Full> {
         match statement {
             Statement::Broker(what) => Ok(self.add_broker(Held { what, signed })),
@@ -138,7 +138,7 @@ impl Records {
     fn add_admitted(&mut self, held: Held<Admitted>) -> Result<Added, Full> {
         let (site, admission) = (held.what.site.clone(), held.what.admission.clone());
         let ends = |later: &Admission, earlier: &Admission| {
-            // From the same broker, so that if one is void, so is the other.
+            // Both must be from the same broker, so that if one is void, so is the other.
             (&later.origin, later.broker) == (&earlier.origin, earlier.broker)
                 && later.generation > earlier.generation
                 && later.given > earlier.given
@@ -270,7 +270,7 @@ impl Records {
         self.brokers.values().map(|held| &held.what)
     }
 
-    /// One broker.
+    /// The broker with this number.
     pub fn broker(&self, number: u8) -> Option<&BrokerRecord> {
         self.brokers.get(&number).map(|held| &held.what)
     }

@@ -26,7 +26,7 @@ pub(crate) const MAX_SIGNATURE: usize = 128;
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedRecord {
-    /// JSON.
+    /// The statement as JSON.
     pub text: String,
     /// ECDSA P-256 with SHA-256, ASN.1, base64url; made by the grid's authority or a broker's own.
     pub signature: String,
@@ -43,7 +43,7 @@ struct Text {
 /// Why a record is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// Damaged, or forged.
+    /// The record is damaged, or forged.
     #[error("a record is not signed by who has to have signed it")]
     Signature,
     /// The text is not a record.

@@ -42,7 +42,7 @@ pub enum AdminRequest {
     Token {
         /// The site's name.
         site: String,
-        /// How long the token lives.
+        /// How long the token is valid.
         ttl_seconds: u64,
         /// Ranges that must contain the site's addresses; empty: those that nobody has on the Internet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -76,7 +76,7 @@ pub enum AdminReply {
     /// In a grid of several brokers: the time until which what a site was given is void, in seconds since
     /// 1970.
     RevokedUntil(u64),
-    /// Everything, listed.
+    /// A list of everything.
     Listing(Listing),
     /// How many of the records were news.
     Taken(usize),

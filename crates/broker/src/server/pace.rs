@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// How much may be used in a period.
 #[derive(Debug, Clone, Copy)]
 pub struct Rate {
-    /// For all strangers together, and the same for all members together.
+    /// The rate for all strangers together, and for all members together.
     pub in_all: u32,
-    /// For one address (in IPv6: one network of 64 bits), behind which there may be several sites.
+    /// The rate for one address (in IPv6: one network of 64 bits), behind which there may be several sites.
     pub to_one: u32,
     /// The period.
     pub every: Duration,

@@ -36,7 +36,7 @@ pub(super) struct Mail {
 
 #[derive(Default)]
 struct Letterbox {
-    /// Each with the time when it expires; their numbers rise.
+    /// The messages that wait, each with the time when it expires; their numbers rise.
     waiting: VecDeque<(u64, Message)>,
     /// How many there are from each sender.
     senders: HashMap<String, usize>,

@@ -14,7 +14,7 @@ const LEAST: u64 = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct Budget {
     left: u64,
-    /// When that was computed, in seconds since 1970.
+    /// When that number was computed, in seconds since 1970.
     at: u64,
 }
 

@@ -147,7 +147,7 @@ impl State {
         })
     }
 
-    /// Removes them from memory.
+    /// Removes these sites from memory.
     pub(super) fn forget_sites(&mut self, out: &[String]) {
         for site in out {
             self.members.remove(site);

@@ -289,8 +289,8 @@ impl State {
         Ok(count)
     }
 
-    /// What this broker signs again about sites that it let in itself and that a broker put out which is now
-    /// expelled.
+    /// What this broker signs again about sites that it let in itself: that they are out, if the broker that
+    /// had put them out is now expelled.
     fn said_again(&self, news: &[(Statement, SignedRecord)]) -> Result<Vec<SignedRecord>, Refusal> {
         let Some(own) = self.number() else {
             return Ok(Vec::new());

@@ -551,7 +551,7 @@ fn over_tcp_the_same_question_is_answered_and_the_connection_kept_and_a_false_on
     };
     let mut socket = connect();
     let question = reflection::question([7; 12]);
-    // In two pieces, as a network may deliver it.
+    // The question arrives in two pieces, as a network may deliver it.
     socket.write_all(&question[..1]).unwrap();
     socket.write_all(&question[1..]).unwrap();
     let mut answer = [0; reflection::BYTES];

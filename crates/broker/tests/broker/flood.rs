@@ -81,7 +81,7 @@ fn a_hundred_thousand_strangers_who_speak_a_byte_now_and_then_keep_out_no_site_a
     assert!(most > before, "{most} sockets");
     grid.sync(&rennes, &question(&record(1))).unwrap();
     let lines = grid.said("refused");
-    // One for each kind and origin.
+    // There is one line for each kind and origin.
     assert!(!lines.is_empty() && lines.len() <= 4 * ADDRESSES, "{lines:?}");
 }
 

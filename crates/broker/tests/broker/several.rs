@@ -489,7 +489,7 @@ fn a_grid_of_one_broker_goes_on_with_its_sites_once_it_is_given_more() {
         .add_broker(&place, grid.dir.path(), &Clock::system())
         .unwrap();
     brokers.take(added.config.unwrap());
-    // These tests keep the second broker; the first of theirs does not run.
+    // These tests go on with the second broker: the first one of `brokers` does not run.
     brokers.start(2);
     grid.ask(&AdminRequest::Take {
         records: added.records,

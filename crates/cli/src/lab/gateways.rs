@@ -37,7 +37,7 @@ pub struct Gateways {
 
 struct Running {
     site: String,
-    /// `None` once it has ended.
+    /// The gateway's process; `None` once it has ended.
     child: Option<NodeChild>,
     log: PathBuf,
 }
@@ -59,7 +59,7 @@ impl Running {
 }
 
 impl Gateways {
-    /// Starts them and waits until every tunnel is up.
+    /// Starts the gateways, and waits until every tunnel is up.
     pub fn start(lab: &Lab, logs: Option<&Path>, grid: &[String]) -> Result<Gateways, Failure> {
         let dir = lab.dir().join("gateway");
         let fail = |what: &str| {

@@ -37,12 +37,12 @@ pub enum Change {
     },
     /// Open MPI's file of parameters in the home directory.
     OpenMpi {
-        /// Names and values.
+        /// The parameters' names and values.
         parameters: Vec<(String, String)>,
     },
     /// Variables that must be exported where mpirun is started.
     Environment {
-        /// Names and values.
+        /// The variables' names and values.
         variables: Vec<(String, String)>,
     },
     /// The user has set the item to something else, and only the user may change it.

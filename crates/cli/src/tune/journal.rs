@@ -119,7 +119,7 @@ impl Journal {
     /// The value before the first change, or the present one if nothing was changed.
     ///
     /// # Errors
-    /// It cannot be read; the error is a sentence.
+    /// The value cannot be read; the error is a sentence.
     pub fn original(&self, target: &Target) -> Result<Option<String>, TextError> {
         let mut entries = self.entries.iter();
         match entries.find(|entry| entry.target == *target) {

@@ -172,7 +172,7 @@ impl Facts {
         )
     }
 
-    /// Finds them out on this host.
+    /// Finds out the facts about this host.
     pub fn here() -> Facts {
         let name = nix::unistd::gethostname().unwrap_or_default();
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());

@@ -21,7 +21,7 @@ const PROCESSORS: [(u16, &str); 2] = [(62, "x86_64"), (183, "aarch64")];
 #[derive(Debug)]
 pub struct Installation {
     root: PathBuf,
-    /// What a host must answer to `uname -sm` to run it.
+    /// What a host must answer to `uname -sm` to run this installation.
     machine: String,
     /// Its files, below the root.
     files: Vec<PathBuf>,
@@ -157,10 +157,10 @@ impl Installation {
         Ok(host.run(&line, b"", PATIENCE)?.trim() == "yes")
     }
 
-    /// Copies it to this directory of a host, completely or not at all.
+    /// Copies the installation to this directory of a host, completely or not at all.
     ///
     /// # Errors
-    /// It cannot be copied, or does not run there.
+    /// The installation cannot be copied, or does not run there.
     pub fn put(&self, host: &Host, directory: &str) -> Result<(), String> {
         // Over a fast connection, better compression would take longer than it saves.
         let (pack, unpack): (&[&str], &str) = match host.is_here() {
@@ -275,7 +275,7 @@ fn machine_of(program: &Path) -> io::Result<String> {
 /// The installations that can be copied.
 #[derive(Debug)]
 pub struct Installations {
-    /// All of them; this program's own comes first.
+    /// All installations; this program's own comes first.
     all: Vec<Installation>,
     /// The directories of the unpacked tars, which last as long as this value.
     _unpacked: Vec<TempDir>,
@@ -285,7 +285,7 @@ impl Installations {
     /// This program's own installation, and those of tars for other processors.
     ///
     /// # Errors
-    /// One cannot be read, or is not a tar of Causeway.
+    /// A tar cannot be read, or is not one of Causeway.
     pub fn find(tars: &[PathBuf]) -> Result<Installations, String> {
         let own = Installation::own().map_err(|error| format!("read this installation: {error}"))?;
         let (mut all, mut unpacked) = (vec![own], Vec::new());
@@ -303,7 +303,7 @@ impl Installations {
     /// The installation that a host can run.
     ///
     /// # Errors
-    /// There is none, or the host has no room for it.
+    /// No installation suits the host, or the host has no room for it.
     pub fn suited(&self, looked: &FirstLook) -> Result<&Installation, String> {
         let mut all = self.all.iter();
         let Some(suited) = all.find(|one| one.machine == looked.machine) else {

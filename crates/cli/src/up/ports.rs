@@ -39,7 +39,7 @@ impl Ports {
         }
     }
 
-    /// Whether a user's programs can use all of them.
+    /// Whether a user's programs can use all these ports.
     pub fn can_be(self) -> bool {
         let Ports { lan, wan, broker } = self;
         let differ = lan != wan && lan != broker && wan != broker;

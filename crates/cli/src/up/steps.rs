@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub struct Step {
     pub site: String,
     words: Vec<String>,
-    /// The site whose broker makes a token for it, which it reads from its input.
+    /// The site whose broker makes a token for this step, which reads the token from its input.
     token_of: Option<String>,
     /// What a user would do instead, if the command is not for users.
     by_hand: Option<String>,
@@ -116,7 +116,7 @@ impl Work {
     /// does not exist yet.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The directory cannot be made.
     pub fn passing_directory(&mut self, host: &Host) -> Result<String, String> {
         let line = r#"mktemp -d "$HOME/.causeway-XXXXXX""#;
         let directory = host.run(line, b"", PATIENCE)?.trim().to_owned();
@@ -138,7 +138,7 @@ impl Work {
     /// Prints a step and runs it.
     ///
     /// # Errors
-    /// It fails; the error ends with what it printed last.
+    /// The step fails; the error ends with what it printed last.
     pub fn carry_out(&self, step: &Step, sites: &[Site]) -> Result<(), String> {
         let site = named(sites, &step.site)?;
         let token = match &step.token_of {

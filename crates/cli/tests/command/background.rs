@@ -105,7 +105,7 @@ impl Drop for Left {
     }
 }
 
-/// If the gateway blocked the signal, that would be kept for its reader, even if it is ignored.
+/// If the gateway blocked the signal, the kernel would keep it to be read, even though it is ignored.
 #[test]
 fn a_gateway_that_nohup_started_does_not_end_by_a_hang_up() {
     let site = Site::new();
@@ -137,7 +137,7 @@ fn a_broker_in_the_background_serves_once_the_command_returns_and_has_no_termina
     let grid = dir.path().join("grid");
     let causeway = |words: &[&str]| {
         let mut command = Command::new("env");
-        // Whatever started the tests may ignore it, as nohup does.
+        // Whatever started the tests may ignore this signal, as nohup does.
         command
             .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_causeway")])
             .args(words)

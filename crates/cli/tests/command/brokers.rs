@@ -238,7 +238,7 @@ fn a_broker_whose_disk_is_full_refuses_what_the_others_do_and_knows_it_once_ther
     while file.write_all(&[0; 4096]).is_ok() {}
     // An open file keeps its space, even once it is removed.
     drop(file);
-    // Until the store has no free page left that it could reuse.
+    // This goes on until the store has no free page left that it could reuse.
     let why = (0..1000).find_map(|number| {
         let output = causeway(&[
             "token",

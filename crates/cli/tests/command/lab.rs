@@ -31,7 +31,8 @@ impl Labs {
 
     fn causeway(&self, words: &[&str]) -> Command {
         let mut command = Command::new("env");
-        // Whatever started the tests may ignore it, as a shell makes commands do that it starts with '&'.
+        // Whatever started the tests may ignore this signal, as a shell makes commands do that it starts with
+        // '&'.
         command
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_causeway")])
             .args(words)

@@ -41,7 +41,7 @@ fn start_at(site: Option<&str>, words: &[&str], node: &str, directory: &Path, co
 
 #[test]
 fn nothing_is_started_with_the_gateways_signals_blocked() {
-    // As a gateway does, which reads these signals from a descriptor.
+    // The gateway has these signals blocked, because it reads them from a descriptor.
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM, Signal::SIGCHLD] {
         signals.add(signal);

@@ -84,7 +84,7 @@ pub struct AuditEntry {
     /// Why it was refused.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// Refusals of this kind and site before this one that have no line because there were too many.
+    /// How many refusals of this kind and site before this one have no line, because there were too many.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untold: u32,
 }

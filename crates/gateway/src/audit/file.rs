@@ -23,7 +23,7 @@ impl AuditFile {
             .map_err(named)
     }
 
-    /// Opens the file at its end, or a new one if it has grown.
+    /// Opens the file at its end, or a new one if that one is full.
     fn open(&self) -> io::Result<File> {
         let file = self.open_for_this_user()?;
         if file.metadata()?.len() < MAX_FILE_BYTES {

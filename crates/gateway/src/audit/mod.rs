@@ -22,7 +22,7 @@ pub(crate) use writer::Word;
 /// in any grid.
 const MAX_ORIGINS: usize = 4096;
 
-/// Lines a day for all refusals of one site together: a tenth of what is kept.
+/// Most lines a day for all refusals of one site together: a tenth of what is kept.
 const LINES_A_DAY: u32 = 5000;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -90,7 +90,7 @@ impl Audit {
     /// Queues a line, and returns its number: its outcome comes later.
     ///
     /// # Errors
-    /// Too many wait.
+    /// Too many lines wait.
     pub(crate) fn write(&mut self, entry: AuditEntry) -> io::Result<u64> {
         let kind = match entry.event {
             AuditEvent::Refused => Kind::Refusal,
@@ -112,7 +112,7 @@ impl Audit {
     /// Checks that lines are being written at present, as far as is known.
     ///
     /// # Errors
-    /// The last line was not, or one has been waiting for longer than [`PATIENCE`].
+    /// The last line was not written, or one has been waiting for longer than [`PATIENCE`].
     pub(crate) fn check(&self) -> io::Result<()> {
         if let Some(trouble) = &self.trouble {
             return Err(Error::other(trouble.clone()));

@@ -40,7 +40,8 @@ impl Commands {
     pub(in crate::commands) fn look_after_starters(&mut self, driver: &mut Driver) {
         let now = Instant::now();
         self.starters.retain_mut(|starter| {
-            // First, because the number of an orphan that has ended may be another process's by now.
+            // This comes first, because the number of an orphan that has ended may be another process's by
+            // now.
             let Some(outcome) = starter.poll_end(|process| driver.end_of_orphan(process)) else {
                 if starter.doomed.is_some_and(|doom| doom <= now) {
                     let _ = kill(starter.process, Signal::SIGKILL);

@@ -24,7 +24,8 @@ impl Commands {
         token: Token,
         (node, takes_connection): (&str, bool),
     ) {
-        // This host's names first: another site may have a node of the same name, for example "localhost".
+        // This host's names are tried first: another site may have a node of the same name, for example
+        // "localhost".
         let holds_at = node.strip_prefix(BATCH_NODE);
         let place = match self.is_this_host(node) {
             _ if holds_at == Some(&context.config().site) => Whereabouts::Here,

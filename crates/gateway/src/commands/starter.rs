@@ -90,7 +90,7 @@ pub(crate) struct Starter {
     pub(crate) node: String,
     /// When it began, in seconds since 1970.
     pub(crate) since: u64,
-    /// Its job is over; the time to kill it.
+    /// When it will be killed, if its job is over.
     pub(crate) doomed: Option<Instant>,
 }
 

@@ -53,7 +53,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The file that keeps what other sites have taken.
+    /// The file that records what other sites have used.
     pub fn spent(&self) -> PathBuf {
         let of = self.intents.file_name().unwrap_or_default().to_string_lossy();
         let of = of.strip_prefix(INTENTS).unwrap_or(&of);

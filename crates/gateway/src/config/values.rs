@@ -44,7 +44,7 @@ pub(super) fn bits_per_second(text: &str) -> Result<u64, TextError> {
         Some(number * factor)
     });
     match parsed {
-        // Fits: at most 1e12.
+        // The rate fits: it is at most 1e12.
         Some(rate) if RATES.contains(&rate) => Ok(rate as u64),
         Some(_) => Err(format!("{text:?} is not between 100 kbit/s and 1000 Gbit/s").into()),
         None => Err(format!("{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\"").into()),

@@ -18,7 +18,7 @@ pub(crate) struct Lifecycle {
     signals: Signals,
     /// How many programs had this gateway before.
     handed_over: u64,
-    /// The program that asks for it and is being checked.
+    /// The program that asks to take over and is being checked.
     vetting: Option<Vetting>,
     /// The program that takes over next.
     successor: Option<Successor>,

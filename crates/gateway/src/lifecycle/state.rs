@@ -39,7 +39,7 @@ pub(crate) struct State {
     pub(crate) peers: Vec<KeptPeer>,
     pub(crate) jobs: Vec<KeptJob>,
     pub(crate) starters: Vec<KeptStarter>,
-    // The following with the keys that others know them by.
+    // The following have the keys by which others know them.
     pub(crate) pairs: Vec<(usize, KeptPair)>,
     pub(crate) legs: Vec<(usize, KeptLeg)>,
     pub(crate) intakes: Vec<KeptIntake>,

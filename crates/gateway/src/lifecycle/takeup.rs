@@ -139,7 +139,7 @@ fn streams(
 }
 
 /// Closes the descriptors that nobody needs, and prepares the others to be taken. Returns the connections of
-/// shims that are as good as new.
+/// shims from which nothing was read.
 fn sort_out(config: &Config, state: &State, inherited: &[RawFd]) -> Vec<KeptIntake> {
     let legs = state.legs.iter().map(|(_, leg)| leg.descriptor);
     let commands = state.commands.iter().map(|(_, command)| command.descriptor);

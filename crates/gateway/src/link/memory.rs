@@ -57,7 +57,7 @@ impl Memory {
         self.0.number(index).load(Ordering::Acquire)
     }
 
-    /// Makes it ready for the next worker.
+    /// Makes the memory ready for the next worker.
     pub(crate) fn begin(&self) {
         self.set(SERVING, 0);
         self.set(ENDING, 0);

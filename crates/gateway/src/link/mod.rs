@@ -31,7 +31,7 @@ pub(crate) struct KeptListeners {
 }
 
 impl KeptListeners {
-    /// Lists the numbers of all.
+    /// Lists the descriptors' numbers.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = RawFd> {
         let single = [self.wan, Some(self.control), self.metrics, self.transparent];
         self.lan.iter().copied().chain(single.into_iter().flatten())

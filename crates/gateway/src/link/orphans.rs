@@ -36,7 +36,7 @@ pub(crate) struct Orphans {
 }
 
 impl Orphans {
-    /// Reads ends from this end of a pipe, which does not block.
+    /// Reads reports of ended processes from this end of a pipe, which does not block.
     pub(crate) fn new(pipe: OwnedFd) -> Orphans {
         Orphans {
             pipe: Some(pipe.into()),
@@ -44,7 +44,7 @@ impl Orphans {
         }
     }
 
-    /// Makes ends wake the loop under this token.
+    /// Makes such reports wake the loop under this token.
     ///
     /// # Errors
     /// Those of registering the pipe.

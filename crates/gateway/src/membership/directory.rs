@@ -14,7 +14,7 @@ pub(crate) struct Directory {
     own: Known,
     /// The other sites, by name.
     others: BTreeMap<String, Known>,
-    /// All of them, including this site.
+    /// All sites, including this one, by names and addresses.
     index: Index,
     /// What sites said about themselves that the broker has not recorded, by site, each with the unrecorded
     /// part in words.

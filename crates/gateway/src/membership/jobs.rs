@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Jobs of another site at a time: each is a command that runs there.
 const MAX_OF_A_SITE: usize = 4096;
 
-/// Sites that all jobs of another site together may name: enough for some jobs over a thousand sites.
+/// Most sites that all jobs of another site together may name: enough for some jobs over a thousand sites.
 const MAX_TOLD_OF_A_SITE: usize = 65_536;
 
 /// Longest name of a job: as long as a command's whole request.
@@ -167,7 +167,7 @@ pub(crate) struct Jobs {
     by_number: HashMap<pair_token::Number, Token>,
     /// The same by what their processes call them (`causeway_wire::preface::number`).
     by_claim: HashMap<[u8; NUMBER_BYTES], Token>,
-    /// Those that may have changed since they were last written down.
+    /// The jobs that may have changed since they were last written down.
     touched: HashSet<Token>,
 }
 

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// Bytes of the records in one message: fewer than in the messages that a gateway may send only now and then.
 const MESSAGE_BYTES: usize = 40 * 1024;
 
-/// Messages of records that are accepted from one site within [`SPAN`]: sixteen brokers may have signed more,
-/// but the brokers have those records, too.
+/// Most messages of records that are accepted from one site within [`SPAN`]: sixteen brokers may have signed
+/// more, but the brokers have those records, too.
 const MESSAGES: u32 = 32;
 const SPAN: Duration = Duration::from_secs(60);
 

@@ -95,7 +95,7 @@ fn close_range(first: RawFd, last: RawFd) {
     // SAFETY: by the caller's promise, no value of this process owns one of these.
     let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if closed != 0 {
-        // Before Linux 5.9.
+        // Before Linux 5.9, there is no close_range(2).
         (first..=last.min(MOST_DESCRIPTORS)).for_each(close);
     }
 }

@@ -151,7 +151,7 @@ impl Source {
             Class::Proxied => Source::Tunnels(TunnelsSource::Proxied),
             Class::Lane => Source::Lane(LaneKey(key)),
             Class::Broker => Source::Broker,
-            // Each has two ends.
+            // Each splice has two ends.
             Class::Splice => Source::Traversal(TraversalSource::Splice(SpliceKey(key / 2))),
             Class::Opening => Source::Traversal(TraversalSource::Opening(key)),
             Class::Scrape => Source::Telemetry(key),

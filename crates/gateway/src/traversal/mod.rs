@@ -64,7 +64,7 @@ impl Traversal {
         self.searches.get(peer.0)
     }
 
-    /// A peer has said who it is; also, whether a lane of the two gateways' own reaches it.
+    /// A peer has said who it is; `has_lane` says whether a lane of the two gateways' own reaches it.
     pub(in crate::traversal) fn on_introduced(&mut self, peer: PeerIndex, has_lane: bool) {
         self.search_mut(peer).why_no_relay.clear();
         if has_lane {

@@ -38,7 +38,7 @@ pub fn connection_holds() -> u64 {
 
 /// Lanes that fill a path which holds `held_bytes` bytes.
 pub(crate) fn needed(held_bytes: u64, connection: u64) -> usize {
-    // Fits: at most 8.
+    // The number fits: it is at most 8.
     held_bytes
         .div_ceil(connection)
         .clamp(*CHOSEN.start(), *CHOSEN.end()) as usize

@@ -115,12 +115,12 @@ fn usual_weight() -> u32 {
     1
 }
 
-/// What a site accepts from another one; if it does not, why not.
+/// What a site accepts from another one, and the reasons for what it does not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Acceptance {
-    /// Whether it accepts jobs of that site; the reason if not.
+    /// Why the site does not accept jobs of that site; `None` if it does.
     pub(crate) jobs: Option<JobRefusal>,
-    /// Whether it accepts connections of that site's users; the reason if not.
+    /// Why the site does not accept connections of that site's users; `None` if it does.
     pub(crate) connections: Option<JobRefusal>,
 }
 

@@ -93,7 +93,7 @@ fn a_hundred_thousand_silent_connections_cost_a_gateway_bounded_files_memory_and
     log.reopen().unwrap().read_to_string(&mut lines).unwrap();
     let refusals = lines.lines().filter(|line| line.contains("refused"));
     let refusals: Vec<_> = refusals.collect();
-    // One line for each kind and origin.
+    // There is one line for each kind and origin.
     assert!(!refusals.is_empty() && refusals.len() <= 4 * 14, "{refusals:#?}");
 }
 

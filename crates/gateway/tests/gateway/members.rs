@@ -132,7 +132,7 @@ fn a_member_that_grants_everything_and_reads_nothing_is_sent_no_more_than_a_lane
     };
     member.stream.write_all(&opened.encode()).unwrap();
     let writer = stream.try_clone().unwrap();
-    // Ends with the stream.
+    // The thread ends with the stream.
     std::thread::spawn(move || while (&writer).write(&[7; 1 << 16]).is_ok_and(|count| count > 0) {});
     wait_for("the lane to be given up", || trouble(&grid).is_some());
     let taken = tunnel(&grid).unwrap().sent_bytes;

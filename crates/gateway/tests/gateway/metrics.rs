@@ -78,7 +78,7 @@ fn what_is_no_request_for_the_metrics_is_told_so_and_leaves_them_there_for_other
     assert_eq!(status(b"PROXY TCP4\r\n\r\n"), "HTTP/1.1 400 Bad Request");
     let long = [&b"GET /metrics HTTP/1.1\r\nCookie: "[..], &[b'x'; 20_000]].concat();
     assert_eq!(status(&long), "HTTP/1.1 400 Bad Request");
-    // More than is ever read from one connection.
+    // This is more than is ever read from one connection.
     let mut endless = TcpStream::connect(grid.metrics(1)).unwrap();
     endless.set_write_timeout(Some(DEADLINE)).unwrap();
     while endless.write_all(&[b'x'; 65_536]).is_ok() {}

@@ -27,7 +27,7 @@ const ASK_EVERY: Duration = Duration::from_millis(10);
 /// How often the socket is tried for each question to systemd.
 const LOOKS_TO_A_QUESTION: u32 = 20;
 
-/// Lines that are shown of the log if it has ended.
+/// How many lines of the log are shown if the service has ended.
 const LAST_LINES: usize = 5;
 
 /// A command that is to go on in the background.
@@ -177,7 +177,7 @@ impl Service<'_> {
         systemd::unit_text(self.command, self.of, &lasting_program()?, &config, log)
     }
 
-    /// Says what happens to it when the user logs out or the host restarts, and what can be done.
+    /// Says what happens to the service when the user logs out or the host restarts, and what can be done.
     fn after_a_restart(&self) -> String {
         let lingers = match Manager::here() {
             Manager::Absent => String::new(),

@@ -44,7 +44,7 @@ impl Manager {
         let user = user_name();
         let lingers = Path::new("/var/lib/systemd/linger").join(&user).exists();
         let is_there = Path::new("/run/systemd/system").exists();
-        // One that lingers is running, and answers at once.
+        // A manager that lingers is running, and answers at once.
         match is_there && lingers && systemctl(&["show", "--property=Version"]).is_ok() {
             true => Manager::Lingers,
             // root's processes are not ended unless that is configured (logind.conf, KillExcludeUsers).
@@ -207,7 +207,7 @@ fn directory() -> Result<PathBuf, user_directories::NoHome> {
 fn systemctl(words: &[&str]) -> Result<String, TextError> {
     let mut command = Command::new("systemctl");
     command.arg("--user").args(words).stdin(Stdio::null());
-    // Without PAM, a login does not set it.
+    // Without PAM, a login does not set the variable.
     let usual = format!("/run/user/{}", nix::unistd::geteuid());
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() && Path::new(&usual).exists() {
         command.env("XDG_RUNTIME_DIR", usual);

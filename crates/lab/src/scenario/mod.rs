@@ -59,7 +59,7 @@ pub struct Site {
     pub lan_rate_bits_per_second: Option<u64>,
     /// What MPIs find between the nodes besides the LAN.
     pub fabric: Fabric,
-    /// What its compute nodes belong to.
+    /// The batch system of the site's compute nodes, if any.
     #[serde(default)]
     pub batch: Batch,
     /// The system that its nodes have: a directory with its root, or the name of one; by default, the host's

@@ -81,7 +81,7 @@ fn the_queue_is_bounded_in_bytes_and_drops_at_its_tail() {
         queue_bytes: 10 * FULL,
         ..spec()
     });
-    // One on the wire and ten in the queue.
+    // One packet on the wire and ten in the queue.
     for packet in 0..11 {
         due(link.offer(FULL, packet, 0));
     }

@@ -68,7 +68,7 @@ fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Resu
 /// One end of a measured path.
 #[derive(Debug)]
 pub struct End {
-    /// The namespace in which it is.
+    /// The namespace in which the end is.
     pub namespace: Namespace,
     /// The address at which the other end reaches it.
     pub address: Ipv4Addr,

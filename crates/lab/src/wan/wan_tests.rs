@@ -106,7 +106,7 @@ fn a_burst_crosses_whole_and_in_order() {
     }
 }
 
-/// Numbers of the packets that a fresh direction with this spec loses, by the core alone.
+/// Numbers of the packets that a new direction with this spec loses, found without a testbed.
 fn asked_losses(spec: &LinkSpec, packets: u16) -> BTreeSet<u16> {
     let mut link = super::link::Direction::new(spec, spec.seed);
     let lost = |&n: &u16| {

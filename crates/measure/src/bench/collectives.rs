@@ -114,7 +114,7 @@ pub fn operation(name: &str) -> Result<String, TextError> {
 /// Ways to run: without the library, and with it.
 const WAYS: [(&str, &str); 2] = [("native", "--no-collectives "), ("causeway", "")];
 
-/// Values of each way.
+/// The values of each of `WAYS`.
 #[derive(Default)]
 struct Found {
     seconds: [Vec<f64>; 2],

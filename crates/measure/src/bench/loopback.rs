@@ -205,7 +205,7 @@ fn through(twin: &Twin, bytes: u64, rounds: usize) -> Result<Carried, ProgramErr
 }
 
 fn copied(relays: usize, bytes: u64, rounds: usize) -> Result<Carried, Error> {
-    // One chain in each direction for the ping-pong, first, while nothing else is running.
+    // The ping-pong comes first, while nothing else is running, over one chain in each direction.
     let (there, arrived, going) = relay::chain(relays)?;
     let (back, returned, coming) = relay::chain(relays)?;
     let one_way_us = pingpong_us((&there, &arrived), (&back, &returned), rounds)?;

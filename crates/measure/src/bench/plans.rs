@@ -156,7 +156,7 @@ impl Plan {
     /// Runs `causeway bench`, and reads its rows.
     ///
     /// # Errors
-    /// It does not succeed.
+    /// The command does not succeed.
     pub fn measure(&self, name: &str, bench: &Bench) -> Result<Part, BenchError> {
         let out = bench.out.join("raw").join(name);
         if !bench.resume && out.exists() {

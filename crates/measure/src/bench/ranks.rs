@@ -86,7 +86,7 @@ struct Begun {
     init: f64,
     all_to_all: f64,
     finalize: f64,
-    /// From the command to its end.
+    /// Seconds from the start of the command to its end.
     whole: f64,
     /// Streams that it opened, and the processor time of both gateways.
     streams: u64,

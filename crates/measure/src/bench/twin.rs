@@ -68,7 +68,7 @@ impl Twin {
     /// A stream through both gateways: the connecting end, the accepting end.
     ///
     /// # Errors
-    /// A gateway refuses it.
+    /// A gateway refuses the stream.
     pub fn stream(&self) -> Result<(TcpStream, TcpStream), ProgramError> {
         self.connect().map_err(io("open a stream through two gateways"))
     }

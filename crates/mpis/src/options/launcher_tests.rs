@@ -141,7 +141,7 @@ impl Probe {
             command.env(format!("{family}_ALLOW_RUN_AS_ROOT"), "1");
             command.env(format!("{family}_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
         }
-        // A file, because a daemon that outlives its launcher would keep a pipe open.
+        // The output is a file, because a daemon that outlives its launcher would keep a pipe open.
         let said = tempfile::NamedTempFile::new().unwrap();
         command.env("PATH", path).current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(appending(said.path()));

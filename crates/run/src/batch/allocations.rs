@@ -27,7 +27,7 @@ pub enum AllocError {
 /// Reads `--alloc`.
 ///
 /// # Errors
-/// One is malformed, or is a second one for a site.
+/// A value is malformed, or is a second one for a site.
 pub fn parse(words: &[String]) -> Result<Allocations, AllocError> {
     let mut found = Allocations::new();
     for word in words.iter().flat_map(|words| words.split(',')).map(str::trim) {

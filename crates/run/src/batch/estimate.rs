@@ -19,7 +19,7 @@ impl Batch {
         };
         match self.run(&words, SCRIPT) {
             Ok(said) => {
-                // Slurm prints it to standard error.
+                // Slurm prints the estimate to standard error.
                 let at = self.system.estimate(&(said.output + &said.errors));
                 Ok(at.map(|at| at.saturating_sub(now())))
             }

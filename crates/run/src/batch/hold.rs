@@ -52,7 +52,7 @@ pub fn main(args: &Args) -> ExitCode {
 }
 
 /// Reads beats until they stop. They count only after the proof that comes from the allocation's holder:
-/// another program may have its port by now.
+/// another program may have the holder's port by now.
 fn listen(stream: &mut TcpStream, (line, proof): (&str, &str), heard: &mut Instant) {
     let mut said = vec![0; proof.len()];
     let begun = stream

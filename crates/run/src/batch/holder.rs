@@ -290,7 +290,7 @@ impl<'a> Holder<'a> {
         }
         let system = self.args.batch.system;
         let hastened = self.args.batch.run(&system.hasten_words(id), "");
-        // Without this, it would wait for ever.
+        // Without another attempt, the request would wait for ever.
         if hastened.is_err() && !system.begins_by_itself() {
             self.is_delayed = true;
             self.begins_at = Some(Instant::now() + FIRST_LOOK);

@@ -94,7 +94,7 @@ fn knows(stream: &TcpStream, secret: &str) -> bool {
             _ => return false,
         }
     }
-    // It is compared as a whole, in constant time.
+    // The secret is compared as a whole, in constant time.
     let differ = said
         .iter()
         .zip(secret.as_bytes())

@@ -32,8 +32,8 @@ pub struct Args {
     intent: PathBuf,
 }
 
-/// The byte that is written to its input once the batch system has answered the request: from then on, no
-/// request is in flight.
+/// The byte that is written to the command's input once the batch system has answered the request: from then
+/// on, no request is in flight.
 pub const ANSWERED: &[u8] = b"answered";
 
 /// Starts this command in a session of its own, and passes it the intent's lock. When the returned pipe is

@@ -47,7 +47,7 @@ impl Spending {
     /// Credits what an allocation that ran for this many seconds has not used.
     pub fn give_back(&self, taken: &Taken, seconds: u64) {
         if let Some(file) = &self.spent {
-            // If this fails, all of it counts as used.
+            // If this fails, everything counts as used.
             let _ = change(file, |spent| {
                 spent.give_back(taken, seconds);
                 Ok(())

@@ -196,7 +196,7 @@ impl Files {
     /// beginning of the command's standard input.
     fn script(&self, node: Option<&str>, script: &str) -> (Command, Vec<u8>) {
         let script = script.replace("NAME", &self.name).into_bytes();
-        // It is read byte by byte: what follows is the script's own input.
+        // The line is read byte by byte: what follows is the script's own input.
         let line = format!("eval \"$(dd bs=1 count={} 2>/dev/null)\"", script.len());
         let Some(node) = node else {
             let mut command = Command::new("sh");

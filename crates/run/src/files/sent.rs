@@ -79,7 +79,7 @@ impl Sent {
         Ok(())
     }
 
-    /// Whether a site gets this one, among all values.
+    /// Whether a site gets this value of `--send`, given all of them.
     pub(super) fn is_for(&self, site: &str, all: &[Sent]) -> bool {
         let is_own = |sent: &Sent| sent.site.as_deref() == Some(site);
         match self.site {

@@ -36,7 +36,7 @@ pub fn main(args: &Args) -> ExitCode {
         Err(_) => {
             let here = look(&args.command[0], args.component);
             if here.lacks_program {
-                // This is not an error: the nodes on which the launcher starts it may have it.
+                // This is not an error: the nodes on which the launcher starts the program may have it.
                 say::error(format_args!(
                     "causeway: site {site}: {}",
                     missing(&args.command[0])

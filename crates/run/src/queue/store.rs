@@ -458,7 +458,7 @@ mod tests {
         let old = create(directory.path(), &submitted(), &[]).unwrap();
         old.set_end(&end(1)).unwrap();
         let waits = create(directory.path(), &submitted(), &[]).unwrap();
-        // The job stays because its number would be given again.
+        // This job stays because its number would be given again.
         assert!(old.directory.exists());
         let third = create(directory.path(), &submitted(), &[]).unwrap();
         assert!(!old.directory.exists() && third.id == 3);

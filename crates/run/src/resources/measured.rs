@@ -27,7 +27,7 @@ pub struct Known {
     pub at: u64,
 }
 
-/// All grids of this user, by name.
+/// What was measured in each of this user's grids, by name.
 type Grids = BTreeMap<String, Measured>;
 
 fn file() -> Result<PathBuf, TextError> {

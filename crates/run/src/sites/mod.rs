@@ -192,7 +192,7 @@ pub fn check_names(known: &Sites, chosen: &Chosen) -> Result<(), RunError> {
 /// an MPI must be able to reach each other one.
 ///
 /// # Errors
-/// There is none, or the launcher does not support it.
+/// The sites have no version in common, or the launcher does not support it.
 pub fn common_ip(known: &Sites, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, RunError> {
     let has = |site: &SiteInfo, v6: bool| {
         let subnets = site

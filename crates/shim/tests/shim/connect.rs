@@ -202,7 +202,7 @@ fn what_listens_in_the_gateways_place_and_does_not_know_the_job_gets_nothing_of_
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
                 let mut stream = stream.unwrap();
-                // It sends back what it gets, or what a gateway would say to a client that believes it.
+                // The peer sends back what it gets, or what a gateway would say to a client that believes it.
                 let mut bytes = vec![0; 1000];
                 let length = stream.read(&mut bytes).unwrap();
                 let _ = match number % 2 {

@@ -98,7 +98,7 @@ impl Encoder {
         if group == 0 {
             return false;
         }
-        // It fits: this is a datagram of UDP.
+        // The number fits: this is a datagram of UDP.
         self.sum.add(datagram.len() as u16, datagram);
         self.count += 1;
         self.count >= group.min(MOST)
@@ -247,7 +247,7 @@ impl Decoder {
                     return None;
                 }
                 group.has |= bit;
-                // It fits: this is a datagram of UDP.
+                // The number fits: this is a datagram of UDP.
                 (group, body.len() as u16, body)
             }
             PARITY => {

@@ -24,7 +24,7 @@ pub struct Found {
     pub better: Option<Better>,
 }
 
-/// Two sites of the same sizes with other ranks at them.
+/// Two sites of the same sizes, with other ranks at each of them.
 #[derive(Debug, Serialize)]
 pub struct Better {
     /// How many ranks each site has.

@@ -26,7 +26,7 @@ pub(super) struct Handed {
 }
 
 impl Handed {
-    /// Writes it, and rewinds the file.
+    /// Writes the state, and rewinds the file.
     pub(super) fn write(&self, mut file: &File) -> Result<(), StateError> {
         file.write_all(MAGIC)?;
         file.write_all(&STATE_VERSION.to_be_bytes())?;

@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 const OPENINGS: usize = 32;
 
 impl Traversal {
-    /// The first lane over TCP that this gateway still has to punch, once one is up.
+    /// The first lane over TCP that this gateway still has to punch, after one has come up.
     pub(super) fn missing_lane(&self, base: &Base<'_>, index: PeerIndex) -> Option<LaneNumber> {
         let site = base.site_at(index);
         let served = self.meetings.served.get(&index);

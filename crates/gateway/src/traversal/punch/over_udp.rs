@@ -45,7 +45,7 @@ impl Traversal {
         }
     }
 
-    /// An answer to that question, by its first byte.
+    /// A datagram whose first byte marks it as the answer to that question.
     fn on_reflection(&mut self, base: &mut Base<'_>, datagram: &[u8]) {
         let now = base.now();
         let Some((id, mapped)) = reflection::answered(datagram) else {
@@ -63,7 +63,7 @@ impl Traversal {
         }
     }
 
-    /// A knock, by its first byte.
+    /// A datagram whose first byte marks it as a knock.
     fn on_knock(&mut self, base: &mut Base<'_>, datagram: &[u8], from: SocketAddr) {
         let Some(key) = message::knocked(datagram) else {
             return;

@@ -34,12 +34,13 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// A relay that has failed is asked only after the others for this long.
 const AVOIDED_FOR: Duration = Duration::from_secs(60);
 
-/// Connections to relays in progress because other sites asked: as many as one relay lets one site wait for.
+/// Most connections to relays in progress because other sites asked: as many as one relay lets one site wait
+/// for.
 const COMING: usize = 64;
 
 /// The progress of looking for a relay to one peer.
 pub(crate) struct Search {
-    /// Why none can be used, for those that ask.
+    /// Why no relay can be used, for those that ask.
     pub(crate) why_no_relay: String,
     dials: ByNumber<Dial>,
     /// The number of the last request for each lane, and the relay that has not answered it yet.
@@ -105,7 +106,7 @@ impl Traversal {
         self.seek_all(base, index, if was_up { SOON } else { PATIENCE });
     }
 
-    /// Looks for a relay for every lane that is not up by then.
+    /// Looks, after a pause, for a relay for every lane that is not up by then.
     pub(in crate::traversal) fn seek_all(&mut self, base: &mut Base<'_>, index: PeerIndex, pause: Duration) {
         for lane in LaneNumber::all().take(base.tunnels.ways().lanes_wanted(base.driver, index)) {
             self.seek_after(base, index, lane, pause);

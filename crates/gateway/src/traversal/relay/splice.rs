@@ -117,7 +117,7 @@ fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptWay {
-    /// Read from the one end, and not yet written to the other.
+    /// The bytes that were read from the one end, and not yet written to the other.
     #[serde(with = "serde_bytes")]
     pub(crate) kept: Vec<u8>,
     pub(crate) ended: bool,

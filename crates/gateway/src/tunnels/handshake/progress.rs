@@ -82,7 +82,7 @@ impl Tunnels {
             site: driver.config.site.clone(),
             nonce,
             session: dialled.map_or(0, |(index, _)| self.peers[index].session),
-            // Fits: below MAX_LANES.
+            // The number fits: it is below MAX_LANES.
             lane: dialled.map_or(0, |(_, lane)| lane.0 as u8),
         };
         let is_stranger = dialled.is_none() && visit.is_none();

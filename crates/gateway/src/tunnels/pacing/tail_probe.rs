@@ -24,7 +24,7 @@ pub(crate) struct TailProbe {
     pub(in crate::tunnels) retransmits: u32,
     pub(in crate::tunnels) rtt: Duration,
     pub(in crate::tunnels) armed: bool,
-    /// What the lane had sent when only such a frame was sent last.
+    /// How much the lane has sent in all, up to and including the last such frame.
     pub(in crate::tunnels) end: u64,
 }
 

@@ -44,7 +44,7 @@ pub(in crate::tunnels) const MAX_STARTS: u32 = 6;
 pub(in crate::tunnels) const FILLING_ROUNDS: u32 = 20;
 pub(in crate::tunnels) const FILLING: Duration = Duration::from_millis(500);
 
-/// How often in a round trip it is checked whether the window does so.
+/// How often in a round trip it is checked whether the window has come to hold what is known.
 pub(in crate::tunnels) const FILLING_LOOKS: u32 = 4;
 
 /// The least that a start-up must send to find something out.
@@ -315,7 +315,7 @@ impl Training {
         };
         self.best = self.best.max(bbr.bandwidth);
         let _ = socket::set_most_rate(socket, Some(self.pace().min(rate.unwrap_or(u64::MAX))));
-        // Fits: at most UNSENT_BYTES.
+        // The number fits: it is at most UNSENT_BYTES.
         let unsent = (self.best as f64 * UNSENT.as_secs_f64()).min(UNSENT_BYTES.into()) as u32;
         if unsent > self.unsent {
             self.unsent = unsent;

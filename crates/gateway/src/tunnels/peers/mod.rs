@@ -21,7 +21,7 @@ const MOST: usize = 4 * 4096;
 /// The gateways that are known. They are only ever added: a `PeerIndex` is a position here.
 pub(crate) struct Peers {
     list: List<PeerIndex, Peer>,
-    /// Those that have changed since this was last asked, if changes are noted.
+    /// Peers that have changed since this was last asked, if changes are noted.
     touched: Option<BTreeSet<PeerIndex>>,
 }
 
@@ -38,7 +38,7 @@ impl Peers {
         self.touched = Some(self.indexes().collect());
     }
 
-    /// Takes those that have changed.
+    /// Takes the peers that have changed.
     pub(in crate::tunnels) fn take_touched(&mut self) -> BTreeSet<PeerIndex> {
         self.touched.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -75,7 +75,7 @@ impl Peers {
         self.list.values()
     }
 
-    /// Adds one; `None` if there are too many.
+    /// Adds a peer; `None` if there are too many.
     pub(in crate::tunnels) fn add(&mut self, peer: Peer) -> Option<PeerIndex> {
         if self.len() >= MOST {
             return None;

@@ -98,7 +98,7 @@ impl Tunnels {
     /// Begins a connection through the proxy, if there is one.
     ///
     /// # Errors
-    /// It cannot be begun.
+    /// The connection cannot be begun.
     pub(in crate::tunnels) fn begin_through_proxy(
         &mut self,
         driver: &Driver,

@@ -19,8 +19,8 @@ impl Rate {
         Rate::new(32, Duration::from_millis(500))
     }
 
-    /// Requests to a relay for one other site: its lanes at once, then a quarter of the visits that its
-    /// gateway makes.
+    /// Requests to a relay to be connected with one other site: at once as many as there are lanes, then a
+    /// quarter of the rate at which that site's gateway dials relays.
     pub(crate) fn for_requests() -> Rate {
         Rate::new(16, Duration::from_secs(2))
     }
@@ -40,7 +40,7 @@ impl Rate {
         }
     }
 
-    /// Whether one more is allowed now, which is then counted.
+    /// Whether one more action is allowed now, which is then counted.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let since = *self.since.get_or_insert(now);
         let free = now.saturating_duration_since(since).as_millis() / self.refill.as_millis();

@@ -48,7 +48,7 @@ pub(in crate::tunnels) const WINDOW: u32 = 64 << 20;
 /// The same until the far side has proved who it is.
 pub(in crate::tunnels) const FIRST_WINDOW: u32 = 16 << 10;
 
-/// Later datagrams that arrive before an earlier one counts as lost: repairs by parity arrive that late.
+/// How many later datagrams arrive before an earlier one counts as lost: repairs by parity arrive that late.
 pub(in crate::tunnels) const REORDERED: u32 = 64;
 
 /// Datagrams that share one acknowledgement.

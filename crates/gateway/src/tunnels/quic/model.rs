@@ -32,7 +32,7 @@ const STARTUP_WINDOW: f64 = 2.0;
 const FLAT: u32 = 3;
 const ROOM: u32 = 8;
 
-/// How much had arrived is logged for this many packets in a round trip, with `LOG` entries at most.
+/// For how many packets of a round trip the log says what had arrived by then, and its most entries.
 const LOGGED: u32 = 64;
 const LOG: usize = 4096;
 
@@ -91,7 +91,7 @@ pub(crate) struct Model {
     reserved: Option<u64>,
     window: u64,
     rtt: Duration,
-    /// Shortest round trips of the last [`MIN_KEPT`] and the one before, and the last one's start.
+    /// Shortest round trips in this period of [`MIN_KEPT`] and in the one before, and this one's start.
     least: [Duration; 2],
     least_since: Option<Instant>,
     heavy_at: Option<Instant>,
@@ -110,7 +110,7 @@ pub(crate) struct Model {
     since: Option<Instant>,
     arrived: u64,
     lost: u64,
-    /// How much was sent in it, and whether the window was ever full.
+    /// How much was sent in the present count, and whether the window was ever full.
     sent: u64,
     was_full: bool,
     /// Bytes in flight.
@@ -391,7 +391,7 @@ impl Model {
         if time < lasts {
             return;
         }
-        // Fits: rates of networks.
+        // The number fits: networks have such rates.
         let seen = (self.arrived as f64 / time.as_secs_f64()) as u64;
         let heavy = self.is_heavy();
         // What arrived in this count was sent a round trip earlier.

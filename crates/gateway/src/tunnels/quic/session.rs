@@ -125,7 +125,7 @@ impl Session {
         shown.map(|shown| *shown).unwrap_or_default()
     }
 
-    /// Known once it is open.
+    /// What identifies the session, known once the connection is open.
     pub(crate) fn binding(&self) -> Option<Binding> {
         self.binding
     }
@@ -406,7 +406,7 @@ impl Session {
         self.transmit(Instant::now());
     }
 
-    /// Ends what is written.
+    /// Announces that nothing more will be written.
     pub(crate) fn finish(&mut self) {
         if let Some(stream) = self.stream {
             // A stream that is finished or stopped returns an error, which does not matter.
@@ -451,7 +451,7 @@ impl Drop for Session {
 /// parity.
 pub(in crate::tunnels) fn most_mtu(is_ipv4: bool) -> u16 {
     let head = if is_ipv4 { 20 } else { 40 };
-    // Fits: below 1500.
+    // The number fits: it is below 1500.
     1500 - head - 8 - HEAD_BYTES as u16
 }
 

@@ -134,7 +134,7 @@ impl Tls {
     pub(crate) fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let held = &mut self.buffers.cleartext;
         if !held.is_empty() {
-            // Complete records may still wait before it.
+            // Complete records may still follow it.
             self.buffers.was_short = false;
             return held.read(space);
         }

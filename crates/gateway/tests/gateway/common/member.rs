@@ -13,7 +13,7 @@ use std::net::TcpStream;
 
 pub struct Member {
     pub stream: TcpStream,
-    /// Frames of messages sent.
+    /// How many frames of messages were sent.
     said: u64,
 }
 

@@ -340,7 +340,7 @@ impl Grid {
         let text = self.configuration(site);
         let config = Config::parse(&text, &self.dir.path().join("gateway.toml")).unwrap();
         let mut gateway = Gateway::new(config).unwrap();
-        // Ends with the test's process, or when it is stopped.
+        // The gateway ends with the test's process, or when it is stopped.
         let running = std::thread::spawn(move || gateway.run().unwrap());
         self.running.insert(site, running);
     }

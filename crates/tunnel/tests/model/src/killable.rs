@@ -67,7 +67,8 @@ pub struct End {
     pub up: [bool; LANES],
     /// Whether processes read at once what arrives.
     pub keeps_up: bool,
-    /// How many actions there are until it is killed, and how many of them that a process of a site sees.
+    /// How many more actions there are until the process is killed; also counted only by the actions that a
+    /// process of a site sees.
     pub life: Option<usize>,
     pub seen_life: Option<usize>,
     pub kills: usize,
